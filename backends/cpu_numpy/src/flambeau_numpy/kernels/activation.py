@@ -1,0 +1,323 @@
+"""Activation functions and their gradients, in one pass over memory where the function has several steps."""
+
+from __future__ import annotations
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.kernels._pointwise import BLOCK, Array, binary, blockwise, is_half, wide
+from flambeau_numpy.kernels.elementwise import erf_block
+from flambeau_numpy.kernels.reduction import SMALL, ones
+from flambeau_numpy.silence import quiet, silent
+
+ZERO = {d: np.zeros((), d) for d in TO_NUMPY.values()}
+
+
+def _make_relu() -> Any:
+    maximum, large, zero, limit = np.maximum, binary(np.maximum), ZERO, THRESHOLD
+
+    def relu(a: Array) -> Any:
+        """max(a, 0); NaN stays NaN."""
+        return maximum(a, zero[a.dtype]) if a.nbytes < limit else large(a, zero[a.dtype])
+
+    return silent(relu)
+
+
+def relu_(a: Array) -> None:
+    """max(a, 0) into `a`."""
+    np.maximum(a, ZERO[a.dtype], out=a)
+
+
+@quiet
+def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
+    """`grad` where `a` exceeds `threshold` (or is NaN), else 0."""
+    if grad.shape != a.shape or not grad.flags.c_contiguous or not a.flags.c_contiguous:
+        return np.where(a <= np.asarray(threshold, a.dtype), ZERO[grad.dtype], grad)
+    return _masked(grad, a, np.asarray(threshold, a.dtype))
+
+
+def _masked(grad: Array, a: Array, threshold: Array) -> Array:
+    out = empty(grad.shape, grad.dtype)
+    word = {2: np.int16, 4: np.int32, 8: np.int64}[grad.dtype.itemsize]
+    flat, g, x = out.reshape(-1).view(word), grad.reshape(-1).view(word), a.reshape(-1)
+    keep, above = np.empty(BLOCK, word), np.empty(BLOCK, np.bool_)
+    for start in range(0, flat.size, BLOCK):
+        part = x[start : start + BLOCK]
+        count = part.size
+        np.less_equal(part, threshold, above[:count])
+        np.logical_not(above[:count], keep[:count], casting="unsafe")
+        # The bits of the gradient times 1 or 0: unlike a float product, infinity times 0 is 0.
+        np.multiply(g[start : start + BLOCK], keep[:count], flat[start : start + BLOCK])
+    return out
+
+
+# -- sigmoid and its relatives ---------------------------------------------------------------------
+
+
+def _sigmoid_block(out: Array, x: Array) -> None:
+    np.negative(x, out)
+    np.exp(out, out)
+    out += 1
+    np.reciprocal(out, out)
+
+
+def _silu_block(out: Array, x: Array, t: Array) -> None:
+    _sigmoid_block(t, x)
+    np.multiply(x, t, out)
+
+
+_silu = blockwise(_silu_block, scratch=1)
+_sigmoid_real = blockwise(_sigmoid_block)
+
+
+@quiet
+def sigmoid(a: Array) -> Any:
+    """1 / (1 + exp(-a))."""
+    return _sigmoid_real(a)
+
+
+def sigmoid_(a: Array) -> None:
+    """1 / (1 + exp(-a)) into `a`."""
+    a[...] = sigmoid(a)
+
+
+def silu(a: Array) -> Any:
+    """a · sigmoid(a)."""
+    return _silu(a)
+
+
+@quiet
+def softplus(a: Array, beta: float, threshold: float) -> Any:
+    """log(1 + exp(beta·a)) / beta; `a` itself where beta·a exceeds `threshold`."""
+    x = wide(a)
+    scaled = x * x.dtype.type(beta)
+    soft = np.log1p(np.exp(scaled)) / x.dtype.type(beta)
+    return np.where(scaled > threshold, x, soft).astype(a.dtype, copy=False)
+
+
+@quiet
+def leaky_relu(a: Array, negative_slope: float) -> Any:
+    """`a` where positive, negative_slope·a elsewhere."""
+    x = wide(a)
+    low = x * x.dtype.type(negative_slope)
+    if 0 <= negative_slope <= 1:
+        result = np.maximum(x, low)
+    else:
+        result = np.where(x > 0, x, low)
+    return np.asarray(result).astype(a.dtype, copy=False)
+
+
+@quiet
+def elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
+    """scale·a where positive, scale·alpha·(exp(input_scale·a) - 1) elsewhere."""
+    x = wide(a)
+    number = x.dtype.type
+    low = np.expm1(np.minimum(x, number(0)) * number(input_scale)) * number(alpha * scale)
+    return np.where(x > 0, x * number(scale), low).astype(a.dtype, copy=False)
+
+
+# -- gelu ------------------------------------------------------------------------------------------
+
+
+def _gelu_block(out: Array, x: Array, t: Array, r: Array, e: Array) -> None:
+    np.multiply(x, np.float32(sqrt(0.5)), e)
+    erf_block(e, e, t, r)
+    e += 1
+    np.multiply(x, np.float32(0.5), out)
+    out *= e
+
+
+def _gelu_backward_block(out: Array, g: Array, x: Array, t: Array, r: Array, e: Array) -> None:
+    np.multiply(x, np.float32(sqrt(0.5)), e)
+    erf_block(e, e, t, r)
+    e += 1
+    e *= np.float32(0.5)
+    np.multiply(x, x, t)
+    t *= np.float32(-0.5)
+    np.exp(t, t)
+    t *= np.float32(1 / sqrt(2 * pi))
+    t *= x
+    e += t
+    np.multiply(g, e, out)
+
+
+def _tanh_inner(x: Array, t: Array) -> None:
+    # tanh(√(2/π)·(x + 0.044715·x³)) into t
+    np.multiply(x, x, t)
+    t *= x.dtype.type(0.044715 * sqrt(2 / pi))
+    t += x.dtype.type(sqrt(2 / pi))
+    t *= x
+    np.tanh(t, t)
+
+
+def _gelu_tanh_block(out: Array, x: Array, t: Array) -> None:
+    _tanh_inner(x, t)
+    t += 1
+    t *= x.dtype.type(0.5)
+    np.multiply(x, t, out)
+
+
+def _gelu_tanh_backward_block(out: Array, g: Array, x: Array, t: Array, u: Array, v: Array) -> None:
+    number = x.dtype.type
+    _tanh_inner(x, t)
+    np.multiply(x, x, u)  # inner derivative √(2/π)·(1 + 3·0.044715·x²), times x
+    u *= number(3 * 0.044715 * sqrt(2 / pi))
+    u += number(sqrt(2 / pi))
+    u *= x
+    np.multiply(t, t, v)
+    np.subtract(number(1), v, v)
+    u *= v
+    u += t
+    u += 1
+    u *= number(0.5)
+    np.multiply(g, u, out)
+
+
+def _gelu64_block(out: Array, x: Array) -> None:
+    out[...] = 0.5 * x * (1 + special.erf(x * sqrt(0.5)))
+
+
+def _gelu64_backward_block(out: Array, g: Array, x: Array) -> None:
+    density = np.exp(-0.5 * x * x) / sqrt(2 * pi)
+    out[...] = g * (0.5 * (1 + special.erf(x * sqrt(0.5))) + x * density)
+
+
+_gelu = blockwise(_gelu_block, scratch=3)
+_gelu_backward = blockwise(_gelu_backward_block, scratch=3)
+_gelu64, _gelu64_backward = blockwise(_gelu64_block), blockwise(_gelu64_backward_block)
+_gelu_tanh = blockwise(_gelu_tanh_block, scratch=1)
+_gelu_tanh_backward = blockwise(_gelu_tanh_backward_block, scratch=3)
+
+
+def gelu(a: Array, approximate: str) -> Any:
+    """a·Φ(a), Φ the normal distribution function; or its form with tanh."""
+    if approximate == "tanh":
+        return _gelu_tanh(a)
+    return _gelu64(a) if a.dtype == np.float64 else _gelu(a)
+
+
+def gelu_backward(grad: Array, a: Array, approximate: str) -> Any:
+    """grad·(Φ(a) + a·φ(a))."""
+    if approximate == "tanh":
+        return _gelu_tanh_backward(grad, a)
+    return _gelu64_backward(grad, a) if a.dtype == np.float64 else _gelu_backward(grad, a)
+
+
+# -- softmax ---------------------------------------------------------------------------------------
+
+ROWS = 65536  # elements of a block of rows: input, output and their sums stay in the cache
+
+
+def _rowwise(formula: Any, result: Array, *operands: Array, dim: int) -> Array:
+    """Apply a formula on (out, *operands) matrices to the rows along `dim`, a block at a time."""
+    rank, columns = result.ndim, result.shape[dim]
+    if dim != rank - 1:
+        order = (*(d for d in range(rank) if d != dim), dim)
+        moved = [np.ascontiguousarray(o.transpose(order)) for o in operands]
+        out = _rowwise(formula, empty(moved[0].shape, result.dtype), *moved, dim=rank - 1)
+        back = [0] * rank
+        for place, d in enumerate(order):
+            back[d] = place
+        np.copyto(result, out.transpose(back))
+        return result
+    flat = result.reshape(-1, columns)
+    tables = [np.ascontiguousarray(o).reshape(-1, columns) for o in operands]
+    step = max(1, ROWS // columns)
+    for start in range(0, flat.shape[0], step):
+        piece = slice(start, start + step)
+        formula(flat[piece], *(t[piece] for t in tables))
+    return result
+
+
+def _row_sum(x: Array) -> Array:
+    return (x @ ones(x.shape[1], x.dtype))[:, None]
+
+
+def _softmax_rows(out: Array, x: Array) -> None:
+    np.subtract(x, np.maximum.reduce(x, 1, None, None, True), out)
+    np.exp(out, out)
+    out *= np.reciprocal(_row_sum(out))
+
+
+def _log_softmax_rows(out: Array, x: Array) -> None:
+    np.subtract(x, np.maximum.reduce(x, 1, None, None, True), out)
+    out -= np.log(_row_sum(np.exp(out)))
+
+
+def _softmax_backward_rows(out: Array, grad: Array, result: Array) -> None:
+    total = np.einsum("ij,ij->i", grad, result)[:, None]
+    np.subtract(grad, total, out)
+    out *= result
+
+
+def _log_softmax_backward_rows(out: Array, grad: Array, result: Array) -> None:
+    np.exp(result, out)
+    out *= _row_sum(grad)
+    np.subtract(grad, out, out)
+
+
+def _along(formula: Any, dim: int, *operands: Array) -> Array:
+    first = operands[0]
+    if not first.ndim:
+        return _along(formula, 0, *(o.reshape(1) for o in operands)).reshape(())
+    if is_half(first.dtype):
+        return _along(formula, dim, *(wide(o) for o in operands)).astype(first.dtype)
+    out = empty(first.shape, first.dtype)
+    return _rowwise(formula, out, *operands, dim=dim) if first.size else out
+
+
+@quiet
+def softmax(a: Array, dim: int) -> Any:
+    """exp(a) / Σ exp(a) along `dim`."""
+    if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
+        e = a - np.maximum.reduce(a, dim, None, None, True)
+        np.exp(e, e)
+        e /= np.add.reduce(e, dim, None, None, True)
+        return e
+    return _along(_softmax_rows, dim, a)
+
+
+@quiet
+def softmax_backward(grad: Array, result: Array, dim: int) -> Array:
+    """result·(grad - Σ grad·result)."""
+    return _along(_softmax_backward_rows, dim, grad, result)
+
+
+@quiet
+def log_softmax(a: Array, dim: int) -> Any:
+    """a - log Σ exp(a) along `dim`."""
+    if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
+        shifted = a - np.maximum.reduce(a, dim, None, None, True)
+        shifted -= np.log(np.add.reduce(np.exp(shifted), dim, None, None, True))
+        return shifted
+    return _along(_log_softmax_rows, dim, a)
+
+
+@quiet
+def log_softmax_backward(grad: Array, result: Array, dim: int) -> Array:
+    """grad - exp(result)·Σ grad."""
+    return _along(_log_softmax_backward_rows, dim, grad, result)
+
+
+KERNELS = {
+    "relu": _make_relu(),
+    "relu_": relu_,
+    "threshold_backward": threshold_backward,
+    "sigmoid": sigmoid,
+    "sigmoid_": sigmoid_,
+    "silu": silu,
+    "softplus": softplus,
+    "leaky_relu": leaky_relu,
+    "elu": elu,
+    "gelu": gelu,
+    "gelu_backward": gelu_backward,
+    "softmax": softmax,
+    "softmax_backward": softmax_backward,
+    "log_softmax": log_softmax,
+    "log_softmax_backward": log_softmax_backward,
+}

@@ -1,0 +1,166 @@
+"""Two-dimensional convolution as matrix products, with its two gradients.
+
+Kernel columns are unfolded, kernel rows are not.  For each kernel column j a shifted copy of the padded
+input is written once, with rows grouped by their residue r modulo the vertical stride:
+
+    cols[c, j, r, q, n, x] = padded[n, c, q·sh + r, x·sw + j·dw]
+
+Then the taps (c, j) of kernel row i, for all output rows of a block of images, are adjacent columns of
+that matrix, starting at row i·dh, and the output is a sum of kh products of depth C·kw that BLAS reads in
+place.  This copies the input kw times instead of kh·kw times.  Where C·kw is small, all taps are
+unfolded, for one product.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels import _depthwise
+from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.kernels._unfold import Pair, Plan
+from flambeau_numpy.silence import quiet
+
+
+def _grouped(x: Array, groups: int) -> Array:
+    n, c, h, w = x.shape
+    return np.ascontiguousarray(x).reshape(n, groups, c // groups, h, w)
+
+
+@quiet
+def conv2d(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+) -> Array:
+    """out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j]·input[n, c, y·sh + i·dh - ph, x·sw + j·dw - pw]."""
+    if is_half(x.dtype):
+        shift = None if bias is None else wide(bias)
+        wider = conv2d(wide(x), wide(weight), shift, stride, padding, dilation, groups)
+        return wider.astype(x.dtype)
+    plan = Plan(x.shape, weight.shape, stride, padding, dilation, groups)
+    out = empty((plan.images, weight.shape[0], *plan.out), x.dtype)
+    if not out.size or not x.size:
+        out[...] = 0
+    elif _depthwise.fits(plan):
+        _depthwise.forward(plan, x, weight[:, 0], out)
+    else:
+        _forward(plan, _grouped(x, groups), weight, out)
+    if bias is not None:
+        out += bias.reshape(-1, 1, 1)
+    return out
+
+
+def _forward(plan: Plan, x: Array, weight: Array, out: Array) -> None:
+    table = out.reshape(plan.images, plan.groups, plan.features, *plan.out)
+    products = [(line, plan.matrix(weight, kernel)) for line, kernel in plan.products()]
+    if plan.plain:
+        np.matmul(products[0][1], x.reshape(*x.shape[:3], -1), table.reshape(*table.shape[:3], -1))
+        return
+    for block, count in plan.blocks():
+        cols, target = plan.unfold(x[block]), table[block]
+        if len(products) == 1:
+            np.matmul(products[0][1], cols, target.reshape(*target.shape[:3], -1))
+            continue
+        total = empty((1, *table.shape[1:3], cols[..., plan.span(0, count)].shape[-1]), x.dtype)
+        more = empty(total.shape, x.dtype)
+        for i, (line, matrix) in enumerate(products):
+            part = cols[..., plan.span(line, count)]
+            if i == 0:
+                np.matmul(matrix, part, total)
+            else:
+                total += np.matmul(matrix, part, more)
+        lines = total.reshape(plan.groups, plan.features, plan.out[0], count, plan.out[1])
+        np.copyto(target, lines.transpose(3, 0, 1, 2, 4))
+
+
+@quiet
+def conv2d_input_grad(
+    grad: Array,
+    weight: Array,
+    input_shape: tuple[int, ...],
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+) -> Array:
+    """The gradient with respect to the input: the adjoint of `conv2d`, its steps in reverse."""
+    if is_half(grad.dtype):
+        wider = conv2d_input_grad(
+            wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
+        )
+        return wider.astype(grad.dtype)
+    plan = Plan(input_shape, weight.shape, stride, padding, dilation, groups)
+    if not grad.size or not weight.size:
+        return np.zeros(input_shape, grad.dtype)
+    if (mirrored := _depthwise.mirrored(plan)) is not None:
+        out = empty(input_shape, grad.dtype)
+        _depthwise.forward(mirrored, grad, weight[:, 0, ::-1, ::-1], out)
+        return out
+    g = _grouped(grad, groups)
+    out = empty((plan.images, groups, plan.channels, *plan.size), grad.dtype)
+    products = [
+        (line, plan.matrix(weight, kernel).swapaxes(-1, -2)) for line, kernel in plan.products()
+    ]
+    if plan.plain:
+        np.matmul(products[0][1], g.reshape(*g.shape[:3], -1), out.reshape(*out.shape[:3], -1))
+        return out.reshape(input_shape)
+    for block, count in plan.blocks():
+        part = plan.as_columns(g[block])
+        cols = plan.workspace(count, grad.dtype)
+        if len(products) == 1:
+            np.matmul(products[0][1], part, cols)
+        else:
+            cols.fill(0)
+            term = empty((1, groups, plan.depth, part.shape[-1]), grad.dtype)
+            for line, matrix in products:
+                target = cols[..., plan.span(line, count)]
+                target += np.matmul(matrix, part, term)
+        plan.fold(cols, out[block])
+    return out.reshape(input_shape)
+
+
+@quiet
+def conv2d_weight_grad(
+    grad: Array,
+    x: Array,
+    weight_shape: tuple[int, ...],
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
+) -> Array:
+    """The gradient with respect to the weight: products of the output's gradient with the taps."""
+    if is_half(grad.dtype):
+        wider = conv2d_weight_grad(
+            wide(grad), wide(x), weight_shape, stride, padding, dilation, groups
+        )
+        return wider.astype(grad.dtype)
+    plan = Plan(x.shape, weight_shape, stride, padding, dilation, groups)
+    total = np.zeros((groups, plan.features, plan.channels, *plan.kernel), grad.dtype)
+    if not grad.size or not x.size:
+        return total.reshape(weight_shape)
+    if _depthwise.fits(plan):
+        return _depthwise.weight_grad(plan, grad, x).reshape(weight_shape)
+    images, g = _grouped(x, groups), _grouped(grad, groups)
+    for block, count in plan.blocks():
+        cols = plan.unfold(images[block])
+        part = plan.as_columns(g[block])
+        for line, kernel in plan.products():
+            taps = cols[..., plan.span(line, count)].swapaxes(-1, -2)
+            place: Any = total[:, :, :, kernel]
+            place += np.add.reduce(np.matmul(part, taps)).reshape(place.shape)
+    return total.reshape(weight_shape)
+
+
+KERNELS = {
+    "conv2d": conv2d,
+    "conv2d_input_grad": conv2d_input_grad,
+    "conv2d_weight_grad": conv2d_weight_grad,
+}

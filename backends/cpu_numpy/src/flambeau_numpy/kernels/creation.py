@@ -1,0 +1,64 @@
+"""Creation of arrays from numbers."""
+
+from __future__ import annotations
+
+from math import copysign
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.silence import quiet
+
+Array = np.ndarray[Any, Any]
+
+
+def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+    """An array of `value`."""
+    kind = TO_NUMPY[dtype]
+    if value == 0 and (type(value) is not float or copysign(1.0, value) > 0):
+        made = np.zeros(shape, kind)
+        if made.nbytes < THRESHOLD:
+            return made
+        made = empty(shape, kind)  # writing zeros over pooled memory beats fresh pages
+    else:
+        made = empty(shape, kind)
+    fill(made, value)
+    return made
+
+
+def fill(array: Array, value: Any) -> None:
+    """Write `value` everywhere, converted as C does: integers wrap, floats overflow to infinity."""
+    try:
+        array.fill(value)
+    except (OverflowError, TypeError, ValueError):
+        _fill_as_c(array, value)
+
+
+@quiet
+def _fill_as_c(array: Array, value: Any) -> None:
+    if type(value) is complex:
+        value = value.real
+    if array.dtype.kind in "iu":
+        bits = 8 * array.dtype.itemsize
+        low = 0 if array.dtype.kind == "u" else -(1 << (bits - 1))
+        array.fill(((int(value) - low) & ((1 << bits) - 1)) + low)
+    else:
+        array.fill(np.array(value, np.float64).astype(array.dtype)[()])
+
+
+@quiet
+def arange(start: Any, step: Any, length: int, dtype: Any) -> Array:
+    """start + step·i, computed in int64 or float64 and then cast."""
+    kind = TO_NUMPY[dtype]
+    whole = type(start) is int and type(step) is int
+    made = np.arange(length, dtype=np.int64 if whole else np.float64)
+    if step != 1:
+        made *= step
+    if start != 0:
+        made += start
+    return made if made.dtype == kind else made.astype(kind)
+
+
+KERNELS = {"full": full, "arange": arange}

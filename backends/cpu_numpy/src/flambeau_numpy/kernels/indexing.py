@@ -1,0 +1,215 @@
+"""Reading and writing by index, and sorting.  Indices arrive checked, non-negative and int64."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csc_array, csr_array
+
+from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.kernels._pointwise import is_half, wide
+from flambeau_numpy.kernels.elementwise import contiguous
+from flambeau_numpy.silence import quiet
+
+Array = np.ndarray[Any, Any]
+Indices = Sequence[Array | None]
+_ALL = slice(None)
+SPARSE = 1024  # elements from which a sparse matrix accumulates faster than np.add.at
+
+
+def index(a: Array, indices: Indices) -> Array:
+    """NumPy's advanced indexing; None stands for a full slice."""
+    if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
+        return a.take(rows, 0)
+    r = a[tuple(_ALL if i is None else i for i in indices)]
+    return np.asarray(r) if type(r) is not np.ndarray else r if r.base is None else r.copy()
+
+
+@quiet
+def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
+    """Write `values` into the places of `a` that `indices` name, or add them there."""
+    key = tuple(_ALL if i is None else i for i in indices)
+    if not accumulate:
+        a[key] = values
+    elif a.dtype.itemsize == 2 and is_half(a.dtype):
+        total = wide(a)
+        index_put_(total, indices, wide(values), True)
+        a[...] = total
+    elif not _add_rows(a, indices, values):
+        np.add.at(a, key, values)
+
+
+def _add_rows(a: Array, indices: Indices, values: Array) -> bool:
+    """Add `values` to rows of `a`; whether this was the case at hand.
+
+    The matrix with a one at (index, position) times the values sums the rows of each index, without
+    sorting and in order of position.
+    """
+    lead = len(indices)
+    if any(i is None for i in indices) or a.dtype.kind not in "fc" or not a.flags.c_contiguous:
+        return False
+    places = np.broadcast_arrays(*indices)  # type: ignore[arg-type]
+    count, tail = places[0].size, a.shape[lead:]
+    if count * prod(tail) < SPARSE:
+        return False
+    rows = np.ravel_multi_index([p.ravel() for p in places], a.shape[:lead])
+    width = prod(tail)
+    added = np.broadcast_to(values, (*places[0].shape, *tail)).reshape(count, width)
+    add_rows(a.reshape(prod(a.shape[:lead]), width), rows, added)
+    return True
+
+
+def add_rows(a: Array, rows: Array, values: Array) -> None:
+    """a[rows[i]] += values[i] for every i, of matrices."""
+    count, width = values.shape
+    if width == 1:
+        a[:, 0] += _histogram(rows, values[:, 0], a.shape[0])
+        return
+    ones = np.ones(count, a.dtype)
+    if count < a.shape[0] // 2:
+        # Few rows of many: sum equal ones in a small matrix, and leave the other rows alone.
+        found, rows = np.unique(rows, return_inverse=True)
+        places = csc_array((ones, rows, np.arange(count + 1)), shape=(found.size, count))
+        a[found] += places @ values
+    else:
+        places = csc_array((ones, rows, np.arange(count + 1)), shape=(a.shape[0], count))
+        a += places @ values
+
+
+def _histogram(places: Array, values: Array, length: int) -> Array:
+    found = csr_array((values, places, np.array([0, places.size])), shape=(1, length))
+    return found.toarray()[0]
+
+
+@quiet
+def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
+    """A copy of `a` after `index_put_`."""
+    out = contiguous(a)
+    index_put_(out, indices, values, accumulate)
+    return out
+
+
+# -- along one dimension ---------------------------------------------------------------------------
+
+
+def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
+    """Positions, in a C-contiguous array of `shape`, of the elements that `index` names along `dim`."""
+    rank, step, steps = len(shape), 1, []
+    for n in reversed(shape):
+        steps.append(step)
+        step *= n
+    steps.reverse()
+    places = index if steps[dim] == 1 else index * steps[dim]
+    for d, n in enumerate(index.shape):
+        if d != dim and n > 1:
+            line = np.arange(0, n * steps[d], steps[d])
+            places = places + line.reshape((n,) + (1,) * (rank - 1 - d))
+    return places
+
+
+def _corner(a: Array, shape: tuple[int, ...]) -> Array:
+    return a if a.shape == shape else a[tuple(slice(n) for n in shape)]
+
+
+def gather(a: Array, dim: int, index: Array) -> Array:
+    """out[i][j][k] = a[index[i][j][k]][j][k] for dim 0, and so on."""
+    if not a.ndim:
+        return np.broadcast_to(a, index.shape).copy()
+    return np.asarray(np.ascontiguousarray(a).take(_flat(a.shape, dim, np.atleast_1d(index)))).reshape(
+        index.shape
+    )
+
+
+@quiet
+def scatter_(a: Array, dim: int, index: Array, src: Array) -> None:
+    """a[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on; the last of equal places wins."""
+    if not a.ndim or not index.ndim:
+        if index.size:
+            a[...] = src.reshape(-1)[-1].reshape(a.shape)
+        return
+    values = _corner(src, index.shape) if src.ndim else src
+    if a.flags.c_contiguous:
+        a.reshape(-1)[_flat(a.shape, dim, index)] = values
+    else:
+        whole = a.copy()
+        whole.reshape(-1)[_flat(a.shape, dim, index)] = values
+        a[...] = whole
+
+
+def scatter(a: Array, dim: int, index: Array, src: Array) -> Array:
+    """A copy of `a` after `scatter_`."""
+    out = contiguous(a)
+    scatter_(out, dim, index, src)
+    return out
+
+
+@quiet
+def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
+    """a[index[i][j][k]][j][k] += src[i][j][k] for dim 0, and so on."""
+    if a.dtype.itemsize == 2 and is_half(a.dtype):
+        total = wide(a)
+        scatter_add_(total, dim, index, wide(src))
+        a[...] = total
+        return
+    src = _corner(src, index.shape)
+    if not a.ndim or not index.ndim:
+        a += src.sum(dtype=a.dtype).reshape(a.shape)
+    else:
+        whole = a if a.flags.c_contiguous else a.copy()
+        target = whole.reshape(-1)
+        places, values = _flat(a.shape, dim, index).reshape(-1), src.reshape(-1)
+        if index.size >= SPARSE and a.dtype.kind in "fc":
+            target += _histogram(places, values, target.size)
+        else:
+            np.add.at(target, places, values)
+        if whole is not a:
+            a[...] = whole
+
+
+def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
+    """A copy of `a` after `scatter_add_`."""
+    out = contiguous(a)
+    scatter_add_(out, dim, index, src)
+    return out
+
+
+# -- searching and sorting -------------------------------------------------------------------------
+
+
+def nonzero(a: Array) -> Array:
+    """The indices of non-zero elements, one row each, in row-major order."""
+    if not a.ndim:
+        return np.zeros((1 if a else 0, 0), np.int64)
+    return np.ascontiguousarray(np.transpose(np.nonzero(a)))
+
+
+def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
+    """Values in order and their indices; NaN is the largest; equal elements keep their order."""
+    if not a.ndim:
+        return a.copy(), np.zeros((), np.int64)
+    keys = wide(a) if a.dtype == BFLOAT16 else a
+    if descending:
+        # The reverse of the stable ascending order of the reversed array keeps equal elements in order.
+        turn = tuple(slice(None, None, -1) if d == dim else _ALL for d in range(a.ndim))
+        order = a.shape[dim] - 1 - keys[turn].argsort(dim, "stable")[turn]
+    else:
+        order = keys.argsort(dim, "stable")
+    order = np.ascontiguousarray(order)
+    return gather(a, dim, order), order
+
+
+KERNELS = {
+    "index": index,
+    "index_put": index_put,
+    "index_put_": index_put_,
+    "gather": gather,
+    "scatter": scatter,
+    "scatter_": scatter_,
+    "scatter_add": scatter_add,
+    "scatter_add_": scatter_add_,
+    "nonzero": nonzero,
+    "sort": sort,
+}

@@ -1,0 +1,91 @@
+"""Matrix products.
+
+BLAS knows float32, float64 and complex numbers.  float16 and bfloat16 are multiplied in float32 and
+rounded once.  Integers go through NumPy's own loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels._pointwise import is_half, wide
+from flambeau_numpy.silence import quiet, silent
+
+Array = np.ndarray[Any, Any]
+
+
+@quiet
+def _half_matmul(a: Array, b: Array) -> Any:
+    return np.matmul(wide(a), wide(b)).astype(a.dtype)
+
+
+@quiet
+def _large_matmul(a: Array, b: Array) -> Array:
+    if a.ndim == b.ndim == 2:
+        return np.matmul(a, b, empty((a.shape[0], b.shape[1]), a.dtype))
+    if a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
+        return np.matmul(a, b, empty((*a.shape[:-1], b.shape[-1]), a.dtype))
+    if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
+        # One product of all rows instead of one per matrix.
+        out = empty((*a.shape[:-1], b.shape[1]), a.dtype)
+        np.matmul(a.reshape(-1, a.shape[-1]), b, out.reshape(-1, b.shape[1]))
+        return out
+    return np.matmul(a, b)
+
+
+def _make_matmul() -> Any:
+    product, large, half, limit = np.matmul, _large_matmul, _half_matmul, 16384
+
+    def matmul(a: Array, b: Array) -> Any:
+        """The matrix product, with the array API's rules for vectors and batches."""
+        if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
+            return half(a, b)
+        try:
+            return product(a, b) if a.size < limit else large(a, b)
+        except FloatingPointError:
+            return large(a, b)
+
+    return silent(matmul)
+
+
+matmul = _make_matmul()
+
+
+@quiet
+def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+    """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
+    dtype = a.dtype
+    left, right, shift = wide(a), wide(b), wide(bias)
+    out = np.matmul(left, right, empty((a.shape[0], b.shape[1]), left.dtype))
+    if alpha != 1:
+        out *= np.asarray(alpha, out.dtype) if out.dtype.kind in "fc" else alpha
+    if beta != 0:
+        out += shift if beta == 1 else shift * np.asarray(beta, out.dtype)
+    return out if out.dtype == dtype else out.astype(dtype)
+
+
+@quiet
+def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """x @ weightᵀ + bias, over the last dimension of `x`."""
+    if is_half(x.dtype):
+        shift = None if bias is None else wide(bias)
+        return linear(wide(x), wide(weight), shift).astype(x.dtype)
+    if weight.ndim == 1:
+        out = np.asarray(np.matmul(x, weight))
+    elif x.ndim == 2:
+        out = np.matmul(x, weight.T, empty((x.shape[0], weight.shape[0]), x.dtype))
+    elif x.ndim == 1:
+        out = np.matmul(weight, x)
+    else:
+        out = empty((*x.shape[:-1], weight.shape[0]), x.dtype)
+        flat = x.reshape(-1, x.shape[-1])
+        np.matmul(flat, weight.T, out.reshape(-1, weight.shape[0]))
+    if bias is not None:
+        out += bias
+    return out
+
+
+KERNELS = {"matmul": matmul, "addmm": addmm, "linear": linear}

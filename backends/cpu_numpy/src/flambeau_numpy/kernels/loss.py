@@ -1,0 +1,133 @@
+"""Losses over classes, and the squared error.  Targets arrive checked: in range or `ignore_index`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.kernels.activation import log_softmax
+from flambeau_numpy.kernels.reduction import sum_over
+from flambeau_numpy.silence import quiet
+
+
+def _pick(log_probs: Array, target: Array, ignore_index: int) -> tuple[Array, Array, Array]:
+    """Rows that count, their classes, and the values at these places, negated."""
+    if (target != ignore_index).all():
+        rows, classes = np.arange(target.size), target
+    else:
+        rows = np.flatnonzero(target != ignore_index)
+        classes = target[rows]
+    return rows, classes, -log_probs[rows, classes]
+
+
+@quiet
+def nll_loss(
+    log_probs: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int
+) -> tuple[Array, Array]:
+    """-weight[t]·log_probs[i, t] of each row i, or its weighted mean or sum; and the sum of weights.
+
+    Rows whose target is `ignore_index` give 0 and have no weight.
+    """
+    dtype = log_probs.dtype
+    single = log_probs.ndim == 1
+    table, classes = wide(log_probs).reshape(-1, log_probs.shape[-1]), target.reshape(-1)
+    rows, chosen, values = _pick(table, classes, ignore_index)
+    if weight is None:
+        total_weight = table.dtype.type(rows.size)
+    else:
+        factors = wide(weight)[chosen]
+        values = values * factors
+        total_weight = np.add.reduce(factors)
+    if reduction == "none":
+        loss = np.zeros(classes.size, table.dtype)
+        loss[rows] = values
+        loss = loss.reshape(()) if single else loss
+        total_weight = table.dtype.type(0)
+    else:
+        loss = np.add.reduce(values)
+        if reduction == "mean":
+            loss = loss / total_weight
+    return np.asarray(loss, dtype), np.asarray(total_weight, dtype)
+
+
+@quiet
+def nll_loss_backward(
+    grad: Array,
+    log_probs_shape: tuple[int, ...],
+    target: Array,
+    weight: Array | None,
+    reduction: str,
+    ignore_index: int,
+    total_weight: Array,
+) -> Array:
+    """-grad·weight[t] at the place of each target, divided by `total_weight` for the mean."""
+    out = np.zeros((target.size, log_probs_shape[-1]), grad.dtype)
+    classes = target.reshape(-1)
+    rows = np.flatnonzero(classes != ignore_index)
+    chosen = classes[rows]
+    share = -wide(grad)
+    if reduction == "none":
+        share = share.reshape(-1)[rows]
+    elif reduction == "mean":
+        share = share / wide(total_weight)
+    out[rows, chosen] = share if weight is None else share * wide(weight)[chosen]
+    return out.reshape(log_probs_shape)
+
+
+@quiet
+def cross_entropy(x: Array, target: Array, ignore_index: int) -> tuple[Array, Array, Array]:
+    """Mean of -log softmax(x)[target] over targets that count; the log-probabilities; their number."""
+    log_probs = log_softmax(x, x.ndim - 1)
+    loss, count = nll_loss(log_probs, target, None, "mean", ignore_index)
+    return loss, log_probs, count
+
+
+@quiet
+def cross_entropy_backward(
+    grad: Array, log_probs: Array, target: Array, ignore_index: int, count: Array
+) -> Array:
+    """grad / count · (softmax - one_hot(target)), 0 in ignored rows."""
+    if is_half(log_probs.dtype):
+        wider = cross_entropy_backward(
+            wide(grad), wide(log_probs), target, ignore_index, wide(count)
+        )
+        return wider.astype(log_probs.dtype)
+    out = np.exp(log_probs, empty(log_probs.shape, log_probs.dtype))
+    table, classes = out.reshape(-1, out.shape[-1]), target.reshape(-1)
+    rows = np.arange(classes.size)
+    kept = classes != ignore_index
+    share = np.asarray(grad / count, out.dtype)
+    if kept.all():
+        table[rows, classes] -= 1
+        out *= share
+    else:
+        table[rows[kept], classes[kept]] -= 1
+        out *= share
+        table[~kept] = 0
+    return out
+
+
+@quiet
+def mse_loss(a: Array, b: Array, reduction: str) -> Any:
+    """(a - b)², its mean or its sum."""
+    d = np.asarray(np.subtract(wide(a), wide(b)))
+    np.multiply(d, d, d)
+    if reduction == "none":
+        return d.astype(a.dtype, copy=False)
+    dims = tuple(range(d.ndim))
+    total = sum_over(d, dims, False)
+    if reduction == "mean":
+        total = total / np.asarray(d.size, d.dtype)
+    return np.asarray(total, a.dtype)
+
+
+KERNELS = {
+    "nll_loss": nll_loss,
+    "nll_loss_backward": nll_loss_backward,
+    "cross_entropy": cross_entropy,
+    "cross_entropy_backward": cross_entropy_backward,
+    "mse_loss": mse_loss,
+}

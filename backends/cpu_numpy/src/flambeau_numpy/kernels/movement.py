@@ -1,0 +1,87 @@
+"""Views and rearrangements.  The view kernels return aliases, the others fresh arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from flambeau_numpy.allocator import THRESHOLD, empty
+
+Array = np.ndarray[Any, Any]
+_ndarray = np.ndarray
+
+
+def slice_(a: Array, items: tuple[Any, ...]) -> Array:
+    """The region that full-length `items` select; None makes a new dimension."""
+    r = a[items]
+    return r if type(r) is _ndarray else a[(*items, ...)]  # all integers: NumPy copies to a scalar
+
+
+def view(a: Array, shape: tuple[int, ...]) -> Array:
+    """`a` in another shape, over the same memory.
+
+    Raises:
+        ValueError: the strides of `a` do not allow it.
+    """
+    r = a.reshape(shape)
+    base = r.base
+    # A copy hides behind a base of its own; asking NumPy with copy=False takes twice as long.
+    if base is a or base is a.base:
+        return r
+    raise ValueError(f"cannot view shape {a.shape} with strides {a.strides} as {tuple(shape)}")
+
+
+def expand(a: Array, shape: tuple[int, ...]) -> Array:
+    """`a` with dimensions of size 1, and new leading ones, repeated by strides of 0."""
+    lead = len(shape) - a.ndim
+    strides = [0] * lead
+    for have, want, stride in zip(a.shape, shape[lead:], a.strides, strict=True):
+        if have != want:
+            if have != 1:
+                raise ValueError(f"cannot expand shape {a.shape} to {tuple(shape)}")
+            stride = 0
+        strides.append(stride)
+    if a.flags.c_contiguous and a.size:
+        return _ndarray(shape, a.dtype, a, 0, strides)
+    return as_strided(a, shape, strides)
+
+
+def diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
+    """The diagonal of the planes of `dim1` and `dim2`, as last dimension."""
+    r = a.diagonal(offset, dim1, dim2)
+    if a.flags.writeable:
+        r.flags.writeable = True
+    return r
+
+
+def cat(arrays: Sequence[Array], dim: int) -> Array:
+    """The arrays one after the other along `dim`."""
+    first = arrays[0]
+    if len(arrays) * first.nbytes < THRESHOLD:
+        return np.concatenate(arrays, dim)
+    shape = list(first.shape)
+    shape[dim] = sum(a.shape[dim] for a in arrays)
+    if any(a.ndim != first.ndim for a in arrays) or prod(shape) != sum(a.size for a in arrays):
+        return np.concatenate(arrays, dim)  # which words the error
+    return np.concatenate(arrays, dim, empty(shape, first.dtype))
+
+
+def flip(a: Array, dims: tuple[int, ...]) -> Array:
+    """A copy with the order along `dims` reversed."""
+    turn = slice(None, None, -1)
+    return a[tuple(turn if d in dims else slice(None) for d in range(a.ndim))].copy("C")
+
+
+KERNELS = {
+    "slice": slice_,
+    "permute": np.ndarray.transpose,
+    "view": view,
+    "expand": expand,
+    "diagonal": diagonal,
+    "cat": cat,
+    "flip": flip,
+}

@@ -1,0 +1,179 @@
+"""Batch normalisation over dimension 1.
+
+Statistics take two passes (mean, then squares about the mean), so a mean that is large against the
+deviation costs no digits.  Planes are processed in blocks that stay in the cache between the steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.kernels.reduction import sum_over
+from flambeau_numpy.silence import quiet
+
+BLOCK = 1 << 16  # elements
+
+
+class _Layout:
+    """An input (N, C, ...) as matrices whose rows hold one channel's values, or columns if 2-d.
+
+    Attributes:
+        channels: C.
+        count: values per channel.
+        planes: whether rows are planes; otherwise the input is a matrix with a column per channel.
+    """
+
+    def __init__(self, x: Array) -> None:
+        self.shape = x.shape
+        self.images, self.channels = x.shape[:2]
+        self.count = x.size // self.channels if self.channels else 0
+        self.size = self.count // self.images if self.images else 0
+        self.planes = self.size >= 8
+
+    def table(self, x: Array) -> Array:
+        """`x` as (images, channels, values), or (rows, channels) where planes are tiny."""
+        x = np.ascontiguousarray(x)
+        if self.planes:
+            return x.reshape(self.images, self.channels, self.size)
+        if self.size != 1:
+            x = np.ascontiguousarray(np.moveaxis(x.reshape(*x.shape[:2], self.size), 1, 2))
+        return x.reshape(-1, self.channels)
+
+    def restore(self, table: Array) -> Array:
+        """The inverse of `table`."""
+        if not self.planes and self.size != 1:
+            lines = table.reshape(self.images, self.size, self.channels)
+            table = np.ascontiguousarray(lines.transpose(0, 2, 1))
+        return table.reshape(self.shape)
+
+    def blocks(self) -> Iterator[tuple[Any, slice]]:
+        """Index of a block in a table, and its channels."""
+        if not self.planes:
+            step = max(1, BLOCK // self.channels)
+            for start in range(0, self.count, step):
+                yield slice(start, start + step), slice(None)
+            return
+        step = max(1, BLOCK // self.size)
+        for n in range(self.images):
+            for start in range(0, self.channels, step):
+                some = slice(start, start + step)
+                yield (n, some), some
+
+    def per_channel(self, v: Array, channels: slice) -> Array:
+        """A vector of channels, to broadcast against a block."""
+        return v[channels, None] if self.planes else v
+
+    def total(self, table: Array) -> Array:
+        """Sum of each channel, in float64."""
+        if self.planes:
+            return np.add.reduce(sum_over(table, (2,), False), 0, np.float64)
+        return np.asarray(sum_over(table, (0,), False), np.float64)
+
+    def dot(self, a: Array, b: Array) -> Array:
+        """Sum of products of each channel of a block."""
+        return np.einsum("ij,ij->i" if self.planes else "ij,ij->j", a, b)
+
+
+def _affine(x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array) -> Any:
+    scale = invstd if weight is None else invstd * wide(weight)
+    return scale, None if bias is None else wide(bias)
+
+
+@quiet
+def batch_norm(
+    x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
+) -> Array:
+    """(x - mean)·invstd·weight + bias, per channel."""
+    if is_half(x.dtype):
+        return batch_norm(wide(x), weight, bias, wide(mean), wide(invstd)).astype(x.dtype)
+    if not x.size:
+        return x.copy()
+    layout = _Layout(x)
+    scale, shift = _affine(x, weight, bias, mean, invstd)
+    table = layout.table(x)
+    out = empty(table.shape, x.dtype)
+    for block, channels in layout.blocks():
+        d = np.subtract(table[block], layout.per_channel(mean, channels), out[block])
+        d *= layout.per_channel(scale, channels)
+        if shift is not None:
+            d += layout.per_channel(shift, channels)
+    return layout.restore(out)
+
+
+@quiet
+def batch_norm_train(
+    x: Array, weight: Array | None, bias: Array | None, eps: float
+) -> tuple[Array, Array, Array]:
+    """`batch_norm` with the statistics of `x`; also its mean and 1 / sqrt(variance + eps).
+
+    The variance is the biased one, Σ(x - mean)² / count.
+    """
+    if is_half(x.dtype):
+        out, mean, invstd = batch_norm_train(wide(x), weight, bias, eps)
+        return out.astype(x.dtype), mean, invstd
+    layout = _Layout(x)
+    if not x.size:
+        return x.copy(), *(np.full(layout.channels, np.nan, x.dtype) for _ in range(2))
+    table = layout.table(x)
+    mean = (layout.total(table) / layout.count).astype(x.dtype)
+    out = empty(table.shape, x.dtype)
+    squares = np.zeros(layout.channels, np.float64)
+    for block, channels in layout.blocks():
+        d = np.subtract(table[block], layout.per_channel(mean, channels), out[block])
+        squares[channels] += layout.dot(d, d)
+    invstd = (1 / np.sqrt(squares / layout.count + eps)).astype(x.dtype)
+    scale, shift = _affine(x, weight, bias, mean, invstd)
+    for block, channels in layout.blocks():
+        d = out[block]
+        d *= layout.per_channel(scale, channels)
+        if shift is not None:
+            d += layout.per_channel(shift, channels)
+    return layout.restore(out), mean, invstd
+
+
+@quiet
+def batch_norm_backward(
+    grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array
+) -> tuple[Array, Array, Array]:
+    """The gradients of `batch_norm_train` with respect to input, weight and bias.
+
+    With x̂ = (x - mean)·invstd: grad_bias = Σ g, grad_weight = Σ g·x̂ and
+    grad_input = weight·invstd·(g - mean(g) - x̂·mean(g·x̂)), sums and means over each channel.
+    """
+    if is_half(x.dtype):
+        moved = (wide(grad), wide(x), None if weight is None else wide(weight))
+        dx, dw, db = batch_norm_backward(*moved, wide(mean), wide(invstd))
+        kind = x.dtype if weight is None else weight.dtype
+        return dx.astype(x.dtype), dw.astype(kind), db.astype(kind)
+    layout = _Layout(x)
+    if not x.size:
+        return x.copy(), *(np.zeros(layout.channels, x.dtype) for _ in range(2))
+    gs, xs = layout.table(grad), layout.table(x)
+    out = empty(xs.shape, x.dtype)
+    sums, products = layout.total(gs), np.zeros(layout.channels, np.float64)
+    for block, channels in layout.blocks():
+        d = np.subtract(xs[block], layout.per_channel(mean, channels), out[block])
+        products[channels] += layout.dot(gs[block], d)
+    products *= invstd
+    scale = invstd if weight is None else invstd * weight
+    centre = (sums / layout.count).astype(x.dtype)
+    slope = (products / layout.count * invstd).astype(x.dtype)
+    for block, channels in layout.blocks():
+        d = out[block]
+        d *= layout.per_channel(-slope, channels)
+        d += gs[block]
+        d -= layout.per_channel(centre, channels)
+        d *= layout.per_channel(scale, channels)
+    return layout.restore(out), products.astype(x.dtype), sums.astype(x.dtype)
+
+
+KERNELS = {
+    "batch_norm": batch_norm,
+    "batch_norm_train": batch_norm_train,
+    "batch_norm_backward": batch_norm_backward,
+}

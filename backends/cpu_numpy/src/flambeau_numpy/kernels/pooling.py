@@ -1,0 +1,238 @@
+"""Pooling over windows of the last two dimensions.
+
+A window is walked tap by tap: the elements at kernel position (i, j) of all windows form one strided
+slice, restricted to the windows for which it lies inside the image.  So padding is never written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.kernels._pointwise import FLOAT32, Array, is_half, wide
+from flambeau_numpy.silence import quiet
+
+Pair = tuple[int, int]
+BLOCK = 1 << 17  # input elements processed at a time, to stay in the cache
+
+
+def out_size(size: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
+    """Number of windows along a dimension; the last one starts inside the image or its left padding."""
+    n = -(-(size + 2 * p - d * (k - 1) - 1) // s) if ceil_mode else (size + 2 * p - d * (k - 1) - 1) // s
+    n += 1
+    return n - 1 if ceil_mode and (n - 1) * s >= size + p else n
+
+
+def _inside(size: int, out: int, s: int, offset: int) -> tuple[slice, slice]:
+    """Windows whose element at `offset` from their start lies in the image, and these elements."""
+    first = max(0, -(offset // s))
+    last = min(out, (size - 1 - offset) // s + 1)
+    last = max(first, last)
+    start = first * s + offset
+    return slice(first, last), slice(start, start + s * (last - first), s)
+
+
+def _taps(
+    size: Pair, out: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
+) -> Iterator[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
+    """Per tap: its number, the region of windows that have it, and the pixels it is in them."""
+    for i in range(kernel[0]):
+        rows, ys = _inside(size[0], out[0], stride[0], i * dilation[0] - padding[0])
+        for j in range(kernel[1]):
+            columns, xs = _inside(size[1], out[1], stride[1], j * dilation[1] - padding[1])
+            yield i * kernel[1] + j, (..., rows, columns), (..., ys, xs)
+
+
+def _lowest(dtype: np.dtype) -> Any:
+    return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
+
+
+# -- maximum ---------------------------------------------------------------------------------------
+
+
+@quiet
+def max_pool2d(
+    x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> tuple[Array, Array]:
+    """Largest element of each window and its position in the H·W plane.
+
+    The first of equal elements counts, in row-major order of the window; of NaNs, the last.
+    """
+    if is_half(x.dtype):
+        values, places = max_pool2d(wide(x), kernel, stride, padding, dilation, ceil_mode)
+        return values.astype(x.dtype), places
+    h, w = x.shape[-2:]
+    sizes = zip((h, w), kernel, stride, padding, dilation, strict=True)
+    oh, ow = (out_size(*five, ceil_mode) for five in sizes)
+    lead = x.shape[:-2]
+    values, places = empty((*lead, oh, ow), x.dtype), empty((*lead, oh, ow), np.int64)
+    if not values.size:
+        return values, places
+    taps = list(_taps((h, w), (oh, ow), kernel, stride, padding, dilation))
+    starts = (
+        (np.arange(oh) * stride[0] - padding[0])[:, None] * w
+        + np.arange(ow) * stride[1]
+        - padding[1]
+    )
+    steps = np.array(
+        [
+            i * dilation[0] * w + j * dilation[1]
+            for i in range(kernel[0])
+            for j in range(kernel[1])
+        ]
+    )
+    planes = np.ascontiguousarray(x).reshape(-1, h, w)
+    flat_values, flat_places = values.reshape(-1, oh, ow), places.reshape(-1, oh, ow)
+    step = max(1, BLOCK // (h * w))
+    for start in range(0, len(planes), step):
+        piece = slice(start, start + step)
+        some, found = planes[piece], flat_values[piece]
+        which = _largest(some, found, taps)
+        np.take(steps, which, out=flat_places[piece], mode="clip")
+        flat_places[piece] += starts
+    return values, places
+
+
+def _largest(x: Array, values: Array, taps: list[Any]) -> Array:
+    """Write the maxima to `values`; returns the number of the tap that has each."""
+    small = np.uint8 if len(taps) < 255 else np.uint16
+    unknown = np.iinfo(small).max
+    values.fill(_lowest(values.dtype))
+    parts = []
+    for tap, windows, pixels in taps:
+        part = np.ascontiguousarray(x[pixels])  # used twice, and strided operands are slow
+        parts.append((tap, windows, part))
+        region = values[windows]
+        np.maximum(region, part, out=region)
+    which = np.full(values.shape, unknown, small)
+    for tap, windows, part in parts:
+        # The tap's number where it has the maximum, else the largest number; the smallest wins.
+        other = np.not_equal(part, values[windows]).view(np.uint8)
+        candidate = np.negative(other) if small is np.uint8 else other.astype(small) * unknown
+        candidate |= small(tap)
+        region = which[windows]
+        np.minimum(region, candidate, out=region)
+    if values.dtype.kind == "f" and which.max() == unknown:
+        for tap, windows, part in parts:
+            np.copyto(which[windows], small(tap), where=np.isnan(part))
+    return which
+
+
+@quiet
+def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...]) -> Array:
+    """The gradient, added at the position of each window's maximum."""
+    h, w = input_shape[-2:]
+    if is_half(grad.dtype):
+        return max_pool2d_backward(wide(grad), indices, input_shape).astype(grad.dtype)
+    if not grad.size or not prod(input_shape):
+        return np.zeros(input_shape, grad.dtype)
+    out = zeros(input_shape, grad.dtype)
+    windows = grad.shape[-2] * grad.shape[-1]
+    planes = grad.size // windows
+    # A sparse matrix with a row per plane; writing it out adds what falls on one place.
+    entries = csr_array(
+        (
+            np.ascontiguousarray(grad).reshape(-1),
+            indices.reshape(-1),
+            np.arange(0, grad.size + 1, windows),
+        ),
+        shape=(planes, h * w),
+    )
+    entries.toarray(out=out.reshape(planes, h * w))
+    return out
+
+
+# -- average ---------------------------------------------------------------------------------------
+
+
+def _average_geometry(
+    size: Pair, kernel: Pair, stride: Pair, padding: Pair, ceil_mode: bool
+) -> tuple[Pair, list[Any]]:
+    sizes = zip(size, kernel, stride, padding, strict=True)
+    out = tuple(out_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in sizes)
+    return out, list(_taps(size, out, kernel, stride, padding, (1, 1)))  # type: ignore[return-value,arg-type]
+
+
+def _divisors(
+    size: Pair,
+    out: Pair,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """How many elements each window averages over; windows never reach beyond the padding."""
+    if divisor_override is not None:
+        return divisor_override
+    counts = []
+    for n, o, k, s, p in zip(size, out, kernel, stride, padding, strict=True):
+        start = np.arange(o) * s - p
+        end = np.minimum(start + k, n + p)
+        if not count_include_pad:
+            start, end = np.maximum(start, 0), np.minimum(end, n)
+        counts.append(end - start)
+    return counts[0][:, None] * counts[1]
+
+
+@quiet
+def avg_pool2d(
+    x: Array,
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:
+    """Mean of each window."""
+    size: Pair = x.shape[-2:]  # type: ignore[assignment]
+    out, taps = _average_geometry(size, kernel, stride, padding, ceil_mode)
+    work = FLOAT32 if is_half(x.dtype) else x.dtype
+    total = zeros((*x.shape[:-2], *out), work)
+    for _, windows, pixels in taps:
+        region = total[windows]
+        region += x[pixels]
+    divisors = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override)
+    if work.kind in "iu":
+        total //= np.asarray(divisors, work)
+    else:
+        total /= np.asarray(divisors, work)
+    return total if work == x.dtype else total.astype(x.dtype)
+
+
+@quiet
+def avg_pool2d_backward(
+    grad: Array,
+    input_shape: tuple[int, ...],
+    kernel: Pair,
+    stride: Pair,
+    padding: Pair,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Array:
+    """The gradient of each window, shared among its elements."""
+    size: Pair = input_shape[-2:]  # type: ignore[assignment]
+    out, taps = _average_geometry(size, kernel, stride, padding, ceil_mode)
+    work = FLOAT32 if is_half(grad.dtype) else grad.dtype
+    divisors = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override)
+    share = np.divide(grad, np.asarray(divisors, work), dtype=work)
+    result = zeros(input_shape, work)
+    for _, windows, pixels in taps:
+        region = result[pixels]
+        region += share[windows]
+    return result if work == grad.dtype else result.astype(grad.dtype)
+
+
+KERNELS = {
+    "max_pool2d": max_pool2d,
+    "max_pool2d_backward": max_pool2d_backward,
+    "avg_pool2d": avg_pool2d,
+    "avg_pool2d_backward": avg_pool2d_backward,
+}

@@ -1,0 +1,241 @@
+"""Reductions and scans over dimensions.
+
+Sums of float16 and bfloat16 are accumulated in float32.  Large float32 and float64 sums over trailing
+dimensions are products with a vector of ones, which BLAS vectorises and NumPy's pairwise sum does not;
+rows are cut into short pieces first, so that rounding errors grow as in a pairwise sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, wide
+from flambeau_numpy.silence import quiet, silent
+
+Array = np.ndarray[Any, Any]
+
+SMALL = 4096  # elements, below which one ufunc call is fastest
+PIECE = 512  # longest run that is summed without pairwise grouping
+_add = np.add.reduce
+
+
+@cache
+def ones(count: int, dtype: np.dtype) -> Array:
+    """A shared, read-only vector of ones."""
+    made = np.ones(count, dtype)
+    made.flags.writeable = False
+    return made
+
+
+def sum_rows(a: Array) -> Array:
+    """Sums of the rows of a C-contiguous float32, float64 or complex matrix."""
+    rows, columns = a.shape
+    if columns <= PIECE:
+        return a @ ones(columns, a.dtype)
+    whole = columns - columns % PIECE
+    parts = a[:, :whole].reshape(rows, -1, PIECE) if whole == columns else None
+    if parts is None:
+        if rows > 1:
+            return sum_rows(np.ascontiguousarray(a[:, :whole])) + _add(a[:, whole:], 1)
+        parts = a[0, :whole].reshape(1, -1, PIECE)
+    sums = (parts.reshape(-1, PIECE) @ ones(PIECE, a.dtype)).reshape(rows, -1)
+    total = _add(sums, 1)
+    return total if whole == columns else total + _add(a[:, whole:], 1)
+
+
+def sum_columns(a: Array) -> Array:
+    """Sums of the columns of a matrix, long columns in pieces."""
+    rows, columns = a.shape
+    piece = 256
+    if rows <= 2 * piece or a.dtype.kind not in "fc":
+        return _add(a, 0)
+    whole = rows - rows % piece
+    sums = _add(_add(a[:whole].reshape(-1, piece, columns), 1), 0)
+    return sums if whole == rows else sums + _add(a[whole:], 0)
+
+
+def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """Sum of `a` over `dims`, in its dtype."""
+    if a.dtype.itemsize == 2 and is_half(a.dtype):
+        return _add(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
+    if a.size < SMALL or a.dtype.kind not in "fc" or not a.flags.c_contiguous:
+        return _add(a, dims, a.dtype, None, keepdim)
+    shape, rank = a.shape, a.ndim
+    left = set(dims)
+    first = rank
+    while first and first - 1 in left:
+        first -= 1
+    rows, result = prod(shape[:first]), a
+    if first < rank and prod(shape[first:]) > 1:
+        columns = a.size // rows
+        if columns < 16 or (columns > PIECE and columns % PIECE and rows > 1):
+            return _add(a, dims, a.dtype, None, keepdim)
+        result = sum_rows(a.reshape(rows, columns)).reshape(shape[:first])
+    elif first < rank:
+        result = a.reshape(shape[:first])
+    lead = 0
+    while lead < first and lead in left:
+        lead += 1
+    rest = tuple(d for d in range(lead, first) if d in left)
+    if rest:
+        result = _add(result, (*range(lead), *rest))
+    elif lead:
+        tail = result.shape[lead:]
+        result = sum_columns(result.reshape(prod(shape[:lead]), -1)).reshape(tail)
+    if keepdim:
+        return result.reshape([1 if d in left else n for d, n in enumerate(shape)])
+    return result if result is not a else a.copy()
+
+
+sum_kernel = quiet(sum_over)
+
+
+def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
+    # The common small float arrays skip the errstate of the general way.
+    def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        dtype = a.dtype
+        if dtype.itemsize == 2 or a.size >= limit:
+            return large(a, dims, keepdim)
+        try:
+            return reduce(a, dims, dtype, None, keepdim)
+        except FloatingPointError:
+            return large(a, dims, keepdim)
+
+    limit = SMALL
+    return silent(kernel)
+
+
+def _accumulated(ufunc: np.ufunc) -> Callable[..., Any]:
+    @quiet
+    def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        if a.dtype.itemsize == 2 and is_half(a.dtype):
+            return ufunc.reduce(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
+        return ufunc.reduce(a, dims, a.dtype, None, keepdim)
+
+    return kernel
+
+
+def _reduced(ufunc: np.ufunc) -> Callable[..., Any]:
+    reduce = ufunc.reduce
+
+    def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        return reduce(a, dims, None, None, keepdim)
+
+    return silent(kernel)
+
+
+def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
+    @quiet
+    def kernel(a: Array, dim: int) -> Array:
+        if not a.ndim:
+            return a.copy()
+        if a.dtype.itemsize == 2 and is_half(a.dtype):
+            return ufunc.accumulate(a, dim, FLOAT32).astype(a.dtype)
+        return ufunc.accumulate(a, dim, a.dtype)
+
+    return kernel
+
+
+def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
+    def kernel(a: Array, dim: int, keepdim: bool) -> Any:
+        if not a.ndim:
+            return np.zeros((), np.int64)
+        return find(a, dim, keepdims=keepdim)
+
+    return kernel
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+def _count(a: Array, dims: tuple[int, ...]) -> int:
+    return prod(a.shape[d] for d in dims)
+
+
+@quiet
+def mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """Sum over `dims` divided by the number of its terms (NaN if there is none)."""
+    total = sum_over(wide(a), dims, keepdim)
+    return np.asarray(np.true_divide(total, np.asarray(_count(a, dims), total.dtype)), a.dtype)
+
+
+@quiet
+def var(a: Array, dims: tuple[int, ...], correction: float, keepdim: bool) -> Any:
+    """Σ|a - mean|² / max(0, count - correction): two passes, so large means cost no digits."""
+    x = wide(a)
+    count = _count(a, dims)
+    real = x.real.dtype
+    if not a.size:
+        empty_sum = _add(x.real, dims, real, None, keepdim)
+        return np.full(empty_sum.shape, np.nan, a.real.dtype if a.dtype == real else real)
+    last = tuple(range(a.ndim - len(dims), a.ndim))
+    if tuple(sorted(dims)) != last:
+        order = (*(d for d in range(a.ndim) if d not in dims), *sorted(dims))
+        x = np.ascontiguousarray(x.transpose(order))
+    kept = x.shape[: a.ndim - len(dims)]
+    total = _squares_about_mean(np.ascontiguousarray(x).reshape(prod(kept), count))
+    divisor = max(0.0, count - correction)
+    result = np.divide(total, np.asarray(divisor, total.dtype)).reshape(kept)
+    if keepdim:
+        result = result.reshape([1 if d in dims else n for d, n in enumerate(a.shape)])
+    return result.astype(a.dtype) if a.dtype.kind != "c" and a.dtype != real else result
+
+
+def _squares_about_mean(x: Array) -> Array:
+    rows, columns = x.shape
+    means = (sum_over(x, (1,), True) / x.dtype.type(columns)).astype(x.dtype)
+    out = np.empty(rows, x.real.dtype)
+    step = max(1, 65536 // columns)
+    buffer = np.empty((min(step, rows), columns), x.dtype)
+    for start in range(0, rows, step):
+        piece = slice(start, start + step)
+        d = np.subtract(x[piece], means[piece], buffer[: min(step, rows - start)])
+        if d.dtype.kind == "c":
+            out[piece] = _add(d.real * d.real + d.imag * d.imag, 1)
+        elif columns > 8 * PIECE:
+            np.multiply(d, d, d)
+            out[piece] = sum_over(d, (1,), False)
+        else:
+            np.einsum("ij,ij->i", d, d, out=out[piece])
+    return out
+
+
+@quiet
+def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """log Σ exp(a), shifted by the maximum."""
+    x = wide(a)
+    if not a.size:
+        total = _add(x, dims, x.dtype, None, keepdim)
+        return np.log(total).astype(a.dtype)
+    top = np.maximum.reduce(x, dims, None, None, True)
+    shift = np.where(np.isfinite(top), top, x.dtype.type(0))
+    e = np.subtract(x, shift, empty(x.shape, x.dtype) if x.flags.c_contiguous else None)
+    e = np.asarray(e)
+    np.exp(e, e)
+    result = np.log(sum_over(e, dims, True)) + shift
+    if not keepdim:
+        result = result.reshape([n for d, n in enumerate(a.shape) if d not in dims])
+    return result.astype(a.dtype) if result.dtype != a.dtype else result
+
+
+KERNELS = {
+    "sum": _small_first(sum_kernel, np.add.reduce),
+    "prod": _accumulated(np.multiply),
+    "amax": _reduced(np.maximum),
+    "amin": _reduced(np.minimum),
+    "all": _reduced(np.logical_and),
+    "any": _reduced(np.logical_or),
+    "argmax": _position(np.ndarray.argmax),
+    "argmin": _position(np.ndarray.argmin),
+    "cumsum": _scan(np.add),
+    "cumprod": _scan(np.multiply),
+    "mean": mean,
+    "var": var,
+    "logsumexp": logsumexp,
+}

@@ -1,0 +1,179 @@
+"""The public names of `flambeau` that are no submodules."""
+
+from __future__ import annotations
+
+import math
+
+from flambeau import _dtype as D
+from flambeau import _functions
+from flambeau._device import device, get_default_device, set_default_device
+from flambeau._dtype import (
+    bfloat16,
+    can_cast,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    get_default_dtype,
+    int8,
+    int16,
+    int32,
+    int64,
+    promote_types,
+    set_default_dtype,
+    uint8,
+)
+from flambeau._functions import *  # noqa: F403
+from flambeau._generator import Generator, default_generator
+from flambeau._legacy import LegacyTensorType
+from flambeau._memory_format import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    memory_format,
+    preserve_format,
+)
+from flambeau._misc import (
+    finfo,
+    iinfo,
+    is_floating_point,
+    is_nonzero,
+    is_storage,
+    is_tensor,
+    is_complex,
+    allclose,
+    equal,
+    isclose,
+)
+from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from flambeau._printing import get_printoptions, set_printoptions
+from flambeau._promotion import result_type
+from flambeau._size import Size
+from flambeau._storage import Storage
+from flambeau._tensor import Tensor
+from flambeau._threads import get_num_threads, set_num_threads
+from flambeau.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
+from flambeau.ops.creation import strided_layout as strided
+from flambeau.plugin.fallback import (
+    cpu_fallback,
+    cpu_fallback_counts,
+    is_cpu_fallback_enabled,
+    set_cpu_fallback,
+)
+from flambeau.random import fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state
+
+bool = D.bool_
+half = float16
+float = float32
+double = float64
+short = int16
+int = int32
+long = int64
+cfloat = complex64
+cdouble = complex128
+inf = math.inf
+nan = math.nan
+pi = math.pi
+e = math.e
+
+BoolTensor = LegacyTensorType(D.bool_)
+ByteTensor = LegacyTensorType(uint8)
+CharTensor = LegacyTensorType(int8)
+ShortTensor = LegacyTensorType(int16)
+IntTensor = LegacyTensorType(int32)
+LongTensor = LegacyTensorType(int64)
+HalfTensor = LegacyTensorType(float16)
+BFloat16Tensor = LegacyTensorType(bfloat16)
+FloatTensor = LegacyTensorType(float32)
+DoubleTensor = LegacyTensorType(float64)
+
+__all__ = [
+    *(name for name in _functions.__all__ if not name.endswith("_")),
+    "BFloat16Tensor",
+    "BoolTensor",
+    "ByteTensor",
+    "CharTensor",
+    "DoubleTensor",
+    "FloatTensor",
+    "Generator",
+    "HalfTensor",
+    "IntTensor",
+    "LongTensor",
+    "ShortTensor",
+    "Size",
+    "Storage",
+    "Tensor",
+    "allclose",
+    "bfloat16",
+    "bool",
+    "can_cast",
+    "cdouble",
+    "cfloat",
+    "channels_last",
+    "channels_last_3d",
+    "complex64",
+    "complex128",
+    "contiguous_format",
+    "cpu_fallback",
+    "cpu_fallback_counts",
+    "default_generator",
+    "device",
+    "double",
+    "dtype",
+    "e",
+    "enable_grad",
+    "equal",
+    "finfo",
+    "float",
+    "float16",
+    "float32",
+    "float64",
+    "fork_rng",
+    "get_default_device",
+    "get_default_dtype",
+    "get_num_threads",
+    "get_printoptions",
+    "get_rng_state",
+    "half",
+    "iinfo",
+    "inf",
+    "inference_mode",
+    "initial_seed",
+    "int",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "is_anomaly_check_nan_enabled",
+    "is_anomaly_enabled",
+    "is_complex",
+    "is_cpu_fallback_enabled",
+    "is_floating_point",
+    "is_grad_enabled",
+    "is_nonzero",
+    "is_storage",
+    "is_tensor",
+    "isclose",
+    "long",
+    "manual_seed",
+    "memory_format",
+    "nan",
+    "no_grad",
+    "pi",
+    "preserve_format",
+    "promote_types",
+    "result_type",
+    "seed",
+    "set_cpu_fallback",
+    "set_default_device",
+    "set_default_dtype",
+    "set_grad_enabled",
+    "set_num_threads",
+    "set_printoptions",
+    "set_rng_state",
+    "short",
+    "strided",
+    "uint8",
+]

@@ -1,0 +1,176 @@
+"""A backend bound to one device: every op is an attribute, ready to be called.
+
+The attributes are the hot path's only table.  Those named as canonical ops take and return native
+arrays; a composite without a kernel is its decomposition run on native arrays.  The same object is the
+namespace ``F`` of gradient formulas in an ordinary backward pass, hence the helpers at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from flambeau import _dtype as D
+from flambeau._device import device as Device  # noqa: N812
+from flambeau._device import get_default_device
+
+if TYPE_CHECKING:
+    from flambeau._dtype import dtype as DType  # noqa: N812
+
+_SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 12)}
+_SCALARS_KEPT = 256
+
+
+class BoundBackend:
+    """The kernels of one device as attributes, and what the dispatcher asks of its backend.
+
+    `__getattr__` is deliberately absent: it would turn off the interpreter's specialised attribute
+    reads on the hot path.  Missing kernels are filled in when the object is made.
+    """
+
+    native = True
+
+    def __init__(self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]) -> None:
+        self.backend = backend
+        self.device = device
+        self.array: type = backend.array
+        self.error = (*backend.error, ZeroDivisionError)
+        self.strided: bool = backend.strided
+        self.to_array = backend.to_array
+        self.dtype_of = backend.dtype_of
+        self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
+        self.kernels = kernels
+        self.__dict__.update(kernels)
+
+    def scalar_const(self, value: Any, dtype: DType) -> Any:
+        """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
+        native = self.backend.scalar(value, dtype)
+        cache = self.consts[dtype]
+        # Zeros have a sign that equality does not see, and NaN never equals its cached self.
+        if value and value == value and len(cache) < _SCALARS_KEPT:
+            cache[value] = native
+        return native
+
+    def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
+        """A native array of this device from Python numbers in row-major order."""
+        return self.backend.from_host(
+            D.pack(values, dtype), tuple(shape), dtype, self.device.index or 0
+        )
+
+    # Helpers of gradient formulas; `flambeau.ops._tensor_namespace` has the same on tensors.
+
+    def scalar(self, value: float, like: Any) -> Any:
+        """A number as an operand for arrays like `like`."""
+        dtype = self.dtype_of(like)
+        if (found := self.consts[dtype].get(value)) is None:
+            found = self.scalar_const(value, dtype)
+        return found
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
+        """Zeros with the dtype of `like`."""
+        return self.full(tuple(shape), 0, self.dtype_of(like))  # type: ignore[attr-defined]
+
+    def mT(self, a: Any) -> Any:  # noqa: N802
+        """The matrix transpose: the last two dimensions swapped."""
+        return self.permute(a, _SWAP_LAST[len(a.shape)])  # type: ignore[attr-defined]
+
+    def cast_like(self, a: Any, like: Any) -> Any:
+        """`a` in the dtype of `like`."""
+        dtype = self.dtype_of(like)
+        return a if self.dtype_of(a) is dtype else self.cast(a, dtype)  # type: ignore[attr-defined]
+
+    def sum_to(self, a: Any, shape: tuple[int, ...]) -> Any:
+        """`a` summed over the dimensions along which `shape` was broadcast."""
+        have = a.shape
+        if have == shape:
+            return a
+        lead = len(have) - len(shape)
+        dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 != have[i + lead]))
+        if dims:
+            a = self.fresh(self.sum(a, dims, True))  # type: ignore[attr-defined]
+        return self.reshape(a, tuple(shape)) if lead else a
+
+    def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
+        """`a` in another shape: an alias where strides allow it, else a copy."""
+        try:
+            return self.view(a, shape)  # type: ignore[attr-defined]
+        except self.error:
+            return self.view(self.contiguous(a), shape)  # type: ignore[attr-defined]
+
+    def fresh(self, result: Any) -> Any:
+        """A kernel's result as a native array (some libraries return scalars for 0-d)."""
+        return result if type(result) is self.array else self.to_array(result)
+
+    def flat(self, a: Any) -> Any:
+        """`a` as a vector."""
+        return self.reshape(a, (prod(a.shape),))
+
+
+_bound: dict[tuple[str, int | None], BoundBackend] = {}
+_lock = threading.RLock()
+
+
+def bind(name: Device | str | int | None) -> BoundBackend:
+    """The `BoundBackend` of a device, activating its plugin at first use.
+
+    Raises:
+        RuntimeError: no backend serves the device type, its plugin is broken, or the index is out of range.
+    """
+    where = get_default_device() if name is None else name if type(name) is Device else Device(name)
+    try:
+        return _bound[where.type, where.index]
+    except KeyError:
+        pass
+    with _lock:
+        if (found := _bound.get((where.type, where.index))) is None:
+            found = _activate(where)
+            _bound[where.type, where.index] = found
+        return found
+
+
+def _activate(where: Device) -> BoundBackend:
+    from flambeau.ops._table import OPS
+    from flambeau.plugin.host import host
+
+    activation = host.activate(where.type)
+    backend = activation.backend
+    index = where.index
+    if index is None and where.type not in ("cpu", "meta", "ref"):
+        # A device type with several devices: the bare name means its current one.
+        current = getattr(backend, "current_device", None)
+        index = current() if current is not None else 0
+        return bind(Device(where.type, index))
+    if index is not None and where.type in ("cpu", "meta", "ref"):
+        if index == 0:
+            return bind(Device(where.type))
+    count = backend.device_count()
+    if index is not None and index >= count:
+        raise RuntimeError(
+            f"device {where} does not exist: {where.type!r} has {count} device(s), "
+            f"numbered from 0; flambeau.device('{where.type}:0') is the first"
+        )
+    be = BoundBackend(backend, where, dict(activation.kernels))
+    for op in OPS.values():
+        if op.name not in be.__dict__:
+            filler = op.decomposed(be) if op.tier == "composite" else partial(_missing, be, op.name)
+            setattr(be, op.name, filler)
+    if not hasattr(be, "contiguous"):
+        be.contiguous = be.clone  # type: ignore[attr-defined]
+    return be
+
+
+def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
+    from flambeau.plugin.host import host
+
+    kernel = host.missing_kernel(name, be.device.type)  # raises unless a fallback is switched on
+    return kernel(*args)
+
+
+def forget(device_type: str | None = None) -> None:
+    """Drop bound backends, so that the next use sees plugins registered since."""
+    with _lock:
+        for key in [k for k in _bound if device_type in (None, k[0])]:
+            del _bound[key]

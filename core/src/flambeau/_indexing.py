@@ -1,0 +1,285 @@
+"""``x[...]`` and ``x[...] = v``: basic indexing as views, index tensors as gathers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._dispatch import cast, wrap
+from flambeau._tensor import Tensor
+from flambeau.ops._rules import broadcast_shapes
+from flambeau.ops._table import OPS
+from flambeau.ops.movement import apply_view
+
+
+def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None, str]:
+    """A key as (items of the ``slice`` op, index tensors of the ``index`` op or None, node name).
+
+    Raises:
+        IndexError: too many indices, one out of range, or of an unsupported kind.
+    """
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if not isinstance(key, tuple) and _is_index_list(key):
+        keys = [_as_index(x, key)]
+    shape = tuple(x._a.shape)
+    keys = [_as_index(x, k) if _needs_tensor(k) else k for k in keys]
+    used = 0
+    ellipses = 0
+    for k in keys:
+        if k is Ellipsis:
+            ellipses += 1
+        elif k is None or isinstance(k, bool):
+            pass
+        elif isinstance(k, Tensor) and k.dtype in (D.bool_, D.uint8):
+            used += max(k.dim(), 0)
+        else:
+            used += 1
+    if ellipses > 1:
+        raise IndexError("an index can only have a single ellipsis ('...')")
+    if used > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    rest = len(shape) - used
+    if not ellipses:
+        keys.append(Ellipsis)
+    items: list[Any] = []
+    tensors: list[Any] = []
+    advanced = False
+    title = "Slice"
+    d = 0
+    for k in keys:
+        if k is Ellipsis:
+            for n in shape[d : d + rest]:
+                items.append(slice(0, n, 1))
+                tensors.append(None)
+            d += rest
+        elif k is None:
+            items.append(None)
+            tensors.append(None)
+            title = "Unsqueeze"
+        elif isinstance(k, bool):
+            # A bool is a mask of a new dimension of size 1.
+            items.append(None)
+            tensors.append(_vector(x, [0] if k else []))
+            advanced = True
+        elif isinstance(k, slice):
+            items.append(_normal_slice(k, shape[d]))
+            tensors.append(None)
+            d += 1
+        elif isinstance(k, Tensor):
+            advanced = True
+            if k.dtype in (D.bool_, D.uint8):
+                for i, n in enumerate(k._a.shape):
+                    if n != shape[d + i]:
+                        raise IndexError(
+                            f"The shape of the mask {list(k._a.shape)} at index {i} does not match "
+                            f"the shape of the indexed tensor {list(shape)} at index {d + i}"
+                        )
+                if k.dim() == 0:
+                    items.append(None)
+                    tensors.append(_vector(x, [0] if k.item() else []))
+                    continue
+                for part in OPS["nonzero"](cast(k, D.bool_)).unbind(1):
+                    items.append(slice(0, shape[d], 1))
+                    tensors.append(part)
+                    d += 1
+            else:
+                items.append(slice(0, shape[d], 1))
+                tensors.append(_checked(k, shape[d], d, x))
+                d += 1
+        else:
+            i = operator.index(k)
+            n = shape[d]
+            if not -n <= i < n:
+                raise IndexError(
+                    f"index {i} is out of bounds for dimension {d} with size {n}"
+                )
+            items.append(i + n if i < 0 else i)
+            title = "Select"
+            d += 1
+    if not advanced:
+        return tuple(items), None, title
+    return tuple(items), tensors, title
+
+
+def _is_index_list(key: Any) -> bool:
+    return isinstance(key, (list, range)) or (hasattr(key, "__array__") and hasattr(key, "shape"))
+
+
+def _needs_tensor(k: Any) -> bool:
+    if isinstance(k, Tensor):
+        return False
+    return _is_index_list(k) and not (hasattr(k, "__index__") and getattr(k, "shape", None) == ())
+
+
+def _as_index(x: Tensor, key: Any) -> Tensor:
+    if isinstance(key, Tensor):
+        return key
+    from flambeau.ops.creation import from_data
+
+    t = from_data(list(key) if isinstance(key, range) else key, None, x.device, copy=True)
+    if t.numel() == 0 and t.dtype.is_floating_point:
+        t = cast(t, D.int64)
+    return t
+
+
+def _vector(x: Tensor, values: list[int]) -> Tensor:
+    return wrap(x._be, x._be.host_array(values, (len(values),), D.int64), D.int64)
+
+
+def _checked(k: Tensor, n: int, d: int, x: Tensor) -> Tensor:
+    from flambeau.ops.indexing import wrapped_index
+
+    if k.dtype not in (D.int64, D.int32, D.int16, D.int8):
+        raise IndexError(
+            "tensors used as indices must be long, int, byte or bool tensors, "
+            f"got {k.dtype}"
+        )
+    if k._be is not x._be:
+        if k.device.type != "cpu":
+            raise RuntimeError(
+                f"indices should be either on cpu or on the same device as the indexed tensor "
+                f"({x.device}), got {k.device}"
+            )
+        k = k.to(x.device)
+    return wrapped_index(k, n, "index", d)
+
+
+def _normal_slice(k: slice, n: int) -> slice:
+    step = 1 if k.step is None else operator.index(_number(k.step))
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, _ = slice(_number(k.start), _number(k.stop), step).indices(n)
+    return slice(start, max(start, stop), step)
+
+
+def _number(v: Any) -> Any:
+    return None if v is None else operator.index(v)
+
+
+def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index tensors of an `index_put` call, one per dimension of `x`, None for whole dimensions.
+
+    Raises:
+        IndexError: a key is no index tensor, or is out of range.
+    """
+    keys = tuple(slice(None) if k is None else k for k in key)
+    _, tensors, _ = split_index(x, keys)
+    if tensors is None:
+        raise IndexError("index_put(): at least one index tensor is required")
+    return _dense(tensors)
+
+
+def _dense(tensors: list[Any]) -> tuple[Any, ...]:
+    while tensors and tensors[-1] is None:
+        tensors = tensors[:-1]
+    return tuple(tensors)
+
+
+def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
+    # Integers drop their dimension in the slice first, so the index tensors move up.  (NumPy would
+    # broadcast an integer between index tensors; PyTorch does not.)
+    found = []
+    t = iter(tensors)
+    for item in items:
+        if isinstance(item, int):
+            continue
+        found.append(next(t))
+    return found
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
+    items, tensors, title = split_index(x, key)
+    if tensors is None:
+        return apply_view(x, "slice", (items,), title)
+    base, indices = _sliced(x, items, tensors)
+    return OPS["index"](base, indices)
+
+
+def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    return len(items) == len(shape) and all(
+        isinstance(i, slice) and i == slice(0, n, 1) for i, n in zip(items, shape, strict=True)
+    )
+
+
+def _sliced(x: Tensor, items: tuple[Any, ...], tensors: list[Any]) -> tuple[Tensor, tuple[Any, ...]]:
+    """Apply the basic part of a mixed key; the index tensors then address what is left."""
+    base = x if _trivial(items, tuple(x._a.shape)) else apply_view(x, "slice", (items,), "Slice")
+    indices = _dense(_after_slicing(items, tensors))
+    given = [t for t in indices if t is not None]
+    try:
+        broadcast_shapes(*[tuple(t._a.shape) for t in given])
+    except RuntimeError as error:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(t._a.shape)) for t in given)
+        ) from error
+    return base, indices
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``: a write through a view, or an accumulating-free scatter by index tensors."""
+    from flambeau import _inplace
+
+    items, tensors, title = split_index(x, key)
+    if not isinstance(value, Tensor):
+        value = _value_tensor(x, value)
+    if tensors is None:
+        if _trivial(items, tuple(x._a.shape)):
+            _inplace.copy_(x, _stripped(value, x))
+            return
+        region = apply_view(x, "slice", (items,), title)
+        _inplace.copy_(region, _stripped(value, region))
+        return
+    base, indices = _sliced(x, items, tensors)
+    if value.dtype is not x.dtype:
+        if value.dim() > 0 or value.requires_grad:
+            raise RuntimeError(
+                f"Index put requires the source and destination dtypes match, got {x.dtype} for the "
+                f"destination and {value.dtype} for the source."
+            )
+        value = cast(value, x.dtype)
+    if value._be is not x._be:
+        value = value.to(x.device)
+    put_(base, indices, value, False)
+
+
+def put_(base: Tensor, indices: tuple[Any, ...], value: Tensor, accumulate: bool) -> Tensor:
+    """Write (or add) `value` where index tensors point, in place."""
+    from flambeau import _inplace
+
+    put = OPS["index_put"]
+    target = put.body(_spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate)
+    assert target is not None
+    return _inplace.inplace(
+        lambda b, v: put(b, indices, v, accumulate), base, value, _saves_self=False
+    )
+
+
+def _spec(t: Tensor) -> Any:
+    from flambeau._spec import Spec
+
+    return Spec(tuple(t._a.shape), t.dtype)
+
+
+def _value_tensor(x: Tensor, value: Any) -> Tensor:
+    from flambeau._inplace import scalar_for
+    from flambeau._promotion import python_number
+    from flambeau.ops.creation import from_data
+
+    value = python_number(value)
+    if isinstance(value, (int, float, complex)):
+        return wrap(x._be, scalar_for(x, value), x.dtype)
+    if isinstance(value, (list, tuple)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {x.type()}")
+    return from_data(value, None, x.device, copy=False)
+
+
+def _stripped(value: Tensor, region: Tensor) -> Tensor:
+    # PyTorch drops leading dimensions of size 1 from an assigned value.
+    shape = tuple(value._a.shape)
+    extra = len(shape) - len(region._a.shape)
+    if extra > 0 and all(n == 1 for n in shape[:extra]):
+        return value.reshape(shape[extra:])
+    return value

@@ -1,0 +1,51 @@
+"""Orders of dimensions in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau._views import contiguous_strides
+
+
+class memory_format:  # noqa: N801 - PyTorch's name
+    """A named order of dimensions in memory.
+
+    >>> import flambeau as fb
+    >>> fb.channels_last
+    torch.channels_last
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> str:
+        return self._name
+
+
+contiguous_format = memory_format("contiguous_format")
+preserve_format = memory_format("preserve_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+
+
+def is_contiguous(shape: Sequence[int], stride: Sequence[int], order: Any = None) -> bool:
+    """Whether strides are those of dense memory in the given order; sizes of 1 may have any."""
+    if 0 in shape:
+        return True
+    if order in (channels_last, channels_last_3d):
+        rank = 4 if order is channels_last else 5
+        if len(shape) != rank:
+            return False
+        places = [0, *range(2, rank), 1]
+    elif order in (None, contiguous_format):
+        places = list(range(len(shape)))
+    else:
+        raise RuntimeError(f"is_contiguous: unsupported memory format {order}")
+    dense = contiguous_strides([shape[d] for d in places])
+    return all(
+        shape[d] == 1 or stride[d] == s for d, s in zip(places, dense, strict=True)
+    )

@@ -1,0 +1,178 @@
+"""Questions about tensors and dtypes that are no ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._storage import Storage
+from flambeau._tensor import Tensor
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a tensor.
+
+    >>> import flambeau as fb
+    >>> fb.is_tensor(fb.ones(1)), fb.is_tensor([1])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage.
+
+    >>> import flambeau as fb
+    >>> fb.is_storage(fb.ones(1).storage())
+    True
+    """
+    return isinstance(obj, Storage)
+
+
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype of a tensor is floating.
+
+    >>> import flambeau as fb
+    >>> fb.is_floating_point(fb.ones(1))
+    True
+    """
+    return input.dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype of a tensor is complex.
+
+    >>> import flambeau as fb
+    >>> fb.is_complex(fb.ones(1))
+    False
+    """
+    return input.dtype.is_complex
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a one-element tensor is not zero.
+
+    Raises:
+        RuntimeError: it has more or fewer elements.
+
+    >>> import flambeau as fb
+    >>> fb.is_nonzero(fb.tensor([0.0]))
+    False
+    """
+    return bool(input)
+
+
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements.
+
+    >>> import flambeau as fb
+    >>> fb.equal(fb.tensor([1, 2]), fb.tensor([1, 2]))
+    True
+    """
+    if input._a.shape != other._a.shape:
+        return False
+    return bool((input == other).all().item())
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
+    """Whether abs(input - other) <= atol + rtol * abs(other), elementwise.
+
+    >>> import flambeau as fb
+    >>> fb.isclose(fb.tensor([1.0]), fb.tensor([1.0 + 1e-7]))
+    tensor([True])
+    """
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, got {rtol}, {atol}")
+    close = input == other
+    if input.dtype.fp:
+        allowed = other.abs() * rtol + atol
+        gap = (input - other).abs()
+        near = (gap <= allowed) & gap.isfinite() & input.isfinite() & other.isfinite()
+        close = close | near
+        if equal_nan:
+            close = close | (input.isnan() & other.isnan())
+    elif rtol or atol:
+        wide = input.to(D.float64), other.to(D.float64)
+        close = close | ((wide[0] - wide[1]).abs() <= wide[1].abs() * rtol + atol)
+    return close
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether all elements are close in the sense of `isclose`.
+
+    >>> import flambeau as fb
+    >>> fb.allclose(fb.tensor([1.0]), fb.tensor([1.1]))
+    False
+    """
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """The numerical properties of a floating dtype.
+
+    Attributes:
+        bits: bits of a number.
+        eps: the distance from 1 to the next number.
+        max, min: the largest and most negative finite numbers.
+        tiny, smallest_normal: the smallest positive normal number.
+        resolution: the decimal resolution.
+
+    >>> import flambeau as fb
+    >>> fb.finfo(fb.float32).eps
+    1.1920928955078125e-07
+    """
+
+    def __init__(self, type: DType | None = None) -> None:
+        d = (D.get_default_dtype() if type is None else type).to_real()
+        if not d.is_floating_point:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle {d.name!r}"
+            )
+        digits, exponent, decimals = {
+            D.float16: (10, 15, 3),
+            D.bfloat16: (7, 127, 2),
+            D.float32: (23, 127, 6),
+            D.float64: (52, 1023, 15),
+        }[d]
+        self.bits = 8 * d.itemsize
+        self.eps = 2.0**-digits
+        self.max = (2 - 2.0**-digits) * 2.0**exponent
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        self.resolution = float(f"1e-{decimals}")
+        self.dtype = d.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """The range of an integer dtype.
+
+    >>> import flambeau as fb
+    >>> fb.iinfo(fb.int8).max
+    127
+    """
+
+    def __init__(self, type: DType) -> None:
+        if type.category != 1:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle {type.name!r}"
+            )
+        self.bits = 8 * type.itemsize
+        self.min = -(1 << (self.bits - 1)) if type.is_signed else 0
+        self.max = (1 << (self.bits - 1)) - 1 if type.is_signed else (1 << self.bits) - 1
+        self.dtype = type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

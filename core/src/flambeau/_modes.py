@@ -1,0 +1,180 @@
+"""Modes of execution: gradient recording, per thread and per asyncio task."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+_grad_mode: ContextVar[bool] = ContextVar("flambeau_grad_mode", default=True)
+recording = _grad_mode.get
+set_recording = _grad_mode.set
+
+
+class _GradMode:
+    """A context manager and decorator that sets gradient recording and restores it."""
+
+    _mode: bool
+
+    def __init__(self) -> None:
+        self._previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(recording())
+        set_recording(self._mode)
+
+    def __exit__(self, *exc: object) -> None:
+        set_recording(self._previous.pop())
+
+    def _fresh(self) -> _GradMode:
+        return type(self)()
+
+    def __call__(self, func: _Call) -> _Call:
+        if inspect.isclass(func):
+            func.__init__ = self(func.__init__)  # type: ignore[misc]
+            return func
+        if inspect.isgeneratorfunction(func):
+            return _wrapped_generator(self._fresh, func)  # type: ignore[return-value]
+
+        @functools.wraps(func)
+        def inner(*args: Any, **kwargs: Any) -> Any:
+            with self._fresh():
+                return func(*args, **kwargs)
+
+        return inner  # type: ignore[return-value]
+
+
+def _wrapped_generator(fresh: Callable[[], _GradMode], func: Callable[..., Any]) -> Any:
+    # The mode holds while the generator's own code runs, not while its consumer's does.
+    @functools.wraps(func)
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        generator = func(*args, **kwargs)
+        try:
+            with fresh():
+                response = generator.send(None)
+            while True:
+                try:
+                    request = yield response
+                except GeneratorExit:
+                    with fresh():
+                        generator.close()
+                    raise
+                except BaseException as error:
+                    with fresh():
+                        response = generator.throw(error)
+                else:
+                    with fresh():
+                        response = generator.send(request)
+        except StopIteration as stop:
+            return stop.value
+
+    return inner
+
+
+class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
+    """Context manager and decorator: operations inside are not recorded for backward.
+
+    Local to the thread.  Works with or without parentheses as a decorator.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(1, requires_grad=True)
+    >>> with fb.no_grad():
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    _mode = False
+
+    def __new__(cls, orig_func: _Call | None = None) -> Any:
+        self = super().__new__(cls)
+        if orig_func is None:
+            return self
+        self.__init__()
+        return self(orig_func)
+
+    def __init__(self, orig_func: object = None) -> None:
+        super().__init__()
+
+
+class enable_grad(no_grad):  # noqa: N801 - PyTorch's name
+    """Context manager and decorator: operations inside are recorded, also within `no_grad`.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(1, requires_grad=True)
+    >>> with fb.no_grad(), fb.enable_grad():
+    ...     (x * 2).requires_grad
+    True
+    """
+
+    _mode = True
+
+
+class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
+    """Switch recording on or off: at once as a function, or for a block as a context manager.
+
+    Args:
+        mode: whether operations are recorded.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(1, requires_grad=True)
+    >>> with fb.set_grad_enabled(False):
+    ...     (x * 2).requires_grad
+    False
+    """
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self._mode = bool(mode)
+        self._before = recording()
+        set_recording(self._mode)
+
+    def __enter__(self) -> None:
+        self._previous.append(self._before)
+        set_recording(self._mode)
+
+    def __call__(self, func: _Call) -> _Call:
+        set_recording(self._before)  # as a decorator, constructing it changes nothing here
+        return super().__call__(func)
+
+    def _fresh(self) -> _GradMode:
+        return no_grad() if not self._mode else enable_grad()
+
+
+class inference_mode(_GradMode):  # noqa: N801 - PyTorch's name
+    """Context manager and decorator for code that will never need gradients.
+
+    Recording is off as in `no_grad`; with ``mode=False`` it is on.
+
+    >>> import flambeau as fb
+    >>> with fb.inference_mode():
+    ...     fb.is_grad_enabled()
+    False
+    """
+
+    def __new__(cls, mode: bool | Callable[..., Any] = True) -> Any:
+        self = super().__new__(cls)
+        if callable(mode):
+            self.__init__()
+            return self(mode)
+        return self
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        super().__init__()
+        self._mode = mode is False
+
+    def _fresh(self) -> _GradMode:
+        return type(self)(not self._mode)
+
+
+def is_grad_enabled() -> bool:
+    """Whether operations are recorded at present in this thread.
+
+    >>> import flambeau as fb
+    >>> fb.is_grad_enabled()
+    True
+    """
+    return recording()

@@ -1,0 +1,1 @@
+"""Tools of this package's own development; nothing here is imported at run time."""

@@ -1,0 +1,267 @@
+"""Views: tensors that share a storage, and how their history follows their base's.
+
+No node is recorded when a view is made.  `edge` builds the chain from the base when a recorded op first
+needs it, and again when the base has been written to since.  Six ops make views: slice, permute, view,
+expand, diagonal and as_strided; all others are spelt with them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from flambeau._modes import recording
+from flambeau._storage import Storage
+from flambeau.autograd.node import Node, next_seq
+
+if TYPE_CHECKING:
+    from flambeau._tensor import Tensor
+
+Step = tuple[str, tuple[Any, ...], tuple[int, ...], str]  # op, its arguments, input shape, node name
+VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
+
+NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and its base or another view of its base has been modified "
+    "inplace with grad mode enabled. Given that this use case is ambiguous and error-prone, it is "
+    "forbidden. Make the view and the in-place write either both inside the no_grad block (then the "
+    "write is not recorded) or both outside of it (then it is)."
+)
+
+_new = object.__new__
+_Tensor: type  # set by `flambeau._tensor`
+
+
+class ViewBackward(Node):
+    """The gradient of one view step."""
+
+    __slots__ = ("step",)
+
+    step: Step
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+        op, args, shape, _ = self.step
+        return (_GRADIENTS[op](F, g, shape, args),)
+
+    def name(self) -> str:
+        return self.step[3] + "Backward0"
+
+
+def _permute_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:  # noqa: N803
+    inverse = [0] * len(args[0])
+    for i, d in enumerate(args[0]):
+        inverse[d] = i
+    return F.permute(g, tuple(inverse))
+
+
+_GRADIENTS = {
+    "slice": lambda F, g, shape, args: F.slice_backward(g, shape, *args),
+    "permute": _permute_gradient,
+    "view": lambda F, g, shape, args: F.reshape(g, shape),
+    "expand": lambda F, g, shape, args: F.sum_to(g, shape),
+    "diagonal": lambda F, g, shape, args: F.diagonal_backward(g, shape, *args),
+    "as_strided": lambda F, g, shape, args: F.as_strided_backward(g, shape, *args),
+}
+
+
+def storage_of(t: Tensor) -> Storage:
+    """The storage of `t`, made now if nobody asked before."""
+    if (st := t._st) is None:
+        st = t._st = Storage(t._a, t._be, t.dtype)
+        if not t._be.strided:
+            st.aliases = [weakref.ref(t)]
+    return st
+
+
+def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name: str) -> Tensor:
+    """A tensor over `native`, which op `op` with `args` made from the memory of `parent`."""
+    st = parent._st
+    if st is None:
+        st = storage_of(parent)
+    st.shared = True
+    be = parent._be
+    t = _new(_Tensor)
+    t._a = native if type(native) is be.array else be.to_array(native)
+    t._be = be
+    t.dtype = parent.dtype
+    t._st = st
+    t._base = base = parent if parent._base is None else parent._base
+    t._view = (parent, op, args, name)
+    t._rg = False
+    if parent.dtype.fp:
+        t._rg = 2
+        if recording():
+            if not base._rg:
+                t._seen = st.version
+        else:
+            t._made = st.version + 1
+    if not be.strided:
+        t._msteps = (*parent._msteps, (op, args))
+        register_alias(st, t)
+    return t
+
+
+def register_alias(st: Storage, t: Tensor) -> None:
+    """Remember, on a backend without strides, that `t` must be refreshed after a write."""
+    st.aliases = [*(r for r in st.aliases if r() is not None), weakref.ref(t)]
+
+
+def steps(t: Tensor) -> list[Step]:
+    """The view steps from the base of `t` to `t`, first one first."""
+    found: list[Step] = []
+    while t._view is not None:
+        parent, op, args, name = t._view
+        found.append((op, args, parent._a.shape, name))
+        t = parent
+    found.reverse()
+    return found
+
+
+def edge(t: Tensor) -> Any:
+    """Where the gradient of `t` goes: a node, the leaf `t` itself, or None."""
+    g = t._rg
+    if g is True:
+        return t._fn or t
+    if not g or not t._base._rg:
+        return None
+    version = t._st.version
+    if t._seen != version:
+        if t._made:
+            if t._made - 1 != version:
+                raise RuntimeError(NO_GRAD_VIEW)
+            return None
+        fn = edge(t._base)
+        if fn is None:
+            return None
+        for step in steps(t):
+            node = ViewBackward()
+            node.edges = (fn,)
+            node.saved = ()
+            node.step = step
+            node.seq = next_seq()
+            fn = node
+        t._fn = fn
+        t._seen = version
+    return t._fn
+
+
+def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:  # noqa: N803
+    """The region of `a` that a chain of view steps selects."""
+    for op, args, shape, _ in chain:
+        if op == "view":
+            a = F.reshape(a, *args)
+        elif op == "as_strided":
+            a = F.as_strided_region(a, shape, *args)
+        else:
+            a = getattr(F, op)(a, *args)
+    return a
+
+
+# Stride arithmetic, for `meta`, for backends without strides, and for `as_strided`.
+
+Geometry = tuple[tuple[int, ...], tuple[int, ...], int]  # shape, stride, offset
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Row-major strides in elements."""
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= max(n, 1)
+    return tuple(reversed(strides))
+
+
+def geometry(op: str, g: Geometry, args: tuple[Any, ...]) -> Geometry:
+    """Shape, stride and offset after one view step.
+
+    Raises:
+        ValueError: a `view` that strides cannot express.
+    """
+    shape, stride, offset = g
+    if op == "slice":
+        out_shape, out_stride, d = [], [], 0
+        for item in args[0]:
+            if item is None:
+                out_shape.append(1)
+                # PyTorch's unsqueeze: the stride that a contiguous tensor would have there.
+                out_stride.append(shape[d] * stride[d] if d < len(shape) else 1)
+            elif isinstance(item, slice):
+                start, stop, step = item.start, item.stop, item.step
+                offset += start * stride[d]
+                out_shape.append(max(0, (stop - start + step - 1) // step))
+                out_stride.append(stride[d] * step)
+                d += 1
+            else:
+                offset += item * stride[d]
+                d += 1
+        return (*out_shape, *shape[d:]), (*out_stride, *stride[d:]), offset
+    if op == "permute":
+        dims = args[0]
+        return tuple(shape[d] for d in dims), tuple(stride[d] for d in dims), offset
+    if op == "view":
+        new = view_strides(shape, stride, args[0])
+        if new is None:
+            raise ValueError(f"cannot view shape {shape} with strides {stride} as {args[0]}")
+        return tuple(args[0]), new, offset
+    if op == "expand":
+        lead = len(args[0]) - len(shape)
+        new = [0] * lead + [
+            0 if n == 1 != m else s for n, m, s in zip(shape, args[0][lead:], stride, strict=True)
+        ]
+        return tuple(args[0]), tuple(new), offset
+    if op == "diagonal":
+        off, d1, d2 = args
+        length = max(0, min(shape[d1] + min(off, 0), shape[d2] - max(off, 0)))
+        if length:
+            offset += off * stride[d2] if off >= 0 else -off * stride[d1]
+        rest = [d for d in range(len(shape)) if d not in (d1, d2)]
+        return (
+            (*(shape[d] for d in rest), length),
+            (*(stride[d] for d in rest), stride[d1] + stride[d2]),
+            offset,
+        )
+    assert op == "as_strided"
+    return args[0], args[1], args[2]
+
+
+def view_strides(
+    shape: Sequence[int], stride: Sequence[int], new: Sequence[int]
+) -> tuple[int, ...] | None:
+    """Strides that let memory of `shape` and `stride` be seen as `new`, or None."""
+    if prod(shape) == 0:
+        return tuple(stride) if tuple(shape) == tuple(new) else contiguous_strides(new)
+    # Runs of dimensions that memory joins without a gap can be split anew; others cannot.
+    out = [0] * len(new)
+    d = len(new) - 1
+    run = 1
+    base = stride[-1] if stride else 1
+    for i in range(len(shape) - 1, -1, -1):
+        run *= shape[i]
+        if i == 0 or (shape[i - 1] != 1 and stride[i - 1] != run * base):
+            have = 1
+            while d >= 0 and (have < run or new[d] == 1):
+                out[d] = have * base
+                have *= new[d]
+                d -= 1
+            if have != run:
+                return None
+            if i > 0:
+                base, run = stride[i - 1], 1
+    if d >= 0 and not shape:
+        return tuple(1 for _ in new)
+    return None if d >= 0 else tuple(out)
+
+
+def geometry_of(t: Tensor) -> Geometry:
+    """Shape, stride (in elements) and storage offset of a tensor."""
+    be = t._be
+    if be.strided:
+        a = t._a
+        root = a if t._st is None else t._st.buffer
+        return tuple(a.shape), be.backend.strides(a), be.backend.offset(a, root)
+    root = t._a if t._st is None else t._st.buffer
+    g: Geometry = (root.shape, contiguous_strides(root.shape), 0)
+    for op, args in t._msteps:
+        g = geometry(op, g, args)
+    return g

@@ -1,0 +1,366 @@
+"""The backward pass: one loop over a heap of nodes, newest first.
+
+Every consumer of a value has a higher sequence number than the value's own node, so popping by
+descending number visits each node after all its consumers, without counting dependencies.  Gradients
+are native arrays of the backend, or tensors when the pass itself is recorded (``create_graph``).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from heapq import heapify, heappop, heappush
+from typing import TYPE_CHECKING, Any
+
+from flambeau._modes import recording, set_recording
+from flambeau.autograd import anomaly
+from flambeau.autograd.node import Node
+
+if TYPE_CHECKING:
+    from flambeau._tensor import Tensor
+
+_accumulating = threading.Lock()
+
+
+def run(
+    roots: Sequence[Tensor],
+    grads: Sequence[Any],
+    *,
+    retain_graph: bool,
+    create_graph: bool,
+    inputs: Sequence[Tensor] | None = None,
+    accumulate: bool = True,
+) -> list[Any]:
+    """Push gradients from `roots` through the graph.
+
+    Args:
+        roots: tensors with a history (or leaves that require a gradient).
+        grads: gradient of each root: a tensor of its shape.
+        retain_graph: keep saved values for another pass.
+        create_graph: record the pass itself.
+        inputs: only nodes on a path to these are visited; their gradients are returned in order.
+        accumulate: add into ``.grad`` of leaves (of `inputs` only, if given).
+
+    Returns:
+        One tensor or None per element of `inputs`; an empty list without `inputs`.
+    """
+    from flambeau._views import edge
+    from flambeau.ops._namespace import TENSORS
+
+    walk = _Walk(TENSORS if create_graph else roots[0]._be, retain_graph)
+    if inputs is not None:
+        walk.capture([edge(t) for t in inputs])
+    before = recording()
+    set_recording(create_graph)
+    try:
+        for root, grad in zip(roots, grads, strict=True):
+            walk.where_default(root)
+            walk.push(edge(root), grad if create_graph else grad._a, owned=False)
+        walk.only(inputs is not None)
+        walk.loop()
+        if accumulate:
+            walk.finish_leaves(inputs)
+        return walk.captured(inputs) if inputs is not None else []
+    finally:
+        set_recording(before)
+
+
+class _Walk:
+    """The state of one backward pass."""
+
+    def __init__(self, F: Any, retain: bool) -> None:  # noqa: N803
+        self.F = F
+        self.retain = retain
+        self.heap: list[int] = []
+        self.todo: dict[int, Node] = {}
+        self.sums: dict[int, Any] = {}
+        self.leaves: dict[int, tuple[Tensor, Any, bool]] = {}  # id -> (leaf, sum, owned)
+        self.where: dict[int, Any] = {}  # node number -> F, where it differs from self.F
+        self.wanted: dict[Any, Any] | None = None  # node number or leaf id -> captured gradient
+        self.needed: set[int] | None = None  # node numbers on a path to the inputs
+
+    def where_default(self, root: Tensor) -> None:
+        """Note that this root's gradient lives on another device than the first root's."""
+        from flambeau._views import edge
+
+        if self.F.native and root._be is not self.F and isinstance(e := edge(root), Node):
+            self.where[e.seq] = root._be
+
+    def capture(self, edges: list[Any]) -> None:
+        """Keep the gradients that arrive at these edges."""
+        self.wanted = {}
+        for e in edges:
+            self.wanted[e.seq if isinstance(e, Node) else ("leaf", id(e))] = None
+
+    def only(self, restrict: bool) -> None:
+        """With captured inputs: find the nodes on a path to them, oldest first."""
+        if not restrict:
+            return
+        assert self.wanted is not None
+        found: dict[int, Node] = dict(self.todo)
+        stack = list(self.todo.values())
+        while stack:
+            for e in stack.pop().edges:
+                if isinstance(e, Node) and e.seq not in found:
+                    found[e.seq] = e
+                    stack.append(e)
+        needed: set[int] = set()
+        for seq in sorted(found):
+            if seq in self.wanted or any(
+                (e.seq in needed) if isinstance(e, Node) else (("leaf", id(e)) in self.wanted)
+                for e in found[seq].edges
+                if e is not None
+            ):
+                needed.add(seq)
+        self.needed = needed
+        # Predecessors of a wanted node matter only if another wanted one lies behind it: `loop` asks.
+
+    def push(self, e: Any, g: Any, owned: bool) -> None:
+        """Add gradient `g` to what is waiting at edge `e`."""
+        if not isinstance(e, Node):
+            self.push_leaf(e, g, owned)
+        elif (s := e.seq) in self.sums:
+            self.sums[s] = (
+                self.F.add(self.sums[s], g) if e.n_out == 1 else _merge(self.F.add, self.sums[s], g)
+            )
+        else:
+            self.sums[s] = g
+            self.todo[s] = e
+            heappush(self.heap, -s)
+
+    def push_leaf(self, leaf: Tensor, g: Any, owned: bool) -> None:
+        if (held := self.leaves.get(id(leaf))) is not None:
+            F = self.F if not self.F.native else leaf._be
+            self.leaves[id(leaf)] = (leaf, F.add(held[1], g), True)
+        else:
+            self.leaves[id(leaf)] = (leaf, g, owned)
+
+    def loop(self) -> None:
+        """Visit the waiting nodes, newest first, until none is left."""
+        heap, todo, sums, where = self.heap, self.todo, self.sums, self.where
+        needed, wanted, retain = self.needed, self.wanted, self.retain
+        leaves = self.leaves
+        heapify(heap)
+        while heap:
+            s = -heappop(heap)
+            node = todo.pop(s)
+            g = sums.pop(s)
+            F = where.pop(s, self.F) if where else self.F
+            if needed is not None and s not in needed:
+                continue
+            if node._hooks is not None:
+                g = _run_pre_hooks(node, F, g)
+            if wanted is not None and s in wanted:
+                wanted[s] = (F, g)
+                if not any(_reaches(e, needed, wanted) for e in node.edges):
+                    continue
+            parts = node.apply(F, g) if not anomaly.enabled else anomaly.checked_apply(node, F, g)
+            if node._hooks is not None and node._hooks.post:
+                parts = _run_post_hooks(node, F, parts, g)
+            if not retain and node.saved:
+                node.saved = None
+            G = F
+            if type(node) is _device_copy and F.native:
+                G = node.args  # the gradient now lives on the source's device
+            add = G.add
+            for e, p in zip(node.edges, parts, strict=False):
+                if p is None or e is None:
+                    continue
+                if isinstance(e, Node):
+                    if (s := e.seq) in sums:
+                        have = sums[s]
+                        sums[s] = add(have, p) if e.n_out == 1 else _merge(add, have, p)
+                    else:
+                        sums[s] = p
+                        todo[s] = e
+                        heappush(heap, -s)
+                        if G is not self.F:
+                            where[s] = G
+                elif (held := leaves.get(id(e))) is not None:
+                    leaves[id(e)] = (e, add(held[1], p), True)
+                else:
+                    leaves[id(e)] = (e, p, p is not g)
+
+    def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
+        """Run the leaves' hooks and add the sums into their ``.grad``."""
+        allowed = None if inputs is None else {id(t) for t in inputs}
+        given: set[int] = set()
+        for key, (leaf, g, owned) in self.leaves.items():
+            if allowed is not None and key not in allowed:
+                continue
+            if not leaf._rg:
+                continue  # switched off between forward and backward
+            grad = g if not self.F.native else _as_tensor(leaf._be, g, leaf.dtype)
+            if leaf._hooks is not None:
+                grad, replaced = _run_leaf_hooks(leaf, grad)
+                owned = owned and not replaced
+            # One array may be the gradient of several leaves (both sides of a sum).
+            owned = owned and id(grad._a) not in given and _owns(grad)
+            given.add(id(grad._a))
+            with _accumulating:
+                _accumulate(leaf, grad, owned, create_graph=not self.F.native)
+            if leaf._hooks is not None:
+                for hook in tuple(leaf._hooks.post.values()):
+                    hook(leaf)
+
+    def captured(self, inputs: Sequence[Tensor]) -> list[Any]:
+        """The gradients of `inputs`, after the leaves' own hooks."""
+        from flambeau._views import edge
+
+        assert self.wanted is not None
+        out = []
+        for t in inputs:
+            e = edge(t)
+            if isinstance(e, Node):
+                found = self.wanted[e.seq]
+                grad = None if found is None else found[1]
+            else:
+                held = self.leaves.get(id(e))
+                grad = None if held is None else held[1]
+            if grad is not None and self.F.native:
+                grad = _as_tensor(t._be, grad, t.dtype)
+            if grad is not None and not isinstance(e, Node) and t._hooks is not None:
+                grad, _ = _run_leaf_hooks(t, grad)
+            out.append(grad)
+        return out
+
+
+def _reaches(e: Any, needed: set[int] | None, wanted: dict[Any, Any]) -> bool:
+    if e is None:
+        return False
+    if isinstance(e, Node):
+        return needed is None or e.seq in needed
+    return ("leaf", id(e)) in wanted
+
+
+def _merge(
+    add: Callable[[Any, Any], Any], have: dict[int, Any], new: dict[int, Any]
+) -> dict[int, Any]:
+    # The gradients of a node with several outputs travel as {output index: gradient}.
+    merged = dict(have)
+    for i, g in new.items():
+        merged[i] = add(merged[i], g) if i in merged else g
+    return merged
+
+
+def _as_tensor(be: Any, native: Any, dtype: Any) -> Tensor:
+    from flambeau._dispatch import wrap
+
+    if type(native) is not be.array:
+        native = be.to_array(native)
+    if be.dtype_of(native) is not dtype:
+        native = be.cast(native, dtype)
+    return wrap(be, native, dtype)
+
+
+def _owns(grad: Tensor) -> bool:
+    return not grad._be.strided or grad._be.backend.owns(grad._a)
+
+
+def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, *, create_graph: bool) -> None:
+    held = leaf._grad
+    if held is None:
+        leaf._grad = grad if create_graph or owned else grad._fresh_copy()
+    elif create_graph or not held._be.strided or held._rg:
+        leaf._grad = held + grad
+    else:
+        held.add_(grad)
+
+
+def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:  # noqa: N803
+    hooks = node._hooks
+    assert hooks is not None
+    if isinstance(g, dict):
+        # Several outputs: their tensors' hooks sit on the `Out`s; pre-hooks see the tuple of all.
+        if not hooks.pre:
+            return g
+        seen = tuple(None if i not in g else _out(F, g[i]) for i in range(max(g) + 1))
+        for hook in tuple(hooks.pre.values()):
+            if (new := hook(seen)) is not None:
+                seen = new if isinstance(new, tuple) else (new,)
+        return {i: _in(F, t) for i, t in enumerate(seen) if t is not None}
+    g = _tensor_hooks(hooks, F, g)
+    for hook in tuple(hooks.pre.values()):
+        if (new := hook((_out(F, g),))) is not None:
+            g = _in(F, new[0] if isinstance(new, tuple) else new)
+    return g
+
+
+def _tensor_hooks(hooks: Any, F: Any, g: Any) -> Any:  # noqa: N803
+    if hooks.tensor:
+        grad = _out(F, g)
+        for hook in tuple(hooks.tensor.values()):
+            grad = _checked_hook(hook, grad)
+        g = _in(F, grad)
+    if hooks.retain is not None and (tensor := hooks.retain()) is not None:
+        grad = _out(F, g)
+        held = tensor._grad
+        tensor._grad = grad if held is None else held + grad
+    return g
+
+
+def _checked_hook(hook: Callable[[Any], Any], grad: Tensor) -> Tensor:
+    from flambeau._tensor import Tensor
+
+    try:
+        new = hook(grad)
+    except Exception as error:
+        error.add_note(f"raised by the gradient hook {getattr(hook, '__qualname__', hook)!r}")
+        raise
+    if new is None:
+        return grad
+    if not isinstance(new, Tensor):
+        raise TypeError(
+            f"gradient hook {getattr(hook, '__qualname__', hook)!r} must return a Tensor or None, "
+            f"got {type(new).__name__}"
+        )
+    if new.shape != grad.shape:
+        raise RuntimeError(
+            f"hook {getattr(hook, '__qualname__', hook)!r} has changed the size of value: "
+            f"expected {list(grad.shape)}, got {list(new.shape)}"
+        )
+    return new
+
+
+def _run_leaf_hooks(leaf: Tensor, grad: Tensor) -> tuple[Tensor, bool]:
+    before = grad
+    for hook in tuple(leaf._hooks.tensor.values()):
+        grad = _checked_hook(hook, grad)
+    # A hook may have kept the gradient that it saw.
+    return grad, bool(leaf._hooks.tensor) or grad is not before
+
+
+def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:  # noqa: N803
+    assert node._hooks is not None
+    outputs: tuple[Any, ...]
+    if isinstance(g, dict):
+        outputs = tuple(None if i not in g else _out(F, g[i]) for i in range(max(g) + 1))
+    else:
+        outputs = (_out(F, g),)
+    ins = tuple(None if p is None else _out(F, p) for p in parts)
+    for hook in tuple(node._hooks.post.values()):
+        if (new := hook(ins, outputs)) is not None:
+            ins = new if isinstance(new, tuple) else (new,)
+    return tuple(None if t is None else _in(F, t) for t in ins)
+
+
+def _out(F: Any, g: Any) -> Tensor:  # noqa: N803
+    if not F.native:
+        return g
+    from flambeau._dispatch import wrap
+
+    g = F.fresh(g)
+    return wrap(F, g, F.dtype_of(g))
+
+
+def _in(F: Any, t: Tensor) -> Any:  # noqa: N803
+    return t._a if F.native else t
+
+
+_device_copy: type | None = None
+
+
+def register_device_copy(node: type) -> None:
+    """Tell the engine which node moves gradients between devices (its ``args`` is the source)."""
+    global _device_copy
+    _device_copy = node

@@ -1,0 +1,186 @@
+"""Gradients checked against finite differences: `gradcheck` and `gradgradcheck`.
+
+Both are written with public tensor operations only; the work is done in `_finite_differences`.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import flambeau as fb
+from flambeau.autograd._finite_differences import (
+    Check,
+    GradcheckError,
+    as_tuple,
+    random_like,
+    requires_grad,
+)
+
+if TYPE_CHECKING:
+    from flambeau import Tensor
+
+__all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
+
+
+def gradcheck(
+    func: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Tensor | Sequence[Tensor],
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    raise_exception: bool = True,
+    check_sparse_nnz: bool = False,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    *,
+    check_batched_forward_grad: bool = False,
+    check_forward_ad: bool = False,
+    check_backward_ad: bool = True,
+    fast_mode: bool = False,
+    masked: bool | None = None,
+) -> bool:
+    """Whether the gradients of `func` are the derivatives that small changes of its inputs show.
+
+    Numerical derivatives are central differences, (f(x + eps) - f(x - eps)) / (2 eps).  An element
+    agrees if ``|analytical - numerical| <= atol + rtol * |numerical|``.  For a complex input the
+    gradient is df/dRe(x) + i df/dIm(x); a complex output is checked by its real and by its
+    imaginary part.
+
+    Beyond the values it is checked that backward gives the same result twice, that zero gradients
+    give zeros, that gradients have the shape and device of their inputs, and that outputs without
+    a gradient count as zeros.
+
+    Args:
+        func: takes the inputs, returns a tensor or several.
+        inputs: those that require a gradient are checked; give them in double precision.
+        eps: the change of an input element.
+        atol: absolute tolerance.
+        rtol: relative tolerance.
+        raise_exception: raise `GradcheckError` at the first failure instead of returning False.
+        check_sparse_nnz: accepted; without meaning for dense inputs.
+        nondet_tol: by how much two backward passes over one graph may differ.
+        check_undefined_grad: whether outputs without a gradient are tried.
+        check_grad_dtypes: whether gradients must have the dtype of their inputs.
+        check_batched_grad: not supported, since there is no ``vmap``.
+        check_batched_forward_grad: not supported.
+        check_forward_ad: not supported, since there is no forward mode.
+        check_backward_ad: False skips everything.
+        fast_mode: compare one random projection of each Jacobian instead of all elements (real
+            functions only; complex ones are checked in full).
+        masked: accepted; without meaning for dense inputs.
+
+    Raises:
+        GradcheckError: a check failed.
+        ValueError: no input requires a gradient, or one is sparse.
+        RuntimeError: elements of an input share memory, so that they cannot be changed one by one.
+
+    >>> import flambeau as fb
+    >>> x = fb.tensor([0.5, 2.0], dtype=fb.float64, requires_grad=True)
+    >>> fb.autograd.gradcheck(lambda x: (x * x).sum(), (x,))
+    True
+    """
+    if not (check_backward_ad or check_forward_ad):
+        raise AssertionError(
+            "gradcheck: one of check_backward_ad and check_forward_ad must be True"
+        )
+    _refuse("gradcheck", "vmap", check_batched_grad=check_batched_grad)
+    _refuse(
+        "gradcheck",
+        "forward-mode differentiation",
+        check_forward_ad=check_forward_ad,
+        check_batched_forward_grad=check_batched_forward_grad,
+    )
+    check = Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    try:
+        check.run(fast_mode, check_undefined_grad)
+    except GradcheckError:
+        if raise_exception:
+            raise
+        return False
+    return True
+
+
+def gradgradcheck(
+    func: Callable[..., Tensor | Sequence[Tensor]],
+    inputs: Tensor | Sequence[Tensor],
+    grad_outputs: Tensor | Sequence[Tensor] | None = None,
+    eps: float = 1e-6,
+    atol: float = 1e-5,
+    rtol: float = 1e-3,
+    gen_non_contig_grad_outputs: bool = False,
+    raise_exception: bool = True,
+    nondet_tol: float = 0.0,
+    check_undefined_grad: bool = True,
+    check_grad_dtypes: bool = False,
+    check_batched_grad: bool = False,
+    *,
+    check_fwd_over_rev: bool = False,
+    check_rev_over_rev: bool = True,
+    fast_mode: bool = False,
+    masked: bool = False,
+) -> bool:
+    """Whether the gradients of the gradients of `func` are right: `gradcheck` of its backward pass.
+
+    The checked function takes the inputs and the gradients of the outputs to the gradients of the
+    inputs.
+
+    Args:
+        grad_outputs: gradients of the outputs; by default random ones in (-1, 1) that require a
+            gradient themselves.
+        gen_non_contig_grad_outputs: make the random ones non-contiguous.
+        check_fwd_over_rev: not supported, since there is no forward mode.
+        check_rev_over_rev: False skips everything.
+
+    The other arguments, the result and the exceptions are those of `gradcheck`.
+
+    >>> import flambeau as fb
+    >>> x = fb.tensor([0.5, 2.0], dtype=fb.float64, requires_grad=True)
+    >>> fb.autograd.gradgradcheck(lambda x: x * x * x, (x,))
+    True
+    """
+    if not (check_rev_over_rev or check_fwd_over_rev):
+        raise AssertionError(
+            "gradgradcheck: one of check_rev_over_rev and check_fwd_over_rev must be True"
+        )
+    _refuse("gradgradcheck", "forward-mode differentiation", check_fwd_over_rev=check_fwd_over_rev)
+    given = as_tuple(inputs)
+    if grad_outputs is None:
+        draw = random.Random(0)
+        outputs = [out for out in as_tuple(func(*given)) if requires_grad(out)]
+        gradients = tuple(random_like(out, draw, gen_non_contig_grad_outputs) for out in outputs)
+    else:
+        gradients = as_tuple(grad_outputs)
+
+    def backward(*args: Any) -> tuple[Tensor, ...]:
+        xs, gs = args[: len(given)], args[len(given) :]
+        outputs = [out for out in as_tuple(func(*xs)) if requires_grad(out)]
+        wanted = [x for x in xs if requires_grad(x)]
+        found = fb.autograd.grad(outputs, wanted, gs, create_graph=True, allow_unused=True)
+        return tuple(g for g in found if g is not None)
+
+    return gradcheck(
+        backward,
+        (*given, *gradients),
+        eps=eps,
+        atol=atol,
+        rtol=rtol,
+        raise_exception=raise_exception,
+        nondet_tol=nondet_tol,
+        check_undefined_grad=check_undefined_grad,
+        check_grad_dtypes=check_grad_dtypes,
+        check_batched_grad=check_batched_grad,
+        fast_mode=fast_mode,
+        masked=masked,
+    )
+
+
+def _refuse(name: str, feature: str, **options: bool) -> None:
+    for option, value in options.items():
+        if value:
+            raise NotImplementedError(
+                f"{name}: {option}=True needs {feature}, which flambeau does not have"
+            )

@@ -1,0 +1,23 @@
+"""The ops.  ``flambeau.ops.<name>`` is the canonical op of that name (docs/design/contract.md).
+
+Canonical ops take tensors and complete, positional, normalised arguments; the public functions
+(``flambeau.<name>``) and tensor methods are what programs call.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.ops._table import OPS
+
+
+def __getattr__(name: str) -> Any:
+    try:
+        return OPS[name]
+    except KeyError:
+        raise AttributeError(
+            f"module {__name__!r} has no canonical op {name!r}; flambeau.ops.OPS lists them"
+        ) from None
+
+
+__all__ = ["OPS"]

@@ -1,0 +1,185 @@
+"""Shape and argument rules that ops share."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from flambeau._spec import Spec
+
+if TYPE_CHECKING:
+    from flambeau._tensor import Tensor
+
+
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape to which all `shapes` broadcast.
+
+    Raises:
+        RuntimeError: two sizes of one dimension differ and neither is 1.
+    """
+    out: list[int] = list(shapes[0]) if shapes else []
+    for shape in shapes[1:]:
+        a, b = (out, list(shape)) if len(out) >= len(shape) else (list(shape), out)
+        merged = list(a)
+        for i in range(1, len(b) + 1):
+            if a[-i] == b[-i] or b[-i] == 1:
+                continue
+            if a[-i] != 1:
+                first, second = (out, shape)
+                raise RuntimeError(
+                    f"The size of tensor a ({first[-i]}) must match the size of tensor b "
+                    f"({second[-i]}) at non-singleton dimension {len(merged) - i}"
+                )
+            merged[-i] = b[-i]
+        out = merged
+    return tuple(out)
+
+
+def broadcast(*specs: Spec) -> Spec:
+    """The spec of an elementwise op: the common shape, the dtype of the first operand."""
+    return Spec(broadcast_shapes(*[s.shape for s in specs]), specs[0].dtype)
+
+
+def reduced(shape: Sequence[int], dims: Sequence[int], keepdim: bool) -> tuple[int, ...]:
+    """The shape after a reduction over `dims`."""
+    if keepdim:
+        return tuple(1 if i in dims else n for i, n in enumerate(shape))
+    return tuple(n for i, n in enumerate(shape) if i not in dims)
+
+
+def dim_of(dim: Any, ndim: int, *, scalar_as_vector: bool = True) -> int:
+    """A dimension as a non-negative int; 0-d tensors accept 0 and -1.
+
+    Raises:
+        IndexError: it is out of range.
+        TypeError: it is no integer.
+    """
+    try:
+        d = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
+    n = ndim if ndim or not scalar_as_vector else 1
+    if not -n <= d < n:
+        if n == 0:
+            raise IndexError(f"Dimension specified as {d} but tensor has no dimensions")
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], but got {d})"
+        )
+    return d + n if d < 0 else d
+
+
+def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+    """One, several or all (None) dimensions as ascending non-negative ints.
+
+    Raises:
+        IndexError: one is out of range.
+        RuntimeError: one appears twice.
+    """
+    if dim is None:
+        return tuple(range(ndim))
+    if not isinstance(dim, (list, tuple)):
+        d = dim_of(dim, ndim)
+        return (d,) if ndim else ()
+    if not dim and empty_is_all:
+        return tuple(range(ndim))
+    found = [dim_of(d, ndim) for d in dim]
+    for d in found:
+        if found.count(d) > 1:
+            raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
+    return tuple(sorted(found)) if ndim else ()
+
+
+def sizes(args: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
+    """``f(2, 3)`` and ``f((2, 3))`` as one tuple of ints.
+
+    Raises:
+        TypeError: an entry is no integer.
+    """
+    if len(args) == 1 and isinstance(args[0], (tuple, list)):
+        args = tuple(args[0])
+    try:
+        return tuple(operator.index(n) for n in args)
+    except TypeError:
+        bad = next(n for n in args if not hasattr(n, "__index__"))
+        raise TypeError(
+            f"argument {name!r} must be a tuple of ints, but found element of type "
+            f"{type(bad).__name__}"
+        ) from None
+
+
+def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
+    """`shape` with its -1, if any, replaced so that it holds `numel` elements.
+
+    Raises:
+        RuntimeError: no size fits, or there are several -1.
+    """
+    unknown = [i for i, n in enumerate(shape) if n == -1]
+    if len(unknown) > 1:
+        raise RuntimeError("only one dimension can be inferred")
+    known = 1
+    for n in shape:
+        if n < -1:
+            raise RuntimeError(f"invalid shape dimension {n}")
+        if n != -1:
+            known *= n
+    if unknown:
+        if known == 0:
+            if numel == 0:
+                raise RuntimeError(
+                    f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
+                    "unspecified dimension size -1 can be any value and is ambiguous"
+                )
+        elif numel % known == 0:
+            i = unknown[0]
+            return (*shape[:i], numel // known, *shape[i + 1 :])
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    if known != numel:
+        raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+    return tuple(shape)
+
+
+def checked_sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    """`shape` if no entry is negative.
+
+    Raises:
+        RuntimeError: an entry is negative.
+    """
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+            )
+    return tuple(shape)
+
+
+def pair(value: Any, name: str, count: int = 2) -> tuple[int, ...]:
+    """One int for every spatial dimension, or one each.
+
+    Raises:
+        RuntimeError: the number of values is neither 1 nor `count`.
+    """
+    if isinstance(value, (tuple, list)):
+        if len(value) == 1:
+            return tuple(value) * count
+        if len(value) != count:
+            raise RuntimeError(
+                f"{name}: expected a single integer or a list of {count} values, got {list(value)}"
+            )
+        return tuple(operator.index(v) for v in value)
+    return (operator.index(value),) * count
+
+
+def need_tensor(value: Any, function: str, argument: str) -> Tensor:
+    """`value` if it is a tensor.
+
+    Raises:
+        TypeError: it is not.
+    """
+    from flambeau._tensor import Tensor
+
+    if not isinstance(value, Tensor):
+        raise TypeError(
+            f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
+        )
+    return value

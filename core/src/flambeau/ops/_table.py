@@ -1,0 +1,513 @@
+"""The table of canonical ops and the class of its entries."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flambeau import _dispatch
+from flambeau import _dtype as D
+from flambeau._dispatch import device_error, kernel_error, new, recording, wrap
+from flambeau._modes import set_recording
+from flambeau._views import edge, storage_of
+from flambeau.autograd.node import (
+    Binary,
+    Node,
+    Out,
+    SavesInput,
+    SavesNothing,
+    SavesResult,
+    at_save,
+    next_seq,
+)
+
+if TYPE_CHECKING:
+    from flambeau._tensor import Tensor
+
+OPS: dict[str, Op] = {}
+
+_TENSOR, _TENSORS, _PLAIN = "tensor", "tensors", "plain"
+
+
+class Op:
+    """One canonical op: its schema, its meaning and its gradient.
+
+    Attributes:
+        name: the name under which backends offer kernels.
+        tier: ``"primitive"`` (a backend owes it) or ``"composite"`` (it decomposes).
+        body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
+        out: dtype of the result: ``"same"`` as the first tensor, a dtype, or None to ask the backend.
+        promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
+    """
+
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        tier: str,
+        *,
+        out: Any = "same",
+        promotes: str | None = None,
+        differentiable: bool = True,
+        title: str | None = None,
+        refuses_bool: str | None = None,
+        results: int = 1,
+    ) -> None:
+        self.body = body
+        self.name = body.__name__.lstrip("_")
+        self.tier = tier
+        self.out = out
+        self.promotes = promotes
+        self.differentiable = differentiable
+        self.refuses_bool = refuses_bool
+        self.results = results
+        self.missing_reason: str | None = None
+        self.params = tuple(inspect.signature(body).parameters)
+        self.kinds = tuple(
+            _kind(p.annotation) for p in inspect.signature(body).parameters.values()
+        )
+        self.inputs = tuple(p for p, k in zip(self.params, self.kinds, strict=True) if k != _PLAIN)
+        self.rules: list[Rule] = []
+        self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
+        self.node: type[Node] = type(self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results})
+        self.__doc__ = body.__doc__
+        if self.name in OPS:
+            raise TypeError(f"op {self.name!r} is declared twice")
+        OPS[self.name] = self
+
+    def __repr__(self) -> str:
+        return f"<{self.tier} op {self.name}({', '.join(self.params)})>"
+
+    # Declaration.
+
+    def gradient(self, *inputs: Any) -> Any:
+        """Declare the gradient of some inputs (of all, without arguments) by a formula.
+
+        The formula's parameter names after ``F, g`` say what is saved: an input, ``result`` (or
+        ``result0`` ...), a plain argument, ``<input>_shape``, ``<input>_dtype``, ``needs``.  In
+        broadcasting binary ops it takes both operands, with an underscore before one it does not use.
+
+        Raises:
+            TypeError: a name that is neither.
+        """
+        if len(inputs) == 1 and callable(inputs[0]):
+            return self.gradient()(inputs[0])
+        names = inputs or self.inputs
+        if unknown := set(names) - set(self.inputs):
+            raise TypeError(f"{self.name}: gradient of unknown inputs {sorted(unknown)}")
+
+        def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
+            self.rules.append(Rule(self, names, formula))
+            covered = [n for r in self.rules for n in r.inputs]
+            if len(covered) != len(set(covered)):
+                raise TypeError(f"{self.name}: two gradients for one input")
+            self._specialise(set(covered))
+            return formula
+
+        return declare
+
+    def gradient_missing(self, reason: str) -> None:
+        """Declare that the gradient exists in mathematics and not here; backward raises `reason`."""
+        self.missing_reason = reason
+
+    def _specialise(self, covered: set[str]) -> None:
+        """Choose the hot node class where the op has one of the simple forms."""
+        if covered != set(self.inputs):
+            return
+        rules = {name: rule.formula for rule in self.rules for name in rule.inputs}
+        if self.params == ("self", "other") and self.kinds == (_TENSOR, _TENSOR):
+            if len(self.rules) != 2:
+                return
+            f0, f1 = rules["self"], rules["other"]
+            u0, u1 = _used(self, f0), _used(self, f1)
+            keep = ((False, False), u0, u1, (u0[0] or u1[0], u0[1] or u1[1]))
+            space = {
+                "title": self.title,
+                "f0": staticmethod(f0),
+                "f1": staticmethod(f1),
+                "keep": keep,
+                "__slots__": (),
+            }
+            self.node = type(self.title, (Binary,), space)
+        elif self.params == ("self",) and self.kinds == (_TENSOR,):
+            formula = rules["self"]
+            saved = tuple(inspect.signature(formula).parameters)[2:]
+            base = {(): SavesNothing, ("self",): SavesInput, ("result",): SavesResult}.get(saved)
+            if base is not None:
+                space = {"title": self.title, "formula": staticmethod(formula), "__slots__": ()}
+                self.node = type(self.title, (base,), space)
+
+    # Facts that the plugin host asks for.
+
+    @property
+    def overridable(self) -> bool:
+        """Whether a backend may offer a kernel: an override must not lose the gradient."""
+        return not self.why_not
+
+    @property
+    def why_not(self) -> str:
+        """Why no kernel may be offered; empty if one may."""
+        if self.tier == "primitive" or self.gradient_state != "undeclared":
+            return ""
+        return f"composite op {self.name!r} has no explicit gradient, so an override would lose autograd"
+
+    @property
+    def gradient_state(self) -> str:
+        """``"given"``, ``"not differentiable"``, ``"missing: <reason>"`` or ``"undeclared"``."""
+        if not self.differentiable:
+            return "not differentiable"
+        if not issubclass(self.node, GenericNode):
+            return "given"
+        if self.missing_reason:
+            return f"missing: {self.missing_reason}"
+        covered = {name for rule in self.rules for name in rule.inputs}
+        return "given" if covered else "undeclared"
+
+    def public(self) -> Callable[..., Any]:
+        """The public function of this name, for ``__torch_function__``."""
+        import flambeau
+
+        return getattr(flambeau, self.name, self)
+
+    def check_dtype(self, dtype: Any, operands: tuple[Any, ...]) -> None:
+        """Refuse dtypes that PyTorch refuses whatever the backend."""
+        if self.refuses_bool and dtype is D.bool_:
+            raise RuntimeError(self.refuses_bool)
+
+    # Execution.
+
+    def decomposed(self, be: Any) -> Callable[..., Any]:
+        """The decomposition as a kernel: native arrays in, native arrays out."""
+        body, kinds = self.body, self.kinds
+
+        def run(*args: Any) -> Any:
+            before = recording()
+            set_recording(False)
+            try:
+                result = body(*[_lift(be, a, k) for a, k in zip(args, kinds, strict=True)])
+            finally:
+                set_recording(before)
+            return tuple(r._a for r in result) if isinstance(result, tuple) else result._a
+
+        return run
+
+    def __call__(self, *args: Any) -> Any:
+        """Run on tensors and canonical arguments, and record if an input requires a gradient."""
+        if _dispatch.observers:
+            call = self._run
+            for observe in _dispatch.observers:
+                call = _observed(observe, self.name, call)
+            return call(*args)
+        return self._run(*args)
+
+    def _run(self, *args: Any) -> Any:
+        be = None
+        record = False
+        native = []
+        first = None
+        for a, kind in zip(args, self.kinds, strict=True):
+            if kind is _PLAIN or a is None:
+                native.append(a)
+                continue
+            if kind is _TENSOR:
+                if first is None:
+                    first, be = a, a._be
+                elif a._be is not be:
+                    raise device_error(self.name, self.tensors(args))
+                record = record or a._rg
+                native.append(a._a)
+            else:
+                natives = []
+                for t in a:
+                    if t is None:
+                        natives.append(None)
+                        continue
+                    if first is None:
+                        first, be = t, t._be
+                    elif t._be is not be:
+                        raise device_error(self.name, self.tensors(args))
+                    record = record or t._rg
+                    natives.append(t._a)
+                native.append(tuple(natives))
+        assert be is not None and first is not None, self.name
+        try:
+            r = getattr(be, self.name)(*native)
+        except be.error as error:
+            raise kernel_error(self.name, error, args) from error
+        if type(r) is tuple:
+            result = tuple(wrap(be, x := be.fresh(n), be.dtype_of(x)) for n in r)
+        else:
+            out = self.out
+            if out is None:
+                r = be.fresh(r)
+                out = be.dtype_of(r)
+            result = wrap(be, r, first.dtype if out == "same" else out)
+        if record and self.differentiable and recording():
+            self.record(args, result)
+        return result
+
+    def tensors(self, args: tuple[Any, ...]) -> list[Tensor]:
+        """The tensors among canonical arguments, lists flattened."""
+        found = []
+        for a, kind in zip(args, self.kinds, strict=True):
+            if kind is _TENSOR and a is not None:
+                found.append(a)
+            elif kind is _TENSORS:
+                found.extend(t for t in a if t is not None)
+        return found
+
+    def record(self, args: tuple[Any, ...], result: Any) -> None:
+        """Give `result` the history of this op on `args`, if they have one."""
+        edges = []
+        for a, kind in zip(args, self.kinds, strict=True):
+            if kind is _TENSOR:
+                edges.append(None if a is None or not a._rg else edge(a))
+            elif kind is _TENSORS:
+                edges.extend(None if t is None or not t._rg else edge(t) for t in a)
+        if not any(e is not None for e in edges):
+            if not any(t._rg and t.requires_grad for t in self.tensors(args)):
+                return
+        node_type = self.node
+        n = new(node_type)
+        n._hooks = None
+        n.edges = tuple(edges)
+        base = node_type.__base__
+        if base is GenericNode:
+            n.save(args, result)
+        elif issubclass(node_type, Binary):
+            x, y = args
+            kx, ky = node_type.keep[(edges[0] is not None) + 2 * (edges[1] is not None)]
+            n.shapes = None if x._a.shape == y._a.shape else (x._a.shape, y._a.shape)
+            n.saved = (
+                *((x, x._a, x._version) if kx else (None, None, 0)),
+                *((y, y._a, y._version) if ky else (None, None, 0)),
+            )
+        elif base is SavesInput:
+            n.saved = (args[0], args[0]._a, args[0]._version)
+        elif base is SavesResult:
+            n.saved = (result._a, storage_of(result), 0)
+        else:
+            n.saved = ()
+        n.seq = next_seq()
+        if type(result) is tuple:
+            for i, t in enumerate(result):
+                if t.dtype.fp:
+                    t._fn = Out(n, i)
+                    t._rg = True
+        elif result.dtype.fp:
+            result._fn = n
+            result._rg = True
+        if _dispatch.modes:
+            _dispatch.after_record(n)
+
+
+class Rule:
+    """One gradient formula: the inputs it serves and what it needs saved."""
+
+    def __init__(self, op: Op, inputs: tuple[str, ...], formula: Callable[..., Any]) -> None:
+        self.inputs = inputs
+        self.formula = formula
+        self.wants = tuple(inspect.signature(formula).parameters)[2:]
+        legal = {*op.params, "result", "needs", *(f"result{i}" for i in range(8))}
+        for name in op.inputs:
+            legal |= {f"{name}_shape", f"{name}_dtype", f"_{name}"}
+        if unknown := set(self.wants) - legal:
+            raise TypeError(
+                f"{op.name}: gradient saves unknown names {sorted(unknown)}; "
+                f"known are {sorted(legal)}"
+            )
+
+
+class GenericNode(Node):
+    """A node whose formula and saved values follow the op's declaration."""
+
+    __slots__ = ()
+
+    op: Op
+
+    def save(self, args: tuple[Any, ...], result: Any) -> None:
+        """Keep what the formulas of the wanted inputs need."""
+        op = self.op
+        named = dict(zip(op.params, args, strict=True))
+        slots = self._slots(named)
+        kept: dict[str, Any] = {}
+        for rule in op.rules:
+            if not any(self._wanted(slots[name]) for name in rule.inputs):
+                continue
+            for want in rule.wants:
+                if want in kept or want == "needs" or want.startswith("_"):
+                    continue
+                kept[want] = self._keep(want, named, result)
+        self.args = slots
+        self.saved = kept
+
+    def _slots(self, named: dict[str, Any]) -> dict[str, Any]:
+        # Where each input's edges stand: an index, or a range for a list of tensors.
+        found: dict[str, Any] = {}
+        i = 0
+        for name, kind in zip(self.op.params, self.op.kinds, strict=True):
+            if kind is _TENSOR:
+                found[name] = i
+                i += 1
+            elif kind is _TENSORS:
+                found[name] = range(i, i + len(named[name]))
+                i += len(named[name])
+        return found
+
+    def _wanted(self, slot: Any) -> bool:
+        if isinstance(slot, int):
+            return self.edges[slot] is not None
+        return any(self.edges[i] is not None for i in slot)
+
+    def _keep(self, want: str, named: dict[str, Any], result: Any) -> Any:
+        if want in named:
+            value = named[want]
+            kind = self.op.kinds[self.op.params.index(want)]
+            if kind is _TENSOR:
+                return None if value is None else Saved(value)
+            if kind is _TENSORS:
+                return [None if t is None else Saved(t) for t in value]
+            return value
+        if want.startswith("result"):
+            index = 0 if want == "result" else int(want[6:])
+            return SavedResult(result[index] if isinstance(result, tuple) else result, index)
+        if want.endswith("_shape"):
+            return _map(named[want[:-6]], lambda t: tuple(t._a.shape))
+        return _map(named[want[:-6]], lambda t: t.dtype)
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+        kept = self.saved
+        op = self.op
+        if kept is None:
+            raise self.freed()
+        if op.missing_reason:
+            raise NotImplementedError(f"the gradient of {op.name!r} is missing: {op.missing_reason}")
+        if type(g) is dict:
+            g = tuple(g.get(i) for i in range(max(g) + 1))
+            g = (*g, *(None,) * (8 - len(g)))
+        parts: list[Any] = [None] * len(self.edges)
+        values: dict[str, Any] = {}
+        for rule in op.rules:
+            slots = [self.args[name] for name in rule.inputs]
+            wanted = [self._wanted(s) for s in slots]
+            if not any(wanted):
+                continue
+            call = []
+            for want in rule.wants:
+                if want == "needs":
+                    call.append(tuple(wanted))
+                    continue
+                if want not in values:
+                    values[want] = self._unpack(F, want, kept[want])
+                call.append(values[want])
+            grads = rule.formula(F, g, *call)
+            for slot, grad in zip(slots, (grads,) if len(slots) == 1 else grads, strict=True):
+                if isinstance(slot, int):
+                    parts[slot] = grad
+                else:
+                    for i, part in zip(slot, grad, strict=True):
+                        parts[i] = part
+        return tuple(parts)
+
+    def adopt(self, storage: Any) -> None:
+        for value in (self.saved or {}).values():
+            if isinstance(value, SavedResult):
+                value.storage, value.version = storage, storage.version
+
+    def _unpack(self, F: Any, want: str, value: Any) -> Any:  # noqa: N803
+        if isinstance(value, (Saved, SavedResult)):
+            return value.get(self, F, want)
+        if type(value) is list and any(isinstance(v, Saved) for v in value):
+            return [None if v is None else v.get(self, F, want) for v in value]
+        return value
+
+
+class Saved:
+    """A tensor kept for backward, with the version it had when it was kept."""
+
+    __slots__ = ("native", "tensor", "version")
+
+    def __init__(self, t: Tensor) -> None:
+        self.tensor = t
+        self.native = t._a
+        self.version = 0 if t._st is None else t._st.version
+
+    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+        """The kept value, if nobody wrote to it since."""
+        t = self.tensor
+        found = 0 if t._st is None else t._st.version
+        if found != self.version:
+            raise node.stale(name, t._a.shape, found, self.version)
+        return self.native if F.native else at_save(t, self.native)
+
+
+class SavedResult:
+    """A result kept by its own node: array and storage, not the tensor, hence no cycle."""
+
+    __slots__ = ("dtype", "index", "native", "storage", "version")
+
+    def __init__(self, t: Tensor, index: int) -> None:
+        self.native = t._a
+        self.storage = storage_of(t)
+        self.version = self.storage.version
+        self.dtype = t.dtype
+        self.index = index
+
+    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+        """The kept value, if nobody wrote to it since."""
+        if self.storage.version != self.version:
+            raise node.stale(name, self.native.shape, self.storage.version, self.version)
+        if F.native:
+            return self.native
+        return F.result(node, self.native, self.storage, self.index)
+
+
+def _observed(observe: Any, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *args: observe(name, lambda: call(*args))
+
+
+def _map(value: Any, what: Callable[[Any], Any]) -> Any:
+    if value is None:
+        return None
+    return [what(t) for t in value] if isinstance(value, (list, tuple)) else what(value)
+
+
+def _lift(be: Any, a: Any, kind: str) -> Any:
+    if kind is _PLAIN or a is None:
+        return a
+    if kind is _TENSORS:
+        return tuple(None if x is None else wrap(be, x, be.dtype_of(be.fresh(x))) for x in a)
+    return wrap(be, a, be.dtype_of(be.fresh(a)))
+
+
+def _kind(annotation: Any) -> str:
+    text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+    if text in ("Tensor", "Tensor | None"):
+        return _TENSOR
+    if "Tensor" in text:
+        return _TENSORS
+    return _PLAIN
+
+
+def _used(op: Op, formula: Callable[..., Any]) -> tuple[bool, bool]:
+    wants = tuple(inspect.signature(formula).parameters)[2:]
+    if len(wants) != 2 or wants[0].lstrip("_") != "self" or wants[1].lstrip("_") != "other":
+        raise TypeError(
+            f"{op.name}: a formula of a broadcasting op takes (F, g, self, other), each with an "
+            f"underscore if unused; got {wants}"
+        )
+    return not wants[0].startswith("_"), not wants[1].startswith("_")
+
+
+def primitive(body: Callable[..., Any] | None = None, **facts: Any) -> Any:
+    """Declare a primitive: the decorated function's body is its shape rule on `Spec`s."""
+    if body is None:
+        return lambda b: Op(b, "primitive", **facts)
+    return Op(body, "primitive", **facts)
+
+
+def composite(body: Callable[..., Any] | None = None, **facts: Any) -> Any:
+    """Declare an op that a backend may override: the body is its decomposition on tensors."""
+    if body is None:
+        return lambda b: Op(b, "composite", **facts)
+    return Op(body, "composite", **facts)

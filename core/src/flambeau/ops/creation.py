@@ -1,0 +1,458 @@
+"""Creation: tensors from data, constants and ranges."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._bound import bind
+from flambeau._device import device as Device  # noqa: N812
+from flambeau._dispatch import cast, wrap
+from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._out import deliver
+from flambeau._promotion import scalar_dtype
+from flambeau._spec import Spec
+from flambeau._tensor import Tensor
+from flambeau.ops._rules import checked_sizes, need_tensor, sizes
+from flambeau.ops._table import primitive
+
+
+@primitive(differentiable=False)
+def _full(shape: tuple[int, ...], value: Any, dtype: DType) -> Spec:
+    return Spec(shape, dtype)
+
+
+@primitive(differentiable=False)
+def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
+    return Spec((length,), dtype)
+
+
+class strided:  # noqa: N801
+    """The memory layout of dense tensors."""
+
+    def __repr__(self) -> str:
+        return "torch.strided"
+
+
+strided_layout = strided()
+
+
+def finished(
+    t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
+) -> Tensor:
+    """A new tensor after ``out=`` and ``requires_grad=``."""
+    t = deliver(t, out)
+    return t.requires_grad_() if requires_grad else t
+
+
+def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
+    """A tensor of one value, without any of the public functions' options."""
+    be = bind(device)
+    size = checked_sizes(shape)
+    try:
+        return wrap(be, be.full(size, value, dtype), dtype)  # type: ignore[attr-defined]
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
+
+
+def zeros(
+    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of zeros.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    t = filled(_size(size, out), 0, _dtype_or(dtype, out), _device_or(device, out))
+    return finished(t, requires_grad, out)
+
+
+def ones(
+    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of ones.
+
+    >>> import flambeau as fb
+    >>> fb.ones(2, dtype=fb.int64)
+    tensor([1, 1])
+    """
+    t = filled(_size(size, out), 1, _dtype_or(dtype, out), _device_or(device, out))
+    return finished(t, requires_grad, out)
+
+
+def empty(
+    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor with unspecified contents.
+
+    >>> import flambeau as fb
+    >>> fb.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    dtype = _dtype_or(dtype, out)
+    be = bind(_device_or(device, out))
+    shape = checked_sizes(_size(size, out))
+    make = be.kernels.get("empty")
+    native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)  # type: ignore[attr-defined]
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def full(
+    size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of one value, whose type decides the dtype.
+
+    >>> import flambeau as fb
+    >>> fb.full((2,), 7)
+    tensor([7, 7])
+    """
+    if isinstance(fill_value, Tensor):
+        dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
+    if dtype is None:
+        dtype = scalar_dtype(fill_value) if out is None else out.dtype
+    shape = sizes((size,) if isinstance(size, (tuple, list)) else (size,), "size")
+    return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
+
+
+def _size(size: tuple[Any, ...], out: Tensor | None) -> tuple[int, ...]:
+    if not size and out is not None:
+        return tuple(out._a.shape)
+    return sizes(size, "size")
+
+
+def _dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
+    if dtype is None:
+        return D.get_default_dtype() if out is None else out.dtype
+    if not isinstance(dtype, D.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return dtype
+
+
+def _device_or(device: Any, out: Tensor | None) -> Any:
+    return out.device if device is None and out is not None else device
+
+
+def _like(
+    name: str, input: Tensor, value: Any, dtype: DType | None, device: Any, requires_grad: bool
+) -> Tensor:
+    x = need_tensor(input, name, "input")
+    t = filled(tuple(x._a.shape), value, dtype or x.dtype, x.device if device is None else device)
+    return finished(t, requires_grad, None)
+
+
+def zeros_like(
+    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:
+    """Zeros with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.zeros_like(fb.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return _like("zeros_like", input, 0, dtype, device, requires_grad)
+
+
+def ones_like(
+    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:
+    """Ones with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.ones_like(fb.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return _like("ones_like", input, 1, dtype, device, requires_grad)
+
+
+def full_like(
+    input: Tensor, fill_value: Any, *, dtype: DType | None = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:
+    """One value with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.full_like(fb.tensor([1, 2]), 5)
+    tensor([5, 5])
+    """
+    return _like("full_like", input, fill_value, dtype, device, requires_grad)
+
+
+def empty_like(
+    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:
+    """Unspecified contents with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.empty_like(fb.tensor([1, 2])).dtype
+    torch.int64
+    """
+    x = need_tensor(input, "empty_like", "input")
+    return empty(
+        tuple(x._a.shape), dtype=dtype or x.dtype, device=x.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def arange(
+    start: Any, end: Any = None, step: Any = 1, *, out: Tensor | None = None,
+    dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... below `end`; int64 if all three are integers.
+
+    Raises:
+        RuntimeError: step is 0, or its sign leads away from `end`.
+
+    >>> import flambeau as fb
+    >>> fb.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+    if dtype is None:
+        whole = all(isinstance(x, int) for x in (start, end, step))
+        dtype = D.int64 if whole else D.get_default_dtype()
+        dtype = dtype if out is None else out.dtype
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            "upper bound and lower bound inconsistent with step sign: "
+            f"start={start}, end={end}, step={step}"
+        )
+    length = math.ceil((end - start) / step)
+    be = bind(_device_or(device, out))
+    native = be.arange(start, step, length, dtype)  # type: ignore[attr-defined]
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def linspace(
+    start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """`steps` values evenly spaced from `start` to `end`, both included.
+
+    >>> import flambeau as fb
+    >>> fb.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    n = operator.index(steps)
+    if n < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {n}")
+    dtype = _dtype_or(dtype, out)
+    be = bind(_device_or(device, out))
+    # Counted from both ends, so that the last value is exactly `end`.
+    step = (end - start) / (n - 1) if n > 1 else 0.0
+    half = n // 2
+    values = [start + step * i if i < half else end - step * (n - 1 - i) for i in range(n)]
+    if n == 1:
+        values = [start]
+    return finished(wrap(be, be.host_array(values, (n,), dtype), dtype), requires_grad, out)
+
+
+def eye(
+    n: int, m: int | None = None, *, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal.
+
+    >>> import flambeau as fb
+    >>> fb.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
+    where = _device_or(device, out)
+    rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
+    return finished(cast(rows == columns, _dtype_or(dtype, out)), requires_grad, out)
+
+
+# -- from data -------------------------------------------------------------------------------------
+
+
+def tensor(
+    data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A leaf tensor holding a copy of nested sequences, numbers or an array.
+
+    The dtype is inferred: bool, int64, the default float or complex.
+
+    Raises:
+        ValueError: the nesting is ragged.
+        TypeError: an element is no number.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    import warnings
+
+    if isinstance(data, Tensor):
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+    return finished(from_data(data, dtype, device, copy=True), requires_grad, None)
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing memory (and history) where no copy is needed.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(2); fb.as_tensor(x) is x
+    True
+    """
+    return from_data(data, dtype, device, copy=False)
+
+
+def asarray(
+    obj: Any, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`obj` as a tensor; `copy` forces (True) or forbids (False) a copy.
+
+    >>> import flambeau as fb
+    >>> fb.asarray([1, 2])
+    tensor([1, 2])
+    """
+    return finished(from_data(obj, dtype, device, copy=bool(copy)), requires_grad, None)
+
+
+def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Tensor:
+    """Data of any accepted kind as a tensor."""
+    if isinstance(data, Tensor):
+        t = data.detach() if copy else data
+        where = t.device if device is None else Device(device)
+        return t.to(where, dtype or t.dtype, copy=copy)
+    be = bind(device)
+    if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not isinstance(
+        data, (list, tuple)
+    ):
+        t = _from_array(data, copy)
+        return t.to(be.device, dtype or t.dtype)
+    if isinstance(data, (bytearray, memoryview)) or (
+        type(data).__name__ == "array" and hasattr(data, "typecode")
+    ):
+        data = list(data)
+    nested = getattr(be.backend, "from_nested", None)
+    if nested is not None and isinstance(data, (list, tuple)) and (found := nested(data, dtype)):
+        native, dtype = found
+        return wrap(be, native, dtype)
+    shape: list[int] = []
+    probe = data
+    while _is_sequence(probe):
+        shape.append(len(probe))
+        if not probe:
+            break
+        probe = probe[0]
+    flat: list[Any] = []
+    _flatten(data, shape, 0, flat)
+    dtype = dtype or _inferred(flat)
+    return wrap(be, be.host_array(flat, shape, dtype), dtype)
+
+
+def _from_array(data: Any, copy: bool) -> Tensor:
+    cpu = bind("cpu")
+    array = data if hasattr(data, "__array_interface__") else data.__array__()
+    native = cpu.backend.from_numpy(array, copy=copy)
+    return wrap(cpu, native, cpu.dtype_of(native))
+
+
+def _is_sequence(x: Any) -> bool:
+    if isinstance(x, (list, tuple, range)):
+        return True
+    return (
+        not isinstance(x, (Tensor, str, bytes, dict))
+        and hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+        and not hasattr(x, "__array__")
+    )
+
+
+def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
+    if depth < len(shape):
+        if not _is_sequence(data):
+            raise TypeError(f"not a sequence at dim {depth}: {type(data).__name__}")
+        if len(data) != shape[depth]:
+            raise ValueError(
+                f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
+            )
+        for item in data:
+            _flatten(item, shape, depth + 1, flat)
+        return
+    if isinstance(data, Tensor):
+        if data.numel() != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars; use torch.stack to "
+                "join tensors"
+            )
+        data = data.item()
+    elif hasattr(data, "item") and hasattr(data, "dtype"):
+        data = data.item()
+    if isinstance(data, (bool, int, float, complex)):
+        flat.append(data)
+    elif hasattr(data, "__index__"):
+        flat.append(operator.index(data))
+    elif hasattr(data, "__float__"):
+        flat.append(float(data))
+    elif _is_sequence(data):
+        raise ValueError(f"expected a number at dim {depth}, got a sequence: ragged nesting")
+    else:
+        raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
+
+
+def _inferred(flat: list[Any]) -> DType:
+    kinds = {type(v) for v in flat}
+    if complex in kinds:
+        return D.get_default_dtype().to_complex()
+    if float in kinds or not kinds:
+        return D.get_default_dtype()
+    if kinds == {bool}:
+        return D.bool_
+    for v in flat:
+        if not -(1 << 63) <= v < 1 << 63:
+            raise RuntimeError(f"Overflow when unpacking long long: {v} does not fit in int64")
+    return D.int64
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    Raises:
+        TypeError: it is no NumPy array, or its dtype has no counterpart.
+        ValueError: it has negative strides.
+
+    >>> import flambeau as fb, numpy as np
+    >>> a = np.zeros(2); t = fb.from_numpy(a); a[0] = 1; t
+    tensor([1., 0.], dtype=torch.float64)
+    """
+    cpu = bind("cpu")
+    native = cpu.backend.from_numpy(ndarray, copy=False)
+    t = wrap(cpu, native, cpu.dtype_of(native))
+    from flambeau._views import storage_of
+
+    storage_of(t).shared = True  # somebody outside sees the writes
+    return t

@@ -1,0 +1,956 @@
+"""Movement: views and rearrangements, joining and splitting.
+
+The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they share
+memory; formulas use them through ``F``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._dispatch import cast, kernel_error, wrap
+from flambeau._out import deliver
+from flambeau._spec import Spec
+from flambeau._tensor import Tensor
+from flambeau._views import contiguous_strides, geometry, geometry_of, make_view, view_strides
+from flambeau.ops._rules import dim_of, dims_of, infer_size, need_tensor, sizes
+from flambeau.ops._table import OPS, Op, composite, primitive
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+class ViewOp(Op):
+    """A canonical op whose result shares the memory of its first argument."""
+
+    def _run(self, *args: Any) -> Any:
+        return apply_view(args[0], self.name, args[1:], self.name.capitalize())
+
+    def decomposed(self, be: Any) -> Any:
+        raise NotImplementedError(self.name)
+
+
+def _view_primitive(body: Any) -> ViewOp:
+    return ViewOp(body, "primitive")
+
+
+@_view_primitive
+def _slice(self: Tensor, items: tuple[Any, ...]) -> Spec:
+    return Spec(geometry("slice", _row_major(self), (items,))[0], self.dtype)
+
+
+@_view_primitive
+def _permute(self: Tensor, dims: tuple[int, ...]) -> Spec:
+    return Spec(tuple(self.shape[d] for d in dims), self.dtype)
+
+
+@_view_primitive
+def _view(self: Tensor, shape: tuple[int, ...]) -> Spec:
+    return Spec(tuple(shape), self.dtype)
+
+
+@_view_primitive
+def _expand(self: Tensor, shape: tuple[int, ...]) -> Spec:
+    lead = len(shape) - len(self.shape)
+    for have, want in zip(self.shape, shape[lead:], strict=True):
+        if have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}). "
+                f"Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}"
+            )
+    return Spec(tuple(shape), self.dtype)
+
+
+@_view_primitive
+def _diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Spec:
+    return Spec(geometry("diagonal", _row_major(self), (offset, dim1, dim2))[0], self.dtype)
+
+
+def _row_major(s: Any) -> Any:
+    return tuple(s.shape), contiguous_strides(s.shape), 0
+
+
+def apply_view(x: Tensor, op: str, args: tuple[Any, ...], name: str) -> Tensor:
+    """The view of `x` that the canonical view op `op` makes."""
+    be = x._be
+    try:
+        if op == "view" and not be.strided:
+            g = geometry_of(x)
+            if view_strides(g[0], g[1], args[0]) is None:
+                raise ValueError("not expressible")
+        native = getattr(be, op)(x._a, *args)
+    except be.error as error:
+        if op == "view":
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one "
+                "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            ) from error
+        raise kernel_error(op, error, (x, *args)) from error
+    return make_view(x, op, args, native, name)
+
+
+# Gradients of views: zeros with a region set.  Any backend can do them by scattering positions.
+
+
+def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
+    be = like._be
+    flat = wrap(be, be.arange(0, 1, math.prod(shape), D.int64), D.int64)
+    return flat.reshape(tuple(shape))
+
+
+def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor) -> Tensor:
+    zeros = wrap(g._be, g._be.full((math.prod(shape),), 0, g.dtype), g.dtype)
+    flat = OPS["scatter_add"](zeros, 0, where.reshape((-1,)), g.reshape((-1,)))
+    return flat.reshape(shape)
+
+
+@composite(title="SliceBackward0Backward0")
+def _slice_backward(grad: Tensor, shape: tuple[int, ...], items: tuple[Any, ...]) -> Tensor:
+    return _placed(grad, shape, _slice(_positions(grad, shape), items))
+
+
+@_slice_backward.gradient
+def _(F, g, items):
+    return F.slice(g, items)
+
+
+@composite
+def _diagonal_backward(
+    grad: Tensor, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> Tensor:
+    return _placed(grad, shape, _diagonal(_positions(grad, shape), offset, dim1, dim2))
+
+
+@_diagonal_backward.gradient
+def _(F, g, offset, dim1, dim2):
+    return F.diagonal(g, offset, dim1, dim2)
+
+
+def _storage_positions(like: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
+    be = like._be
+    total = wrap(be, be.full((1,) * len(shape), offset, D.int64), D.int64)
+    for d, (n, s) in enumerate(zip(shape, stride, strict=True)):
+        steps = wrap(be, be.arange(0, s, n, D.int64), D.int64)
+        total = total + steps.reshape(tuple(n if i == d else 1 for i in range(len(shape))))
+    return total
+
+
+def _logical_positions(
+    like: Tensor, base: tuple[int, ...], base_stride: Any, base_offset: int,
+    shape: Any, stride: Any, offset: int,
+) -> Tensor:
+    """Row-major positions in a base of the elements that an as_strided view of it selects."""
+    wanted = _storage_positions(like, shape, stride, offset).expand(tuple(shape)).reshape((-1,))
+    if tuple(base_stride) == contiguous_strides(base):
+        return wanted - base_offset
+    held = _storage_positions(like, base, base_stride, base_offset).expand(base).reshape((-1,))
+    size = 1 + base_offset + sum_products(base, base_stride)
+    be = like._be
+    table = wrap(be, be.full((size,), 0, D.int64), D.int64)
+    table = OPS["scatter"](table, 0, held, _positions(like, (math.prod(base),)))
+    return OPS["gather"](table, 0, wanted)
+
+
+def sum_products(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """The largest offset that strides reach from the first element."""
+    return builtins.sum((n - 1) * s for n, s in zip(shape, stride, strict=True) if n > 0)
+
+
+@composite
+def _as_strided_region(
+    self: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
+    offset: int, base_stride: tuple[int, ...], base_offset: int,
+) -> Tensor:
+    where = _logical_positions(self, base, base_stride, base_offset, shape, stride, offset)
+    return OPS["gather"](self.reshape((-1,)), 0, where).reshape(shape)
+
+
+@_as_strided_region.gradient
+def _(F, g, base, shape, stride, offset, base_stride, base_offset):
+    return F.as_strided_backward(g, base, shape, stride, offset, base_stride, base_offset)
+
+
+@composite
+def _as_strided_backward(
+    grad: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
+    offset: int, base_stride: tuple[int, ...], base_offset: int,
+) -> Tensor:
+    where = _logical_positions(grad, base, base_stride, base_offset, shape, stride, offset)
+    return _placed(grad, base, where)
+
+
+@_as_strided_backward.gradient
+def _(F, g, base, shape, stride, offset, base_stride, base_offset):
+    return F.as_strided_region(g, base, shape, stride, offset, base_stride, base_offset)
+
+
+@composite
+def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
+    """`self` with the region that view steps select replaced by `value`."""
+    where = replayed_positions(self, steps).reshape((-1,))
+    flat = OPS["scatter"](self.reshape((-1,)), 0, where, value.reshape((-1,)))
+    return flat.reshape(self.shape)
+
+
+def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
+    """Row-major positions in `base` of the elements that view steps select."""
+    found = _positions(base, base._a.shape)
+    for op, args, shape, _ in steps:
+        if op == "view":
+            found = found.reshape(args[0])
+        elif op == "as_strided":
+            out_shape, stride, offset, base_stride, base_offset = args
+            where = _logical_positions(
+                base, shape, base_stride, base_offset, out_shape, stride, offset
+            )
+            found = OPS["gather"](found.reshape((-1,)), 0, where).reshape(out_shape)
+        else:
+            found = OPS[op](found, *args)
+    return found
+
+
+@_view_put.gradient("self")
+def _(F, g, steps, value_shape, value_dtype):
+    return F.view_put(g, F.zeros(value_shape, g), steps)
+
+
+@_view_put.gradient("value")
+def _(F, g, steps):
+    from flambeau._views import replay
+
+    return replay(F, g, steps)
+
+
+# -- rearrangements --------------------------------------------------------------------------------
+
+
+@primitive
+def _cat(tensors: list[Tensor], dim: int) -> Spec:
+    first = tensors[0]
+    total = 0
+    for i, t in enumerate(tensors):
+        if len(t.shape) != len(first.shape):
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {len(first.shape)} and "
+                f"{len(t.shape)}"
+            )
+        for d, (n, m) in enumerate(zip(first.shape, t.shape, strict=True)):
+            if d != dim and n != m:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but "
+                    f"got size {m} for tensor number {i} in the list."
+                )
+        total += t.shape[dim]
+    return Spec(tuple(total if d == dim else n for d, n in enumerate(first.shape)), first.dtype)
+
+
+@_cat.gradient
+def _(F, g, tensors_shape, dim):
+    parts, start = [], 0
+    rank = len(g.shape)
+    for shape in tensors_shape:
+        stop = start + shape[dim]
+        items = tuple(
+            builtins.slice(start, stop, 1) if d == dim else builtins.slice(0, g.shape[d], 1)
+            for d in range(rank)
+        )
+        parts.append(F.slice(g, items))
+        start = stop
+    return parts
+
+
+@primitive
+def _flip(self: Tensor, dims: tuple[int, ...]) -> Spec:
+    return self
+
+
+@_flip.gradient
+def _(F, g, dims):
+    return F.flip(g, dims)
+
+
+# == public functions ==============================================================================
+
+
+def _full(n: int) -> builtins.slice:
+    return builtins.slice(0, n, 1)
+
+
+def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
+    return apply_view(x, op, args, title)
+
+
+def permute(input: Tensor, dims: Any) -> Tensor:
+    """A view with the dimensions in the order of `dims`.
+
+    >>> import flambeau as fb
+    >>> fb.permute(fb.zeros(2, 3, 5), (2, 0, 1)).shape
+    torch.Size([5, 2, 3])
+    """
+    x = need_tensor(input, "permute", "input")
+    order = sizes((dims,), "dims") if isinstance(dims, (list, tuple)) else (dims,)
+    if len(order) != x.dim():
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {x.dim()} is not "
+            f"equal to len(dims) = {len(order)}"
+        )
+    found = tuple(dim_of(d, x.dim(), scalar_as_vector=False) for d in order)
+    if len(set(found)) != len(found):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return _titled(x, "permute", (found,), "Permute")
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions swapped.
+
+    >>> import flambeau as fb
+    >>> fb.transpose(fb.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
+    x = need_tensor(input, "transpose", "input")
+    d0, d1 = dim_of(dim0, x.dim()), dim_of(dim1, x.dim())
+    order = list(range(x.dim()))
+    if x.dim():
+        order[d0], order[d1] = d1, d0
+    return _titled(x, "permute", (tuple(order),), "Transpose")
+
+
+swapaxes = swapdims = transpose
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; vectors and scalars as they are.
+
+    Raises:
+        RuntimeError: more than two dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.t(fb.zeros(2, 3)).shape
+    torch.Size([3, 2])
+    """
+    x = need_tensor(input, "t", "input")
+    if x.dim() > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.dim()}D")
+    return _titled(x, "permute", (tuple(reversed(range(x.dim()))),), "T")
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """A view with the dimensions `source` moved to the places `destination`.
+
+    >>> import flambeau as fb
+    >>> fb.movedim(fb.zeros(2, 3, 5), 0, -1).shape
+    torch.Size([3, 5, 2])
+    """
+    x = need_tensor(input, "movedim", "input")
+    sources = source if isinstance(source, (list, tuple)) else (source,)
+    targets = destination if isinstance(destination, (list, tuple)) else (destination,)
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(sources)}) and "
+            f"destination ({list(targets)}) should have the same number of elements"
+        )
+    froms = [dim_of(d, x.dim()) for d in sources]
+    tos = [dim_of(d, x.dim()) for d in targets]
+    if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
+        raise RuntimeError(f"movedim: repeated dim in {list(sources)} or {list(targets)}")
+    if not x.dim():
+        return _titled(x, "permute", ((),), "Permute")
+    order = [-1] * x.dim()
+    for s, d in zip(froms, tos, strict=True):
+        order[d] = s
+    rest = iter(d for d in range(x.dim()) if d not in froms)
+    order = [next(rest) if d == -1 else d for d in order]
+    return _titled(x, "permute", (tuple(order),), "Permute")
+
+
+moveaxis = movedim
+
+
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory in another shape.
+
+    Raises:
+        RuntimeError: the shape does not fit, or strides cannot express it.
+
+    >>> import flambeau as fb
+    >>> fb.arange(6).view(2, -1).shape
+    torch.Size([2, 3])
+    """
+    if len(shape) == 1 and isinstance(shape[0], D.dtype):
+        if shape[0] is input.dtype:
+            return alias(input)
+        raise NotImplementedError(
+            f"view(dtype): reinterpreting {input.dtype} memory as {shape[0]} is not supported; "
+            ".to(dtype) converts values"
+        )
+    target = infer_size(sizes(shape, "size"), input.numel())
+    return _titled(input, "view", (target,), "View")
+
+
+def alias(input: Tensor) -> Tensor:
+    """A view of all of `input`.
+
+    >>> import flambeau as fb
+    >>> x = fb.zeros(2); y = x.view_as(x); y.fill_(1); x
+    tensor([1., 1.])
+    tensor([1., 1.])
+    """
+    return _titled(input, "slice", (tuple(_full(n) for n in input._a.shape),), "Alias")
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.view(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.arange(4).view_as(fb.zeros(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    return view(input, tuple(other._a.shape))
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The elements in another shape: a view where strides allow it, else a copy.
+
+    Raises:
+        RuntimeError: the number of elements differs.
+
+    >>> import flambeau as fb
+    >>> fb.reshape(fb.arange(6), (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "reshape", "input")
+    target = infer_size(sizes(shape, "shape"), x.numel())
+    if target == tuple(x._a.shape):
+        return _titled(x, "view" if _expressible(x, target) else "slice",
+                       (target,) if _expressible(x, target) else
+                       (tuple(_full(n) for n in target),), "View")
+    if _expressible(x, target):
+        return _titled(x, "view", (target,), "View")
+    return _titled(x.contiguous(), "view", (target,), "UnsafeView")
+
+
+def _expressible(x: Tensor, shape: tuple[int, ...]) -> bool:
+    g = geometry_of(x)
+    return view_strides(g[0], g[1], shape) is not None
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.reshape(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.arange(4).reshape_as(fb.zeros(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    return reshape(input, tuple(other._a.shape))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one.
+
+    >>> import flambeau as fb
+    >>> fb.flatten(fb.zeros(2, 3, 5), 1).shape
+    torch.Size([2, 15])
+    """
+    x = need_tensor(input, "flatten", "input")
+    first, last = dim_of(start_dim, x.dim()), dim_of(end_dim, x.dim())
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if x.dim() == 0:
+        return reshape(x, (1,))
+    if first == last:
+        return x
+    shape = tuple(x._a.shape)
+    return reshape(x, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension.
+
+    >>> import flambeau as fb
+    >>> fb.ravel(fb.zeros(2, 3)).shape
+    torch.Size([6])
+    """
+    return reshape(input, (-1,))
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Dimension `dim` split into `sizes`, of which one may be -1.
+
+    >>> import flambeau as fb
+    >>> fb.unflatten(fb.zeros(6, 2), 0, (2, 3)).shape
+    torch.Size([2, 3, 2])
+    """
+    x = need_tensor(input, "unflatten", "input")
+    d = dim_of(dim, x.dim())
+    shape = tuple(x._a.shape)
+    part = infer_size(tuple(sizes), shape[d])
+    return view(x, (*shape[:d], *part, *shape[d + 1 :]))
+
+
+def expand(input: Tensor, *shape: Any) -> Tensor:
+    """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
+
+    Raises:
+        RuntimeError: a size other than 1 would change, or the rank would fall.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(3, 1).expand(-1, 4).shape
+    torch.Size([3, 4])
+    """
+    target = list(sizes(shape, "size"))
+    have = tuple(input._a.shape)
+    lead = len(target) - len(have)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{D.TENSOR_TYPE_NAMES[input.dtype]}{{{list(have)}}}, size={target}): the "
+            f"number of sizes provided ({len(target)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({len(have)})"
+        )
+    for i, n in enumerate(target):
+        if n == -1:
+            if i < lead:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
+                    f"non-existing dimension {i}"
+                )
+            target[i] = have[i - lead]
+        elif i >= lead and have[i - lead] not in (1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size "
+                f"({have[i - lead]}) at non-singleton dimension {i}.  Target sizes: "
+                f"{target}.  Tensor sizes: {list(have)}"
+            )
+        elif n < 0:
+            raise RuntimeError(f"expand: invalid size {n} in {target}")
+    return _titled(input, "expand", (tuple(target),), "Expand")
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.expand(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(1).expand_as(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, tuple(other._a.shape))
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``input.expand(size)``.
+
+    >>> import flambeau as fb
+    >>> fb.broadcast_to(fb.zeros(3), (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, tuple(size))
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape.
+
+    >>> import flambeau as fb
+    >>> [x.shape for x in fb.broadcast_tensors(fb.zeros(3), fb.zeros(2, 1))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
+    from flambeau.ops._rules import broadcast_shapes
+
+    shape = broadcast_shapes(*[tuple(x._a.shape) for x in tensors])
+    return tuple(expand(x, shape) for x in tensors)
+
+
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """A view without the dimensions of size 1, or without those among `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.squeeze(fb.zeros(2, 1, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "squeeze", "input")
+    shape = tuple(x._a.shape)
+    dims = dims_of(dim, len(shape), empty_is_all=False)
+    items = tuple(
+        0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape)
+    )
+    return _titled(x, "slice", (items,), "Squeeze")
+
+
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    """A view with a new dimension of size 1 at `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.unsqueeze(fb.zeros(3), -1).shape
+    torch.Size([3, 1])
+    """
+    x = need_tensor(input, "unsqueeze", "input")
+    shape = tuple(x._a.shape)
+    d = dim_of(dim, len(shape) + 1)
+    items = [_full(n) for n in shape]
+    return _titled(x, "slice", ((*items[:d], None, *items[d:]),), "Unsqueeze")
+
+
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The view of `length` entries of dimension `dim` from `start`.
+
+    Raises:
+        RuntimeError: the range leaves the tensor.
+
+    >>> import flambeau as fb
+    >>> fb.narrow(fb.arange(5), 0, 1, 2)
+    tensor([1, 2])
+    """
+    x = need_tensor(input, "narrow", "input")
+    shape = tuple(x._a.shape)
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = dim_of(dim, len(shape))
+    first = operator.index(start)
+    n = shape[d]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= first <= n:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"
+        )
+    first += n if first < 0 else 0
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return _narrow(x, d, first, length)
+
+
+def _narrow(x: Tensor, d: int, start: int, length: int, title: str = "Slice") -> Tensor:
+    items = tuple(
+        builtins.slice(start, start + length, 1) if i == d else _full(n)
+        for i, n in enumerate(x._a.shape)
+    )
+    return _titled(x, "slice", (items,), title)
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The view at one index of dimension `dim`, without that dimension.
+
+    Raises:
+        IndexError: the index is out of range.
+
+    >>> import flambeau as fb
+    >>> fb.select(fb.arange(6).view(2, 3), 0, 1)
+    tensor([3, 4, 5])
+    """
+    x = need_tensor(input, "select", "input")
+    shape = tuple(x._a.shape)
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = dim_of(dim, len(shape))
+    i = operator.index(index)
+    if not -shape[d] <= i < shape[d]:
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
+        )
+    i += shape[d] if i < 0 else 0
+    items = tuple(i if k == d else _full(n) for k, n in enumerate(shape))
+    return _titled(x, "slice", (items,), "Select")
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
+
+    Raises:
+        RuntimeError: the sizes do not add up.
+
+    >>> import flambeau as fb
+    >>> fb.split(fb.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    x = need_tensor(tensor, "split", "tensor")
+    if x.dim() == 0:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = dim_of(dim, x.dim())
+    n = x._a.shape[d]
+    if isinstance(split_size_or_sections, (list, tuple)):
+        parts = [operator.index(s) for s in split_size_or_sections]
+        if builtins.sum(parts) != n or builtins.min(parts, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
+                f"at dimension {d}), but got split_sizes={parts}"
+            )
+        title = "SplitWithSizes"
+    else:
+        size = operator.index(split_size_or_sections)
+        if size < 0:
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={size}"
+            )
+        if size == 0 and n != 0:
+            raise RuntimeError(
+                "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                f"{n}"
+            )
+        parts = [size] * (n // size) + ([n % size] if n % size else []) if size and n else [n]
+        title = "Split"
+    out, start = [], 0
+    for length in parts:
+        out.append(_narrow(x, d, start, length, title))
+        start += length
+    return tuple(out)
+
+
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal size along `dim` (the last may be smaller).
+
+    >>> import flambeau as fb
+    >>> fb.chunk(fb.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    x = need_tensor(input, "chunk", "input")
+    if x.dim() == 0:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = dim_of(dim, x.dim())
+    n = x._a.shape[d]
+    size = -(-n // chunks)
+    if size == 0:
+        return split(x, [0] * chunks, d)
+    return split(x, size, d)
+
+
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The views at each index of dimension `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.unbind(fb.tensor([1, 2]))
+    (tensor(1), tensor(2))
+    """
+    x = need_tensor(input, "unbind", "input")
+    if x.dim() == 0:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = dim_of(dim, x.dim())
+    shape = x._a.shape
+    found = []
+    for i in range(shape[d]):
+        items = tuple(i if k == d else _full(n) for k, n in enumerate(shape))
+        found.append(_titled(x, "slice", (items,), "Unbind"))
+    return tuple(found)
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The view of a diagonal of two dimensions, placed last.
+
+    >>> import flambeau as fb
+    >>> fb.diagonal(fb.arange(4).view(2, 2))
+    tensor([0, 3])
+    """
+    x = need_tensor(input, "diagonal", "input")
+    d1, d2 = dim_of(dim1, x.dim()), dim_of(dim2, x.dim())
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return _titled(x, "diagonal", (offset, d1, d2), "Diagonal")
+
+
+def as_strided(
+    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
+) -> Tensor:
+    """A view of the storage with any shape, stride and offset (in elements).
+
+    Raises:
+        RuntimeError: a stride is negative, or an element would lie outside of the storage.
+
+    >>> import flambeau as fb
+    >>> fb.as_strided(fb.arange(4), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    from flambeau._views import storage_of
+
+    x = need_tensor(input, "as_strided", "input")
+    shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if builtins.any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(strides)}"
+        )
+    g = geometry_of(x)
+    offset = g[2] if storage_offset is None else storage_offset
+    held = storage_of(x).size()
+    if offset < 0 or (math.prod(shape) and offset + sum_products(shape, strides) >= held):
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} are "
+            f"out of bounds for storage of {held} elements"
+        )
+    base = x if x._base is None else x._base
+    _, base_stride, base_offset = geometry_of(base)
+    args = (shape, strides, offset, base_stride, base_offset)
+    be = x._be
+    if be.strided:
+        native = be.backend.as_strided(storage_of(x).buffer, shape, strides, offset)
+    else:
+        native = be.as_strided_region(base._a, base._a.shape, *args)
+    return make_view(base, "as_strided", args, native, "AsStrided")
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """The view of all windows of `size` entries, `step` apart, of a dimension; windows come last.
+
+    >>> import flambeau as fb
+    >>> fb.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    x = need_tensor(input, "unfold", "input")
+    d = dim_of(dimension, x.dim())
+    shape, stride, offset = geometry_of(x)
+    n = shape[d] if shape else 1
+    if size > n:
+        raise RuntimeError(
+            f"maximum size for tensor at dimension {d} is {n} but size is {size}"
+        )
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not shape:
+        return as_strided(x, (size,), (1,), offset)
+    count = (n - size) // step + 1
+    return as_strided(
+        x,
+        (*shape[:d], count, *shape[d + 1 :], size),
+        (*stride[:d], stride[d] * step, *stride[d + 1 :], stride[d]),
+        offset,
+    )
+
+
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along an existing dimension; dtypes promote.
+
+    Raises:
+        RuntimeError: no tensor is given, or other dimensions differ.
+
+    >>> import flambeau as fb
+    >>> fb.cat([fb.tensor([1]), fb.tensor([2.5])])
+    tensor([1.0000, 2.5000])
+    """
+    parts = _parts("cat", tensors)
+    if not parts:
+        raise ValueError("expected a non-empty list of Tensors")
+    dtype = parts[0].dtype
+    for p in parts:
+        dtype = D.promote_types(dtype, p.dtype)
+        if p.dim() == 0:
+            raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    # 1-d empty tensors are skipped whatever the shape of the others.
+    full = [p for p in parts if tuple(p._a.shape) != (0,)] or parts[:1]
+    d = dim_of(dim, full[0].dim())
+    return deliver(_cat([cast(p, dtype) for p in full], d), out)
+
+
+concat = concatenate = cat
+
+
+def _parts(name: str, tensors: Any) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
+    return [need_tensor(x, name, "tensors") for x in tensors]
+
+
+def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along a new dimension.
+
+    Raises:
+        RuntimeError: shapes differ or no tensor is given.
+
+    >>> import flambeau as fb
+    >>> fb.stack([fb.tensor([1, 2]), fb.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    parts = _parts("stack", tensors)
+    if not parts:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = tuple(parts[0]._a.shape)
+    for i, p in enumerate(parts):
+        if tuple(p._a.shape) != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(p._a.shape)} at entry {i}"
+            )
+    d = dim_of(dim, len(first) + 1)
+    dtype = parts[0].dtype
+    for p in parts:
+        dtype = D.promote_types(dtype, p.dtype)
+    return deliver(_cat([unsqueeze(cast(p, dtype), d) for p in parts], d), out)
+
+
+def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
+    """A copy with the order of some dimensions reversed.
+
+    >>> import flambeau as fb
+    >>> fb.flip(fb.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
+    x = need_tensor(input, "flip", "input")
+    wanted = (dims, *more) if more or not isinstance(dims, (list, tuple)) else tuple(dims)
+    found = dims_of(tuple(wanted), x.dim(), empty_is_all=False)
+    return _flip(x, found) if found and x.dim() else x.clone()
+
+
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """The tensor tiled `repeats` times along each dimension, copied.
+
+    Raises:
+        RuntimeError: fewer repeats than dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    times = sizes(repeats, "repeats")
+    shape = tuple(input._a.shape)
+    if len(times) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            f"tensor: got {list(times)} for {list(shape)}"
+        )
+    if builtins.any(n < 0 for n in times):
+        raise RuntimeError(f"Trying to create tensor with negative dimension: repeat{list(times)}")
+    shape = (1,) * (len(times) - len(shape)) + shape
+    paired = [n for pair in zip(times, shape, strict=True) for n in pair]
+    seen = [n for size in shape for n in (1, size)]
+    tiled = reshape(input, tuple(seen)).expand(tuple(paired))
+    return reshape(tiled.contiguous(), tuple(a * b for a, b in zip(times, shape, strict=True)))
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved along dimensions, those pushed out entering on the other side.
+
+    >>> import flambeau as fb
+    >>> fb.roll(fb.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    x = need_tensor(input, "roll", "input")
+    if dims is None or dims == ():
+        if isinstance(shifts, (list, tuple)):
+            (shifts,) = shifts
+        return reshape(roll(reshape(x, (-1,)), shifts, 0), tuple(x._a.shape))
+    moves = shifts if isinstance(shifts, (list, tuple)) else (shifts,)
+    along = dims if isinstance(dims, (list, tuple)) else (dims,)
+    if len(moves) != len(along):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"
+        )
+    for move, dim in zip(moves, along, strict=True):
+        d = dim_of(dim, x.dim())
+        n = x._a.shape[d]
+        if n and move % n:
+            cut = n - move % n
+            x = _cat([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
+    return x.clone() if x is input else x
+
+
+

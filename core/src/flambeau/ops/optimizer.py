@@ -1,0 +1,129 @@
+"""Optimiser steps over lists of tensors: what `step()` of SGD or Adam does to a parameter group.
+
+Each function updates its parameters and their state in place and returns nothing.  The bodies are
+the meaning; a backend may override a step with one fused kernel, which then receives native arrays
+and plain numbers.  Gradients flow through the bodies (not through a kernel), so where autograd
+records, the body runs and the hyper-parameters may be tensors.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flambeau import Tensor
+
+
+def sgd_step_(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    momentum_buffers: Sequence[Tensor],
+    lr: float | Tensor,
+    momentum: float,
+    dampening: float,
+    weight_decay: float | Tensor,
+    nesterov: bool,
+    maximize: bool,
+) -> None:
+    """One step of stochastic gradient descent on every parameter, in place.
+
+    With d = ±grad + weight_decay·p (minus where `maximize`):
+    b ← momentum·b + (1 - dampening)·d;  d ← d + momentum·b (Nesterov) or b;  p ← p - lr·d.
+
+    `momentum_buffers` is empty where `momentum` is zero; otherwise a fresh buffer is zeros, and its
+    first step is taken with ``dampening=0``, so that b starts as d.
+
+    >>> import flambeau as fb
+    >>> p, b = fb.tensor([1.0]), fb.tensor([0.0])
+    >>> fb.ops.sgd_step_([p], [fb.tensor([2.0])], [b], 0.25, 0.9, 0.0, 0.0, False, False)
+    >>> p, b
+    (tensor([0.5000]), tensor([2.]))
+    """
+    for i, param in enumerate(params):
+        direction = -grads[i] if maximize else grads[i]
+        if not _is_zero(weight_decay):
+            direction = direction + _scaled(param, weight_decay)
+        if momentum != 0:
+            velocity = momentum_buffers[i] * momentum + direction * (1 - dampening)
+            momentum_buffers[i].copy_(velocity)
+            direction = direction + velocity * momentum if nesterov else velocity
+        param.sub_(_scaled(direction, lr))
+
+
+def adam_step_(
+    params: Sequence[Tensor],
+    grads: Sequence[Tensor],
+    exp_avgs: Sequence[Tensor],
+    exp_avg_sqs: Sequence[Tensor],
+    max_exp_avg_sqs: Sequence[Tensor],
+    steps: Sequence[Tensor],
+    lr: float | Tensor,
+    beta1: float | Tensor,
+    beta2: float | Tensor,
+    eps: float,
+    weight_decay: float | Tensor,
+    decoupled: bool,
+    amsgrad: bool,
+    maximize: bool,
+) -> None:
+    """One step of Adam (Kingma & Ba, 2015, algorithm 1) on every parameter, in place.
+
+    With g = ±grad (minus where `maximize`) plus weight_decay·p; or, where `decoupled`, g = ±grad
+    after p ← p·(1 - lr·weight_decay) (Loshchilov & Hutter, 2019):
+    t ← t + 1;  m ← β₁m + (1 - β₁)g;  v ← β₂v + (1 - β₂)g²;
+    p ← p - lr/(1 - β₁ᵗ) · m / (√v / √(1 - β₂ᵗ) + ε).
+    With `amsgrad`, the running maximum of v replaces v in the last line (Reddi et al., 2018).
+
+    `steps` holds one 0-d floating tensor t per parameter, on any device; `max_exp_avg_sqs` is empty
+    without `amsgrad`.  A complex parameter counts as its real and imaginary parts.
+
+    >>> import flambeau as fb
+    >>> p, m, v, t = fb.tensor([1.0]), fb.tensor([0.0]), fb.tensor([0.0]), fb.tensor(0.0)
+    >>> hyper = (0.5, 0.9, 0.999, 1e-8, 0.0, False, False, False)
+    >>> fb.ops.adam_step_([p], [fb.tensor([2.0])], [m], [v], [], [t], *hyper)
+    >>> p, t
+    (tensor([0.5000]), tensor(1.))
+    """
+    for i, param in enumerate(params):
+        steps[i].add_(1)
+        step = steps[i].item()
+        grad = -grads[i] if maximize else grads[i]
+        if not _is_zero(weight_decay):
+            if decoupled:
+                param.copy_(_scaled(param, 1 - lr * weight_decay))
+            else:
+                grad = grad + _scaled(param, weight_decay)
+
+        tensors = [param, grad, exp_avgs[i], exp_avg_sqs[i], *max_exp_avg_sqs[i : i + 1]]
+        if param.is_complex():
+            from flambeau import view_as_real  # here, for this module is loaded before it
+
+            tensors = [view_as_real(tensor) for tensor in tensors]
+        param, grad, exp_avg, exp_avg_sq, *max_exp_avg_sq = tensors
+
+        first = _scaled(exp_avg, beta1) + _scaled(grad, 1 - beta1)
+        second = _scaled(exp_avg_sq, beta2) + _scaled(grad * grad, 1 - beta2)
+        exp_avg.copy_(first)
+        exp_avg_sq.copy_(second)
+        if amsgrad:
+            second = max_exp_avg_sq[0].clone().maximum(second)
+            max_exp_avg_sq[0].copy_(second)
+
+        step_size = lr / (1 - beta1**step)
+        denominator = second.sqrt() / (1 - beta2**step) ** 0.5 + eps
+        param.sub_(_scaled(first, step_size) / denominator)
+
+
+def _scaled(tensor: Tensor, factor: float | Tensor) -> Tensor:
+    """``tensor * factor``; a tensor `factor` multiplies a copy.
+
+    The product keeps what the gradient of the factor needs, and the next step overwrites `tensor`.
+    """
+    return tensor * factor if isinstance(factor, (int, float)) else tensor.clone() * factor
+
+
+def _is_zero(value: float | Tensor) -> bool:
+    """Whether `value` is the plain number 0; a tensor is a variable even where it holds 0."""
+    return isinstance(value, (int, float)) and value == 0

@@ -1,0 +1,694 @@
+"""Reductions: sums, products, extrema, statistics, and cumulative forms."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, NamedTuple
+
+from flambeau import _dtype as D
+from flambeau._dispatch import cast
+from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._out import deliver, deliver_all
+from flambeau._spec import Spec
+from flambeau._tensor import Tensor
+from flambeau.ops._rules import dim_of, dims_of, need_tensor, reduced
+from flambeau.ops._table import composite, primitive
+
+
+class MaxMin(NamedTuple):
+    """Extrema and where they are."""
+
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.{self._kind}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+    @property
+    def _kind(self) -> str:
+        return type(self).__name__
+
+
+class max_return(MaxMin):  # noqa: N801
+    """What `max` along a dimension returns."""
+
+    _kind = "max"
+
+
+class min_return(MaxMin):  # noqa: N801
+    """What `min` along a dimension returns."""
+
+    _kind = "min"
+
+
+def spread(F: Any, a: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+    """A reduced array `a` given back its reduced dimensions with size 1."""
+    if keepdim or not shape:
+        return a
+    return F.reshape(a, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+
+
+def _need_elements(name: str, self: Any, dim: tuple[int, ...]) -> None:
+    for d in dim:
+        if self.shape[d] == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {d} to have non-zero size, got shape "
+                f"{list(self.shape)}"
+            )
+
+
+# -- sums and products -----------------------------------------------------------------------------
+
+
+@primitive
+def _sum(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@_sum.gradient
+def _(F, g, self_shape, dim, keepdim):
+    return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
+
+
+@composite
+def _mean(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    count = math.prod(self.shape[d] for d in dim)
+    return _sum(self, dim, keepdim) / (count or float("nan"))
+
+
+@_mean.gradient
+def _(F, g, self_shape, dim, keepdim):
+    count = math.prod(self_shape[d] for d in dim)
+    g = F.div(g, F.scalar(builtins.max(count, 1), g))
+    return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
+
+
+@primitive
+def _prod(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@_prod.gradient
+def _(F, g, self, dim, keepdim):
+    g = spread(F, g, self.shape, dim, keepdim)
+    return F.mul(g, F.prod_of_others(self, dim))
+
+
+@composite
+def _prod_of_others(self: Tensor, dim: tuple[int, ...]) -> Tensor:
+    """The product, over the reduced elements, of all but each one; exact also where some are zero."""
+    shape = self.shape
+    keep = tuple(d for d in range(len(shape)) if d not in dim)
+    order = keep + dim
+    count = math.prod(shape[d] for d in dim)
+    flat = self.permute(order).reshape((*(shape[d] for d in keep), count))
+    # products before and after each element
+    ones = flat.new_ones((*flat.shape[:-1], 1))
+    if count == 0:
+        return self
+    left = _cumprod(_cat([ones, flat[..., :-1]]), len(keep))
+    right = _cumprod(_cat([ones, flat.flip(-1)[..., :-1]]), len(keep)).flip(-1)
+    inverse = [0] * len(order)
+    for i, d in enumerate(order):
+        inverse[d] = i
+    return (left * right).reshape(tuple(shape[d] for d in order)).permute(inverse)
+
+
+def _cat(parts: list[Tensor]) -> Tensor:
+    from flambeau.ops.movement import cat
+
+    return cat(parts, -1)
+
+
+@_prod_of_others.gradient
+def _(F, g, self, dim):
+    # Differentiable by its own decomposition: d/dx_j sum_i g_i prod_{k!=i} x_k.
+    return F.prod_of_others_backward(g, self, dim)
+
+
+@composite(differentiable=False)
+def _prod_of_others_backward(grad: Tensor, self: Tensor, dim: tuple[int, ...]) -> Tensor:
+    shape = self.shape
+    keep = tuple(d for d in range(len(shape)) if d not in dim)
+    order = keep + dim
+    count = math.prod(shape[d] for d in dim)
+    size = (*(shape[d] for d in keep), count)
+    x = self.permute(order).reshape(size)
+    g = grad.expand(shape).permute(order).reshape(size)
+    columns = []
+    for j in range(count):
+        # leave element j out; then sum over i of g_i times the product of the others
+        rest = _cat([x[..., :j], x[..., j + 1 :]])
+        weights = _cat([g[..., :j], g[..., j + 1 :]])
+        others = _prod_of_others(rest, (len(keep),))
+        columns.append((weights * others).sum(-1, keepdim=True))
+    out = _cat(columns) if columns else x
+    inverse = [0] * len(order)
+    for i, d in enumerate(order):
+        inverse[d] = i
+    return out.reshape(tuple(shape[d] for d in order)).permute(inverse)
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+@primitive
+def _amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    _need_elements("amax", self, dim)
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@primitive
+def _amin(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    _need_elements("amin", self, dim)
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+def _extremum_gradient(F, g, self, result, dim, keepdim):
+    # Equal extrema share the gradient.
+    top = spread(F, result, self.shape, dim, keepdim)
+    mask = F.cast_like(F.eq(self, top), g)
+    share = F.div(mask, F.sum(mask, dim, True)) if dim else mask
+    return F.mul(spread(F, g, self.shape, dim, keepdim), share)
+
+
+_amax.gradient(_extremum_gradient)
+_amin.gradient(_extremum_gradient)
+
+
+@primitive(out=D.int64, differentiable=False)
+def _argmax(self: Tensor, dim: int, keepdim: bool) -> Spec:
+    _need_elements("argmax", self, (dim,) if self.shape else ())
+    return Spec(reduced(self.shape, (dim,), keepdim), D.int64)
+
+
+@primitive(out=D.int64, differentiable=False)
+def _argmin(self: Tensor, dim: int, keepdim: bool) -> Spec:
+    _need_elements("argmin", self, (dim,) if self.shape else ())
+    return Spec(reduced(self.shape, (dim,), keepdim), D.int64)
+
+
+@primitive(out=D.bool_, differentiable=False)
+def _all(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), D.bool_)
+
+
+@primitive(out=D.bool_, differentiable=False)
+def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), D.bool_)
+
+
+# -- cumulative ------------------------------------------------------------------------------------
+
+
+@primitive
+def _cumsum(self: Tensor, dim: int) -> Spec:
+    return self
+
+
+@_cumsum.gradient
+def _(F, g, dim):
+    if not g.shape:
+        return g
+    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,))
+
+
+@primitive
+def _cumprod(self: Tensor, dim: int) -> Spec:
+    return self
+
+
+@_cumprod.gradient
+def _(F, g, self, dim):
+    return F.cumprod_backward(g, self, dim)
+
+
+@composite
+def _cumprod_backward(grad: Tensor, self: Tensor, dim: int) -> Tensor:
+    """The gradient of a cumulative product, exact where elements are zero."""
+    if self.dim() == 0 or self.numel() == 0:
+        return grad
+    from flambeau.ops.movement import cat
+
+    n = self.shape[dim]
+    one = self.narrow(dim, 0, 1) * 0 + 1
+    parts = []
+    for j in range(n):
+        before = self.narrow(dim, 0, j).prod(dim, keepdim=True) if j else one
+        after = cat([one, self.narrow(dim, j + 1, n - j - 1)], dim).cumprod(dim)
+        weighted = (grad.narrow(dim, j, n - j) * after).sum(dim, keepdim=True)
+        parts.append(before * weighted)
+    return cat(parts, dim)
+
+
+_cumprod_backward.gradient_missing(
+    "third derivatives through cumprod are not implemented; write it as exp(cumsum(log(x)))"
+)
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+@composite
+def _var(self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
+    count = math.prod(self.shape[d] for d in dim)
+    centred = self - _mean(self, dim, True)
+    total = _sum(centred * centred, dim, keepdim)
+    rest = builtins.max(count - correction, 0)
+    return total / rest if rest else total * float("inf") if count else total / 0.0
+
+
+@_var.gradient
+def _(F, g, self, dim, correction, keepdim):
+    count = math.prod(self.shape[d] for d in dim)
+    rest = builtins.max(count - correction, 0)
+    g = spread(F, g, self.shape, dim, keepdim)
+    centred = F.sub(self, F.mean(self, dim, True))
+    factor = 2.0 / rest if rest else float("nan")
+    return F.mul(F.mul(g, F.scalar(factor, g)), centred)
+
+
+@composite
+def _logsumexp(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    if builtins.any(self.shape[d] == 0 for d in dim):
+        return _sum(self.exp(), dim, keepdim).log()
+    top = _amax(self, dim, True)
+    top = (top.abs() != float("inf")) * 1 * top.masked_fill(top.abs() == float("inf"), 0)
+    total = _sum((self - top).exp(), dim, keepdim).log()
+    return total + (top if keepdim else top.reshape(total.shape))
+
+
+@_logsumexp.gradient
+def _(F, g, self, result, dim, keepdim):
+    top = spread(F, result, self.shape, dim, keepdim)
+    return F.mul(spread(F, g, self.shape, dim, keepdim), F.exp(F.sub(self, top)))
+
+
+# == public functions ==============================================================================
+
+
+def accumulated(x: Tensor, dtype: DType | None) -> Tensor:
+    """`x` in the dtype in which PyTorch sums it: `dtype`, or int64 for integers and bools."""
+    if dtype is None:
+        dtype = D.int64 if x.dtype.category < 2 else x.dtype
+    return cast(x, dtype)
+
+
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The sum of all elements, or along one or several dimensions.
+
+    Integers and bools are summed in int64; `dtype` casts first.
+
+    >>> import flambeau as fb
+    >>> fb.sum(fb.tensor([[1, 2], [3, 4]]), 0)
+    tensor([4, 6])
+    """
+    x = accumulated(need_tensor(input, "sum", "input"), dtype)
+    dims = dims_of(dim, x.dim())
+    return deliver(_sum(x, dims, keepdim), out)
+
+
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The arithmetic mean of all elements, or along dimensions.
+
+    Raises:
+        RuntimeError: the dtype is not floating or complex.
+
+    >>> import flambeau as fb
+    >>> fb.mean(fb.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
+    x = need_tensor(input, "mean", "input")
+    if dtype is not None:
+        x = cast(x, dtype)
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {x.dtype}"
+        )
+    return deliver(_mean(x, dims_of(dim, x.dim()), keepdim), out)
+
+
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The product of all elements, or along one dimension.
+
+    >>> import flambeau as fb
+    >>> fb.prod(fb.tensor([2, 3]))
+    tensor(6)
+    """
+    x = accumulated(need_tensor(input, "prod", "input"), dtype)
+    return deliver(_prod(x, dims_of(dim, x.dim()), keepdim), out)
+
+
+def amax(
+    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The largest element along dimensions; equal maxima share the gradient.
+
+    >>> import flambeau as fb
+    >>> fb.amax(fb.tensor([[1, 5], [3, 4]]), 1)
+    tensor([5, 4])
+    """
+    x = need_tensor(input, "amax", "input")
+    return deliver(_amax(x, dims_of(dim, x.dim()), keepdim), out)
+
+
+def amin(
+    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The smallest element along dimensions; equal minima share the gradient.
+
+    >>> import flambeau as fb
+    >>> fb.amin(fb.tensor([[1, 5], [3, 4]]), 1)
+    tensor([1, 3])
+    """
+    x = need_tensor(input, "amin", "input")
+    return deliver(_amin(x, dims_of(dim, x.dim()), keepdim), out)
+
+
+def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
+    op = {"argmax": _argmax, "argmin": _argmin}[name]
+    x = need_tensor(input, name, "input")
+    if x.dtype is D.bool_:
+        x = cast(x, D.uint8)
+    if dim is None:
+        if x.numel() == 0:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+        flat = op(x.reshape((-1,)), 0, False)
+        return flat.reshape((1,) * x.dim()) if keepdim else flat
+    d = dim_of(dim, x.dim())
+    if x.dim() == 0:
+        return op(x.reshape((1,)), 0, False)
+    return op(x, d, keepdim)
+
+
+def argmax(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Index of the largest element (the first of equals; nan counts as largest), flat or along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.argmax(fb.tensor([3, 7, 7]))
+    tensor(1)
+    """
+    return deliver(_arg("argmax", input, dim, keepdim), out)
+
+
+def argmin(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Index of the smallest element (the first of equals), flat or along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.argmin(fb.tensor([3, 2, 2]))
+    tensor(1)
+    """
+    return deliver(_arg("argmin", input, dim, keepdim), out)
+
+
+def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    out = kwargs.pop("out", None)
+    if "other" in kwargs or (args and isinstance(args[0], Tensor)):
+        from flambeau.ops.elementwise import binary
+
+        other = kwargs["other"] if "other" in kwargs else args[0]
+        return deliver(binary("maximum" if name == "max" else "minimum", input, other), out)
+    x = need_tensor(input, name, "input")
+    reduce, arg = (_amax, argmax) if name == "max" else (_amin, argmin)
+    dim = kwargs.pop("dim", args[0] if args else None)
+    keepdim = kwargs.pop("keepdim", args[1] if len(args) > 1 else False)
+    if kwargs:
+        raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    if dim is None:
+        if x.numel() == 0:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                "the reduction dim with the 'dim' argument."
+            )
+        return deliver(reduce(x, tuple(range(x.dim())), False), out)
+    d = dim_of(dim, x.dim())
+    if x.dim() and x.shape[d] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    indices = arg(x, d, True)
+    if x.dim() == 0:
+        values, indices = x.clone(), indices.reshape(())
+    else:
+        values = x.gather(d, indices)
+        if not keepdim:
+            values, indices = values.squeeze(d), indices.squeeze(d)
+    kind = max_return if name == "max" else min_return
+    return deliver_all(kind(values, indices), out)
+
+
+def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The largest element; ``max(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
+    ``max(input, other)`` is `maximum`.
+
+    >>> import flambeau as fb
+    >>> fb.max(fb.tensor([[1, 5], [3, 4]]), 1).values
+    tensor([5, 4])
+    """
+    return _extreme("max", input, args, kwargs)
+
+
+def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The smallest element; ``min(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
+    ``min(input, other)`` is `minimum`.
+
+    >>> import flambeau as fb
+    >>> fb.min(fb.tensor([[1, 5], [3, 4]]), 1).indices
+    tensor([0, 0])
+    """
+    return _extreme("min", input, args, kwargs)
+
+
+def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether all elements are nonzero; True for none.
+
+    >>> import flambeau as fb
+    >>> fb.all(fb.tensor([True, False]))
+    tensor(False)
+    """
+    x = need_tensor(input, "all", "input")
+    found = _all(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim)
+    return deliver(cast(found, D.uint8) if x.dtype is D.uint8 else found, out)
+
+
+def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """Whether some element is nonzero; False for none.
+
+    >>> import flambeau as fb
+    >>> fb.any(fb.tensor([True, False]))
+    tensor(True)
+    """
+    x = need_tensor(input, "any", "input")
+    found = _any(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim)
+    return deliver(cast(found, D.uint8) if x.dtype is D.uint8 else found, out)
+
+
+def cumsum(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running sums along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    x = accumulated(need_tensor(input, "cumsum", "input"), dtype)
+    d = dim_of(dim, x.dim())
+    return deliver(_cumsum(x, d) if x.dim() else x.clone(), out)
+
+
+def cumprod(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running products along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    x = accumulated(need_tensor(input, "cumprod", "input"), dtype)
+    d = dim_of(dim, x.dim())
+    return deliver(_cumprod(x, d) if x.dim() else x.clone(), out)
+
+
+def _correction(unbiased: Any, correction: Any) -> float:
+    if correction is not None:
+        return correction
+    return 0 if unbiased is False else 1
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The variance: squared deviations from the mean, summed and divided by n - correction.
+
+    >>> import flambeau as fb
+    >>> fb.var(fb.tensor([1.0, 3.0])), fb.var(fb.tensor([1.0, 3.0]), unbiased=False)
+    (tensor(2.), tensor(1.))
+    """
+    x = need_tensor(input, "var", "input")
+    if isinstance(dim, bool):  # the old form var(input, unbiased)
+        dim, unbiased = None, dim
+    if x.dtype.category < 2:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    return deliver(_var(x, dims_of(dim, x.dim()), _correction(unbiased, correction), keepdim), out)
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The standard deviation, the square root of `var`.
+
+    >>> import flambeau as fb
+    >>> fb.std(fb.tensor([1.0, 3.0]), unbiased=False)
+    tensor(1.)
+    """
+    return deliver(var(input, dim, unbiased, keepdim, correction=correction).sqrt(), out)
+
+
+def var_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean.
+
+    >>> import flambeau as fb
+    >>> fb.var_mean(fb.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
+
+
+def std_mean(
+    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean.
+
+    >>> import flambeau as fb
+    >>> fb.std_mean(fb.tensor([1.0, 3.0]), unbiased=False)
+    (tensor(1.), tensor(2.))
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
+
+
+def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+    """log(sum(exp(input))) along dimensions, without overflow.
+
+    >>> import flambeau as fb
+    >>> fb.logsumexp(fb.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6931)
+    """
+    x = need_tensor(input, "logsumexp", "input")
+    if not x.dtype.fp:
+        x = cast(x, D.get_default_dtype())
+    return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out)
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The vector p-norm of all elements or along dimensions; "fro" is p = 2.
+
+    Raises:
+        RuntimeError: the dtype is not floating, or `p` is another string.
+
+    >>> import flambeau as fb
+    >>> fb.norm(fb.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    x = need_tensor(input, "norm", "input")
+    x = x if dtype is None else cast(x, dtype)
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}"
+        )
+    dims = dims_of(dim, x.dim())
+    if p == "fro" or p is None:
+        p = 2
+    if isinstance(p, str):
+        raise RuntimeError(f"norm: order {p!r} needs a matrix norm; only 'fro' and numbers are known")
+    magnitude = x.abs()
+    if p == 0:
+        result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)
+    elif p == float("inf"):
+        result = _amax(magnitude, dims, keepdim)
+    elif p == -float("inf"):
+        result = _amin(magnitude, dims, keepdim)
+    elif p == 1:
+        result = _sum(magnitude, dims, keepdim)
+    elif p == 2:
+        result = _norm2(x, dims, keepdim)
+    else:
+        result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
+    return deliver(result, out)
+
+
+@composite(title="LinalgVectorNormBackward0")
+def _norm2(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return _sum(self * self, dim, keepdim).sqrt()
+
+
+@_norm2.gradient
+def _(F, g, self, result, dim, keepdim):
+    # The gradient at zero is the subgradient 0.
+    length = spread(F, result, self.shape, dim, keepdim)
+    zero = F.scalar(0, length)
+    unit = F.div(self, F.where(F.eq(length, zero), F.scalar(1, length), length))
+    return F.mul(spread(F, g, self.shape, dim, keepdim), unit)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other.
+
+    >>> import flambeau as fb
+    >>> fb.dist(fb.tensor([3.0]), fb.tensor([1.0]))
+    tensor(2.)
+    """
+    return norm(input - other, p)

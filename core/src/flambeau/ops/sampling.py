@@ -1,0 +1,443 @@
+"""Random tensors: the public functions and in-place fills over the canonical streams of `ops.random`.
+
+The same seed gives PyTorch's numbers; where a stream differs, its canonical op says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau import _inplace
+from flambeau._bound import bind
+from flambeau._dispatch import wrap
+from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._generator import generator_for
+from flambeau._spec import Spec
+from flambeau._tensor import Tensor
+from flambeau.ops import random as streams
+from flambeau.ops._rules import checked_sizes, need_tensor, sizes
+from flambeau.ops._table import Op
+from flambeau.ops.creation import finished
+
+
+class RandomOp(Op):
+    """A canonical random op: a stream of `ops.random` unless the backend has a kernel."""
+
+    def __init__(self, body: Callable[..., Any], shape: Callable[..., Sequence[int]]) -> None:
+        super().__init__(body, "composite", differentiable=False)
+        self._shape = shape
+
+    def decomposed(self, be: Any) -> Callable[..., Any]:
+        """The stream's numbers as a native array; on ``meta``, only their shape."""
+
+        def run(*args: Any) -> Any:
+            shape = tuple(self._shape(*args))
+            dtype = next((a for a in args if isinstance(a, D.dtype)), D.int64)
+            if be.device.type == "meta":
+                return Spec(shape, dtype)
+            return be.host_array(list(self.body(*args)), shape, dtype)
+
+        return run
+
+    def draw(self, be: Any, *args: Any) -> Any:
+        """The native array of new numbers."""
+        return getattr(be, self.name)(*args)
+
+
+def _first(shape: Sequence[int], *rest: Any) -> Sequence[int]:
+    return shape
+
+
+_uniform = RandomOp(streams.uniform, _first)
+_normal = RandomOp(streams.normal, _first)
+_bernoulli_scalar = RandomOp(streams.bernoulli_scalar, _first)
+_randint = RandomOp(streams.randint, lambda low, high, shape, *rest: shape)
+_random_full = RandomOp(streams.random_full, _first)
+_randperm = RandomOp(streams.randperm, lambda n, *rest: (n,))
+_exponential = RandomOp(streams.exponential, _first)
+_cauchy = RandomOp(streams.cauchy, _first)
+_log_normal = RandomOp(streams.log_normal, _first)
+_geometric = RandomOp(streams.geometric, _first)
+
+
+def _made(
+    op: RandomOp, size: Any, args: tuple[Any, ...], generator: Any, out: Any, dtype: Any,
+    device: Any, requires_grad: bool,
+) -> Tensor:
+    dtype = dtype or (D.get_default_dtype() if out is None else out.dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    shape = checked_sizes(size)
+    native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def rand(
+    *size: Any, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Uniform numbers from [0, 1).  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return _made(_uniform, sizes(size), (0.0, 1.0), generator, out, dtype, device, requires_grad)
+
+
+def randn(
+    *size: Any, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Standard normal numbers.  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+    return _made(_normal, sizes(size), (0.0, 1.0), generator, out, dtype, device, requires_grad)
+
+
+def rand_like(
+    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None, generator: Any = None,
+) -> Tensor:
+    """`rand` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.rand_like(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "rand_like", "input")
+    return rand(
+        tuple(x._a.shape), dtype=dtype or x.dtype, device=device or x.device, generator=generator,
+        requires_grad=requires_grad,
+    )
+
+
+def randn_like(
+    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, memory_format: Any = None, generator: Any = None,
+) -> Tensor:
+    """`randn` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.randn_like(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "randn_like", "input")
+    return randn(
+        tuple(x._a.shape), dtype=dtype or x.dtype, device=device or x.device, generator=generator,
+        requires_grad=requires_grad,
+    )
+
+
+def randint(
+    *args: Any, low: int = 0, high: int | None = None, size: Any = None, generator: Any = None,
+    out: Tensor | None = None, dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Integers from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Raises:
+        RuntimeError: the range is empty, or the dtype cannot hold it.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randint(3, (4,))
+    tensor([2, 0, 0, 2])
+    """
+    numbers = list(args)
+    if size is None:
+        if not numbers:
+            raise TypeError("randint() missing required argument 'size'")
+        size = numbers.pop()
+    if len(numbers) == 2:
+        low, high = numbers
+    elif len(numbers) == 1:
+        if high is None:
+            high = numbers[0]
+        else:
+            low = numbers[0]
+    if high is None:
+        raise TypeError("randint() missing required argument 'high'")
+    dtype = dtype or (D.int64 if out is None else out.dtype)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    low, high = streams.integer_range(low, high, dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    shape = checked_sizes(sizes((size,) if isinstance(size, (tuple, list)) else (size,)))
+    native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def randint_like(
+    input: Tensor, *args: Any, low: int = 0, high: int | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+) -> Tensor:
+    """`randint` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.randint_like(fb.zeros(2, 3), 5).dtype
+    torch.float32
+    """
+    x = need_tensor(input, "randint_like", "input")
+    return randint(
+        *args, tuple(x._a.shape), low=low, high=high, dtype=dtype or x.dtype,
+        device=device or x.device, requires_grad=requires_grad,
+    )
+
+
+def randperm(
+    n: int, *, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A random permutation of 0 ... n - 1.  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randperm(4)
+    tensor([2, 0, 1, 3])
+    """
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    dtype = dtype or (D.int64 if out is None else out.dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities in `input` (or `p` everywhere), zeros otherwise.
+
+    Raises:
+        RuntimeError: a probability is outside [0, 1].
+
+    >>> import flambeau as fb
+    >>> fb.bernoulli(fb.ones(2))
+    tensor([1., 1.])
+    """
+    x = need_tensor(input, "bernoulli", "input")
+    g = generator_for(x._be.device, generator)
+    if p is not None:
+        native = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
+    else:
+        native = _bernoulli_native(x, x.dtype, g)
+    return finished(wrap(x._be, native, x.dtype), False, out)
+
+
+def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
+    if p.dtype.category != 2:
+        raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
+    if p.numel() and p.device.type != "meta":
+        low, high = p.detach().amin().item(), p.detach().amax().item()
+        if not (0 <= low and high <= 1):
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    be = p._be
+    kernel = be.kernels.get("bernoulli")
+    if kernel is not None:
+        native = kernel(p.detach().contiguous()._a, generator)
+        return native if be.dtype_of(native) is dtype else be.cast(native, dtype)  # type: ignore[attr-defined]
+    flat = p.detach().reshape((-1,)).tolist()
+    return be.host_array(list(streams.bernoulli(flat, p.dtype, generator)), tuple(p._a.shape), dtype)
+
+
+def multinomial(
+    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`num_samples` indices drawn from each row of weights.
+
+    Raises:
+        RuntimeError: weights are negative, infinite or sum to zero, or too few are positive.
+
+    >>> import flambeau as fb
+    >>> fb.multinomial(fb.tensor([0.0, 1.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    x = need_tensor(input, "multinomial", "input")
+    if x.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if x.dtype.category != 2:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {x.dtype}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > x.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    be = x._be
+    g = generator_for(be.device, generator)
+    kernel = be.kernels.get("multinomial")
+    if kernel is not None:
+        native = kernel(x.detach().contiguous()._a, num_samples, replacement, g)
+    else:
+        flat = x.detach().reshape((-1,)).tolist()
+        found = streams.multinomial(
+            flat, tuple(x._a.shape), num_samples, replacement, x.dtype, g
+        )
+        native = be.host_array(list(found), (*x._a.shape[:-1], num_samples), D.int64)
+    return finished(wrap(be, native, D.int64), False, out)
+
+
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None,
+    dtype: DType | None = None, layout: Any = None, device: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Normal numbers of given means and standard deviations (tensors or numbers).
+
+    Raises:
+        RuntimeError: a standard deviation is negative.
+
+    >>> import flambeau as fb
+    >>> fb.normal(0.0, 1.0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    if size is not None:
+        _check_std(std)
+        return _made(
+            _normal, tuple(size), (float(mean), float(std)), generator, out, dtype, device,
+            requires_grad,
+        )
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not tensors:
+        raise TypeError("normal() with numbers for mean and std needs a size")
+    shape = torch_shape(mean, std)
+    like = tensors[0]
+    if isinstance(std, Tensor):
+        if std.numel() and std.device.type != "meta" and std.amin().item() < 0:
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    else:
+        _check_std(std)
+    noise = randn(shape, generator=generator, dtype=like.dtype, device=like.device)
+    return finished(noise * std + mean, requires_grad, out)
+
+
+def torch_shape(mean: Any, std: Any) -> tuple[int, ...]:
+    """The common shape of tensor arguments."""
+    from flambeau.ops._rules import broadcast_shapes
+
+    return broadcast_shapes(*[tuple(v._a.shape) for v in (mean, std) if isinstance(v, Tensor)])
+
+
+def _check_std(std: float) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+# -- in place --------------------------------------------------------------------------------------
+
+
+def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+    """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
+    from flambeau._modes import recording
+
+    if recording() and x.requires_grad:
+        _inplace.check_recorded_write(x)
+    _inplace.check_write(x, [])
+    shape = tuple(x._a.shape)
+    be = x._be
+    order = streams.fill_order(shape, x.stride())
+    native = draw(tuple(shape[d] for d in order), be)
+    if order != tuple(range(len(shape))):
+        inverse = [0] * len(order)
+        for i, d in enumerate(order):
+            inverse[d] = i
+        native = be.permute(native, tuple(inverse))
+    _inplace.write(x, native)
+    if recording() and x.requires_grad:
+        _inplace.adopt(x, wrap(be, native, x.dtype))
+    return x
+
+
+def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any) -> Tensor:
+    """Fill with uniform numbers from [from, to)."""
+    low = legacy.pop("from", from_)
+    if legacy:
+        raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(legacy))!r}")
+    _need_float("uniform_", input)
+    if low > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
+        )
+    return _filled(input, lambda s, be: _uniform.draw(
+        be, s, float(low), float(to), input.dtype, generator_for(be.device, generator)))
+
+
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    _check_std(std)
+    _need_float("normal_", input)
+    return _filled(input, lambda s, be: _normal.draw(
+        be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)))
+
+
+def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
+    """Fill with integers: below `to`, from `from` to `to`, or over all that the dtype holds exactly."""
+    if not bounds:
+        return _filled(input, lambda s, be: _random_full.draw(
+            be, s, input.dtype, generator_for(be.device, generator)))
+    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    if high is not None and low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    low, high = streams.integer_range(low, high, input.dtype)
+    return _filled(input, lambda s, be: _randint.draw(
+        be, low, high, s, input.dtype, generator_for(be.device, generator)))
+
+
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
+    if isinstance(p, Tensor):
+        probabilities = p.expand(tuple(input._a.shape))
+        return _filled(input, lambda s, be: be.reshape(_bernoulli_native(
+            probabilities, input.dtype, generator_for(be.device, generator)), s))
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _filled(input, lambda s, be: _bernoulli_scalar.draw(
+        be, s, float(p), input.dtype, generator_for(be.device, generator)))
+
+
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with numbers of density lambd * exp(-lambd * x)."""
+    _need_float("exponential_", input)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _filled(input, lambda s, be: _exponential.draw(
+        be, s, float(lambd), input.dtype, generator_for(be.device, generator)))
+
+
+def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    _need_float("cauchy_", input)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _filled(input, lambda s, be: _cauchy.draw(
+        be, s, float(median), float(sigma), input.dtype, generator_for(be.device, generator)))
+
+
+def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fill with numbers whose logarithm is normal with `mean` and `std`."""
+    _need_float("log_normal_", input)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _filled(input, lambda s, be: _log_normal.draw(
+        be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)))
+
+
+def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with the number of trials of probability `p` up to the first success."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _filled(input, lambda s, be: _geometric.draw(
+        be, s, float(p), input.dtype, generator_for(be.device, generator)))
+
+
+def _need_float(name: str, x: Tensor) -> None:
+    if x.dtype.category < 2:
+        raise RuntimeError(f'"{name}" not implemented for {x.dtype}: it fills floating tensors')
+
+

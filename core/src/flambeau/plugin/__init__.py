@@ -1,0 +1,51 @@
+"""What a backend imports: the only module of flambeau that a plugin needs.
+
+A backend package announces a device type by an entry point in the group ``flambeau.backends`` and
+answers the hooks of `flambeau.plugin.hookspecs` with a `Backend` and a `KernelSet`. Nothing here
+knows tensors, ops or gradients, so a plugin written against it cannot depend on how the core works
+inside.
+"""
+
+from flambeau._dtype import ALL as dtypes  # noqa: N811
+from flambeau._dtype import (
+    bfloat16,
+    bool_,
+    complex64,
+    complex128,
+    dtype,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from flambeau._spec import Spec
+from flambeau.plugin.backend import Backend
+from flambeau.plugin.hookspecs import API_VERSION, hookimpl
+from flambeau.plugin.kernels import Expectations, KernelSet
+
+__all__ = [
+    "API_VERSION",
+    "Backend",
+    "Expectations",
+    "KernelSet",
+    "Spec",
+    "bfloat16",
+    "bool_",
+    "complex64",
+    "complex128",
+    "dtype",
+    "dtypes",
+    "float16",
+    "float32",
+    "float64",
+    "hookimpl",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+]

@@ -1,0 +1,155 @@
+"""The runtime of one device type: how arrays come from host memory and go back to it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from flambeau._dtype import pack, unpack
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flambeau._dtype import dtype as DType
+
+HostBytes = bytes | bytearray | memoryview
+Scalar = bool | int | float | complex
+
+
+class Backend(ABC):
+    """Base class of a device type's runtime; a backend package makes one object of its subclass.
+
+    A backend moves bytes and describes arrays. Computing is the business of kernels (`KernelSet`),
+    and shapes, gradients and versions are the core's. *Array* below always means the backend's own
+    native array, an instance of `array`.
+
+    Attributes:
+        device_type: the name that users write, such as ``"cpu"``.
+        array: class of native arrays; instances have ``shape``, a tuple of ints.
+        strided: whether views alias memory natively and in-place kernels exist. Otherwise arrays
+            are taken to be immutable and the core keeps strides itself.
+        error: what kernels raise for arguments they cannot take; the core turns it into its own
+            errors.
+
+    >>> from flambeau.plugin import Backend, float32
+    >>> class Bytes(bytes):
+    ...     shape: tuple[int, ...] = ()
+    >>> class Toy(Backend):
+    ...     device_type, array = "toy", Bytes
+    ...     def from_host(self, data, shape, dtype, index):
+    ...         made = Bytes(data); made.shape = shape; return made
+    ...     def to_host(self, array): return bytes(array)
+    ...     def dtype_of(self, array): return float32
+    >>> Toy().item(Toy().scalar(1.5, float32))
+    1.5
+    """
+
+    device_type: str
+    array: type
+    strided: bool = False
+    error: tuple[type[Exception], ...] = (ValueError, TypeError, IndexError)
+
+    # Memory: every backend has these three.
+
+    @abstractmethod
+    def from_host(self, data: HostBytes, shape: tuple[int, ...], dtype: DType, index: int) -> Any:
+        """A new array on device `index` from C-contiguous little-endian bytes, which are copied."""
+
+    @abstractmethod
+    def to_host(self, array: Any) -> HostBytes:
+        """The elements of `array` as C-contiguous little-endian bytes."""
+
+    @abstractmethod
+    def dtype_of(self, array: Any) -> DType:
+        """The flambeau dtype of `array`."""
+
+    # Devices.
+
+    def device_count(self) -> int:
+        """How many devices of this type there are; 0 when the hardware is absent."""
+        return 1
+
+    def current_device(self) -> int:
+        """The index that a device name without index stands for."""
+        return 0
+
+    def index_of(self, array: Any) -> int:
+        """The index of the device that holds `array`."""
+        return self.current_device()
+
+    def synchronize(self, index: int) -> None:
+        """Wait until device `index` has finished what was asked of it."""
+        return None
+
+    def generator(self, index: int) -> Any:
+        """The source of random bits of device `index`; None for the core's own generator."""
+        return None
+
+    # Values: the defaults go through host memory; override what the library does faster.
+
+    def to_array(self, value: Any) -> Any:
+        """What a kernel returned in place of an array (a NumPy scalar, say) as an array."""
+        return value
+
+    def scalar(self, value: Scalar, dtype: DType) -> Any:
+        """A 0-d array holding `value`."""
+        return self.from_host(pack([value], dtype), (), dtype, self.current_device())
+
+    def item(self, array: Any) -> Scalar:
+        """The only element of `array` as a Python number.
+
+        Raises:
+            ValueError: `array` does not have exactly one element.
+        """
+        if (count := prod(array.shape)) != 1:
+            raise ValueError(f"item() needs one element, got {count} (shape {tuple(array.shape)})")
+        return unpack(bytes(self.to_host(array)), self.dtype_of(array))[0]
+
+    def tolist(self, array: Any) -> Any:
+        """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
+        return _nested(unpack(bytes(self.to_host(array)), self.dtype_of(array)), tuple(array.shape))
+
+    # Strided backends: `strided = True` promises all of these and the view kernels.
+
+    def strides(self, array: Any) -> tuple[int, ...]:
+        """Steps between neighbours along each dimension, in elements."""
+        raise self._not_strided("strides")
+
+    def offset(self, array: Any, root: Any) -> int:
+        """Where the first element of `array` lies in `root`, in elements from its first."""
+        raise self._not_strided("offset")
+
+    def data_ptr(self, array: Any) -> int:
+        """The address of the first element."""
+        raise self._not_strided("data_ptr")
+
+    def owns(self, array: Any) -> bool:
+        """Whether no other array shares the memory of `array`."""
+        raise self._not_strided("owns")
+
+    def as_strided(
+        self, root: Any, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
+    ) -> Any:
+        """A view of the memory of `root`; `stride` and `offset` in elements."""
+        raise self._not_strided("as_strided")
+
+    def _not_strided(self, method: str) -> NotImplementedError:
+        kind = type(self).__name__
+        if self.strided:
+            return NotImplementedError(f"{kind} says strided = True and must define {method}()")
+        return NotImplementedError(
+            f"{kind}.{method}: arrays of device {self.device_type!r} have no strides"
+        )
+
+
+STRIDED_METHODS = ("strides", "offset", "data_ptr", "owns", "as_strided")
+
+
+def _nested(flat: list[Any], shape: Sequence[int]) -> Any:
+    if not shape:
+        return flat[0]
+    if len(shape) == 1:
+        return flat
+    step = prod(shape[1:])
+    return [_nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]

@@ -1,0 +1,296 @@
+"""Samples of the composites that a backend may override, by family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._dtype import int64
+from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
+from flambeau.testing.sample_primitives import indices
+
+KINKED = Arr((2, 3), kind="nonzero", low=0.25, high=2)  # away from the kink at zero
+GRAD = Arr((2, 3), seed=7)
+PROBABILITIES = Arr((2, 3), low=0.125, high=0.5)
+
+
+def _pointwise(array: Arr, *arguments: Any) -> list[Sample]:
+    return [
+        Sample((array, *arguments), "matrix", True),
+        Sample(
+            (Arr((), low=array.low, high=array.high, kind=array.kind), *arguments), "scalar", True
+        ),
+        Sample((Arr((0, 3)), *arguments), "empty"),
+    ]
+
+
+def _along(*leading: Arr) -> list[Sample]:
+    """The leading arrays are (2, 3); samples for each dimension and for a scalar."""
+    scalars = [Arr((), low=a.low, high=a.high, seed=a.seed) for a in leading]
+    return [
+        Sample((*leading, 1), "last", True),
+        Sample((*leading, 0), "first", True),
+        Sample((*scalars, 0), "scalar", True),
+    ]
+
+
+ACTIVATION = {
+    "relu": _pointwise(KINKED),
+    "sigmoid": _pointwise(Arr((2, 3))),
+    "softmax": [*_along(Arr((2, 3))), Sample((Arr((2, 3, 4)), 1), "middle", True)],
+    "softmax_backward": _along(GRAD, PROBABILITIES),
+    "log_softmax": [*_along(Arr((2, 3))), Sample((Arr((2, 3, 4)), 1), "middle", True)],
+    "log_softmax_backward": _along(GRAD, Arr((2, 3), low=-2, high=-0.5)),
+    "gelu": [
+        *_pointwise(Arr((2, 3)), "none"),
+        Sample((Arr((2, 3)), "tanh"), "tanh approximation", True),
+    ],
+    "gelu_backward": [
+        Sample((GRAD, Arr((2, 3)), "none"), "exact", True),
+        Sample((GRAD, Arr((2, 3)), "tanh"), "tanh approximation", True),
+    ],
+    "silu": _pointwise(Arr((2, 3))),
+    "softplus": [
+        *_pointwise(Arr((2, 3)), 1.0, 20.0),
+        Sample((KINKED, 2.0, 0.125), "mostly linear", True),
+    ],
+    "leaky_relu": [*_pointwise(KINKED, 0.01), Sample((KINKED, -0.5), "negative slope", True)],
+    "elu": [*_pointwise(KINKED, 1.0, 1.0, 1.0), Sample((KINKED, 1.5, 1.25, 0.5), "scaled", True)],
+    "threshold_backward": [
+        Sample((GRAD, KINKED, 0.0), "relu", True),
+        Sample((GRAD, Arr((2, 3), low=0.625, high=2), 0.5), "all pass", True),
+    ],
+}
+
+_MATRIX = Arr((2, 3))
+_RIGHT = Arr((3, 4), seed=1)
+
+LINALG = {
+    "addmm": [
+        Sample((Arr((2, 4), seed=2), _MATRIX, _RIGHT, 1, 1), "matrix", True),
+        Sample((Arr((4,), seed=2), _MATRIX, _RIGHT, 0.5, 2), "row, scaled", True),
+        Sample((Arr((4,), seed=2), _MATRIX, _RIGHT, 0, 1), "bias ignored", True),
+        Sample((Arr((2, 1), seed=2), Arr((2, 0)), Arr((0, 4)), 1, 1), "empty inner"),
+    ],
+    "linear": [
+        Sample((_MATRIX, Arr((4, 3), seed=1), Arr((4,), seed=2)), "bias", True),
+        Sample((_MATRIX, Arr((4, 3), seed=1), None), "no bias", True),
+        Sample((Arr((2, 2, 3)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "batch", True),
+        Sample((Arr((3,)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "vector", True),
+        Sample((Arr((0, 3)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "no rows"),
+    ],
+}
+
+
+def _reduction(*extra: Any) -> list[Sample]:
+    """Samples for ops with arguments ``(a, dims, *extra, keepdim)``."""
+    return [
+        Sample((_MATRIX, (0, 1), *extra, False), "all dimensions", True),
+        Sample((Arr((2, 3, 4)), (1,), *extra, False), "middle", True),
+        Sample((Arr((2, 3, 4)), (0, 2), *extra, True), "two kept", True),
+        Sample((Arr((0, 3)), (1,), *extra, False), "empty result"),
+    ]
+
+
+REDUCTION = {
+    "mean": [*_reduction(), Sample((Arr(()), (), False), "scalar", True)],
+    "var": [*_reduction(1), Sample((_MATRIX, (1,), 0, False), "uncorrected", True)],
+    "logsumexp": [*_reduction(), Sample((Arr(()), (), False), "scalar", True)],
+}
+
+_IMAGE = Arr((2, 4, 5, 5))
+_PLAIN = (1, 1), (0, 0), (1, 1), 1
+_CONVOLUTIONS: list[
+    tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...]]
+] = [
+    # name, input, weight and output shapes, then stride, padding, dilation, groups
+    ("plain", (2, 4, 5, 5), (3, 4, 3, 3), (2, 3, 3, 3), _PLAIN),
+    ("strided, padded", (1, 2, 5, 6), (2, 2, 3, 2), (1, 2, 3, 4), ((2, 2), (1, 1), (1, 1), 1)),
+    ("dilated", (1, 1, 6, 6), (2, 1, 3, 2), (1, 2, 2, 4), ((1, 1), (0, 0), (2, 2), 1)),
+    ("grouped", (1, 4, 4, 4), (6, 2, 2, 2), (1, 6, 3, 3), ((1, 1), (0, 0), (1, 1), 2)),
+    ("depthwise", (2, 3, 4, 4), (3, 1, 3, 3), (2, 3, 4, 4), ((1, 1), (1, 1), (1, 1), 3)),
+]
+
+CONVOLUTION = {
+    "conv2d": [
+        *[
+            Sample((Arr(i), Arr(w, seed=1), Arr((w[0],), seed=2), *how), name, True)
+            for name, i, w, _, how in _CONVOLUTIONS
+        ],
+        Sample((Arr((1, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no bias", True),
+        Sample((Arr((0, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no images"),
+    ],
+    "conv2d_input_grad": [
+        Sample((Arr(o), Arr(w, seed=1), i, *how), name, True)
+        for name, i, w, o, how in _CONVOLUTIONS
+    ],
+    "conv2d_weight_grad": [
+        Sample((Arr(o), Arr(i, seed=1), w, *how), name, True)
+        for name, i, w, o, how in _CONVOLUTIONS
+    ],
+}
+
+_DISTINCT_IMAGE = Arr((2, 2, 5, 6), kind="distinct", low=-4, high=4)
+_AVERAGES: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
+    # name, input and output shapes, then kernel, stride, padding, ceil mode, count padding, divisor
+    ("plain", (2, 2, 4, 6), (2, 2, 2, 3), ((2, 2), (2, 2), (0, 0), False, True, None)),
+    ("padded", (1, 2, 5, 5), (1, 2, 3, 3), ((3, 3), (2, 2), (1, 1), False, True, None)),
+    (
+        "padding not counted",
+        (1, 2, 5, 5),
+        (1, 2, 3, 3),
+        ((3, 3), (2, 2), (1, 1), False, False, None),
+    ),
+    ("ceil mode", (1, 1, 5, 6), (1, 1, 3, 3), ((2, 2), (2, 2), (0, 0), True, True, None)),
+    ("own divisor", (1, 1, 4, 4), (1, 1, 3, 3), ((2, 2), (1, 1), (0, 0), False, True, 3)),
+]
+
+POOLING = {
+    "max_pool2d": [
+        Sample((_DISTINCT_IMAGE, (2, 2), (2, 2), (0, 0), (1, 1), False), "plain", True),
+        Sample(
+            (_DISTINCT_IMAGE, (3, 3), (2, 2), (1, 1), (1, 1), False), "overlapping, padded", True
+        ),
+        Sample((_DISTINCT_IMAGE, (2, 2), (2, 2), (0, 0), (1, 1), True), "ceil mode", True),
+        Sample((_DISTINCT_IMAGE, (2, 2), (1, 2), (0, 0), (2, 3), False), "dilated", True),
+        Sample((Arr((1, 1, 4, 4), low=0, high=1), (2, 2), (2, 2), (0, 0), (1, 1), False), "ties"),
+    ],
+    "max_pool2d_backward": [
+        Sample((Arr((2, 2, 2, 3)), indices((2, 2, 2, 3), 30), (2, 2, 5, 6)), "repeated", True),
+        Sample((Arr((1, 1, 1, 1)), indices((1, 1, 1, 1), 4), (1, 1, 2, 2)), "one", True),
+    ],
+    "avg_pool2d": [Sample((Arr(i), *how), name, True) for name, i, _, how in _AVERAGES],
+    "avg_pool2d_backward": [Sample((Arr(o), i, *how), name, True) for name, i, o, how in _AVERAGES],
+}
+
+_BATCH = Arr((4, 3, 2, 2))
+_ROWS = Arr((5, 3))
+_PER_CHANNEL = Arr((3,), low=0.5, high=1.5, seed=1)
+_BIAS = Arr((3,), seed=2)
+_MEAN = Arr((3,), low=-0.5, high=0.5, seed=3)
+_INVSTD = Arr((3,), low=0.5, high=1.5, seed=4)
+
+NORMALIZATION = {
+    "batch_norm": [
+        Sample((_BATCH, _PER_CHANNEL, _BIAS, _MEAN, _INVSTD), "images", True),
+        Sample((_ROWS, _PER_CHANNEL, _BIAS, _MEAN, _INVSTD), "rows", True),
+        Sample((_ROWS, None, None, _MEAN, _INVSTD), "not affine", True),
+    ],
+    "batch_norm_train": [
+        Sample((_BATCH, _PER_CHANNEL, _BIAS, 1e-5), "images", True),
+        Sample((_ROWS, _PER_CHANNEL, _BIAS, 1e-3), "rows", True),
+        Sample((_ROWS, None, None, 1e-5), "not affine", True),
+    ],
+    "batch_norm_backward": [
+        Sample((Arr((4, 3, 2, 2), seed=5), _BATCH, _PER_CHANNEL, _MEAN, _INVSTD), "images", True),
+        Sample((Arr((5, 3), seed=5), _ROWS, _PER_CHANNEL, _MEAN, _INVSTD), "rows", True),
+        Sample((Arr((5, 3), seed=5), _ROWS, None, _MEAN, _INVSTD), "not affine", True),
+    ],
+}
+
+_LOG_PROBS = Arr((4, 3), low=-3, high=-0.25)
+_TARGET = Arr((4,), int64, kind="literal", literal=(2, 0, 1, 2))
+_IGNORING = Arr((4,), int64, kind="literal", literal=(2, -100, 1, -100))
+_CLASS_WEIGHT = Arr((3,), low=0.5, high=2, seed=8)
+_ONE = Arr((), kind="literal", literal=(1.0,))
+_FOUR = Arr((), kind="literal", literal=(4.0,))
+_TWO = Arr((), kind="literal", literal=(2.0,))
+
+LOSS = {
+    "nll_loss": [
+        Sample((_LOG_PROBS, _TARGET, None, "mean", -100), "mean", True),
+        Sample((_LOG_PROBS, _TARGET, _CLASS_WEIGHT, "mean", -100), "weighted mean", True),
+        Sample((_LOG_PROBS, _IGNORING, _CLASS_WEIGHT, "sum", -100), "ignoring, sum", True),
+        Sample((_LOG_PROBS, _IGNORING, None, "none", -100), "each", True),
+        Sample(
+            (Arr((3,), low=-3, high=-0.25), indices((), 3), None, "mean", -100), "one row", True
+        ),
+    ],
+    "nll_loss_backward": [
+        Sample((Arr(()), (4, 3), _TARGET, None, "mean", -100, _FOUR), "mean", True),
+        Sample((Arr(()), (4, 3), _IGNORING, None, "mean", -100, _TWO), "ignoring", True),
+        Sample((Arr(()), (4, 3), _TARGET, _CLASS_WEIGHT, "sum", -100, _FOUR), "weighted sum", True),
+        Sample((Arr((4,)), (4, 3), _IGNORING, None, "none", -100, _TWO), "each", True),
+        Sample((Arr(()), (3,), indices((), 3), None, "mean", -100, _ONE), "one row", True),
+    ],
+    "cross_entropy": [
+        Sample((Arr((4, 3)), _TARGET, -100), "mean", True),
+        Sample((Arr((4, 3)), _IGNORING, -100), "ignoring", True),
+    ],
+    "cross_entropy_backward": [
+        Sample((Arr(()), _LOG_PROBS, _TARGET, -100, _FOUR), "mean", True),
+        Sample((Arr(()), _LOG_PROBS, _IGNORING, -100, _TWO), "ignoring", True),
+    ],
+    "mse_loss": [
+        Sample((_MATRIX, Arr((2, 3), seed=1), reduction), reduction, True)
+        for reduction in ("mean", "sum", "none")
+    ],
+}
+
+RANDOM = {
+    "uniform": [
+        Sample(((2, 3), -1.0, 1.0, DTYPE, GENERATOR)),
+        Sample(((0,), 0.0, 1.0, DTYPE, GENERATOR), "empty"),
+    ],
+    "normal": [
+        Sample(((3, 6), 0.5, 2.0, DTYPE, GENERATOR)),
+        Sample(((3,), 0.0, 1.0, DTYPE, GENERATOR), "few"),
+    ],
+    "bernoulli": [
+        Sample((Arr((2, 3), low=0, high=1), GENERATOR)),
+        Sample((Arr((0,)), GENERATOR), "empty"),
+    ],
+    "bernoulli_scalar": [
+        Sample(((2, 3), 0.5, DTYPE, GENERATOR)),
+        Sample(((4,), 0.0, DTYPE, GENERATOR), "never"),
+    ],
+    "randint": [
+        Sample((-3, 5, (2, 3), DTYPE, GENERATOR)),
+        Sample((0, 2, (), DTYPE, GENERATOR), "scalar"),
+    ],
+    "randperm": [Sample((7, int64, GENERATOR)), Sample((0, int64, GENERATOR), "empty")],
+    "exponential": [
+        Sample(((2, 3), 1.5, DTYPE, GENERATOR)),
+        Sample(((), 1.0, DTYPE, GENERATOR), "scalar"),
+    ],
+}
+
+
+def _lists(count: int, low: float = -2.0, seed: int = 0) -> list[Arr]:
+    """Two arrays of the same role, of the parameters' shapes."""
+    return [Arr(shape, low=low, seed=seed + i) for i, shape in enumerate([(2, 3), ()][:count])]
+
+
+_STEP_COUNTS = [Arr((), kind="literal", literal=(3.0,)), Arr((), kind="literal", literal=(0.0,))]
+_PARAMS, _GRADS = _lists(2), _lists(2, seed=10)
+_FIRST, _SECOND, _LARGEST = _lists(2, seed=20), _lists(2, 0.0, 30), _lists(2, 0.0, 40)
+
+OPTIMIZER = {
+    "sgd_step_": [
+        Sample((_PARAMS, _GRADS, [], 0.1, 0.0, 0.0, 0.0, False, False), "plain"),
+        Sample((_PARAMS, _GRADS, _FIRST, 0.1, 0.9, 0.1, 0.01, False, False), "momentum, decay"),
+        Sample((_PARAMS, _GRADS, _FIRST, 0.1, 0.9, 0.0, 0.0, True, True), "Nesterov, maximising"),
+    ],
+    "adam_step_": [
+        Sample(
+            (_PARAMS, _GRADS, _FIRST, _SECOND, *tail),
+            name,
+        )
+        for name, tail in (
+            ("plain", ([], _STEP_COUNTS, 0.1, 0.9, 0.999, 1e-8, 0.0, False, False, False)),
+            ("decoupled", ([], _STEP_COUNTS, 0.1, 0.9, 0.999, 1e-8, 0.01, True, False, False)),
+            ("amsgrad", (_LARGEST, _STEP_COUNTS, 0.1, 0.9, 0.99, 1e-8, 0.01, False, True, True)),
+        )
+    ],
+}
+
+COMPOSITES: dict[str, list[Sample]] = {
+    **ACTIVATION,
+    **LINALG,
+    **REDUCTION,
+    **CONVOLUTION,
+    **POOLING,
+    **NORMALIZATION,
+    **LOSS,
+    **RANDOM,
+    **OPTIMIZER,
+}

@@ -1,0 +1,157 @@
+"""Samples of arguments for every canonical op, for examples, gradients, backends and parity alike.
+
+`SAMPLES` has ordinary arguments inside each op's domain, `SPECIAL` the corners (NaN, infinities,
+signed zeros, extremes), `DTYPES` the dtypes that make sense for an op.  `realise` turns a sample
+into the arguments of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau._dtype import ALL, COMPLEX, FLOATING, INTEGER, bool_, int64
+from flambeau._dtype import dtype as DType
+from flambeau.testing.layouts import LAYOUTS, Make, arranged, lay_out
+from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Marker, Sample, special_values
+from flambeau.testing.sample_composites import COMPOSITES
+from flambeau.testing.sample_primitives import ELEMENTWISE, PRIMITIVES
+
+__all__ = [
+    "ANY_SHAPE",
+    "DTYPE",
+    "DTYPES",
+    "GENERATOR",
+    "LAYOUTS",
+    "SAMPLES",
+    "SPECIAL",
+    "Arr",
+    "Marker",
+    "Sample",
+    "arrange",
+    "arranged",
+    "lay_out",
+    "realise",
+    "special_values",
+]
+
+
+def realise(
+    args: tuple[Any, ...],
+    make: Make,
+    dtype: DType,
+    *,
+    layout: str = "contiguous",
+    generator: Any = None,
+) -> tuple[Any, ...]:
+    """The arguments of a sample with every description replaced by a tensor from `make`.
+
+    To compute the expected result of a layout, realise ``arrange(args, layout)`` contiguously.
+
+    >>> import flambeau as fb
+    >>> from flambeau.testing.samples import SAMPLES, realise
+    >>> make = lambda values, shape, dtype: (shape, dtype)
+    >>> realise(SAMPLES["add"][0].args, make, fb.int64)
+    (((2, 3), torch.int64), ((2, 3), torch.int64))
+    """
+
+    def one(value: Any) -> Any:
+        if isinstance(value, Arr):
+            return lay_out(value, layout, make, dtype)
+        return {DTYPE: dtype, GENERATOR: generator}[value] if isinstance(value, Marker) else value
+
+    return _mapped(args, one)
+
+
+def arrange(args: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
+    """The arguments of a sample after what `layout` does to values and shapes (see `arranged`)."""
+    return _mapped(args, lambda v: arranged(v, layout) if isinstance(v, Arr) else v)
+
+
+def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(value, (tuple, list)):
+        return type(value)([_mapped(item, function) for item in value])
+    return function(value)
+
+
+SAMPLES: dict[str, list[Sample]] = {**PRIMITIVES, **COMPOSITES}
+
+_FLOAT_UNARY = [
+    *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "tanh", "sqrt", "rsqrt", "reciprocal"),
+]
+_REAL_UNARY = ["floor", "ceil", "trunc", "round"]
+_ORDERINGS = ["lt", "le", "gt", "ge"]
+_BITWISE = ["bitwise_and", "bitwise_or", "bitwise_xor"]
+_DIVISIONS = ["remainder", "fmod", "floor_divide"]
+
+ANY_SHAPE: frozenset[str] = frozenset(
+    [
+        *(*ELEMENTWISE, "relu", "sigmoid", "silu", "softplus", "leaky_relu", "elu", "gelu"),
+        *("gelu_backward", "threshold_backward", "mse_loss"),
+    ]
+)
+"""Ops that take arrays of every shape, so that the layouts ``empty`` and ``scalar`` apply."""
+
+_REAL = (*INTEGER, *FLOATING)
+
+
+def _dtypes() -> dict[str, tuple[DType, ...]]:
+    groups: list[tuple[list[str], tuple[DType, ...]]] = [
+        ([*COMPOSITES, "erf", "atan2"], FLOATING),
+        ([*_FLOAT_UNARY, "div", "mean", "linear", "addmm", "mse_loss"], (*FLOATING, *COMPLEX)),
+        (["neg", "abs", "sub", "pow", "matmul"], (*_REAL, *COMPLEX)),
+        ([*_REAL_UNARY, *_DIVISIONS, "sign", "argmax", "argmin"], _REAL),
+        ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
+        (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
+        (["all", "any"], (bool_,)),
+        (["uniform", "normal", "exponential"], FLOATING),
+        (["randint", "bernoulli_scalar"], _REAL),
+        (["randperm"], (int64,)),
+        (["arange"], _REAL),
+    ]
+    found: dict[str, tuple[DType, ...]] = dict.fromkeys(SAMPLES, ALL)
+    for names, dtypes in groups:
+        found.update(dict.fromkeys(names, dtypes))
+    return found
+
+
+DTYPES: dict[str, tuple[DType, ...]] = _dtypes()
+"""The dtypes for which a canonical op is called; core has promoted or refused the others."""
+
+_CORNERS = Arr((16,), kind="special")
+_LEFT = Arr((16, 1), kind="special")
+_RIGHT = Arr((1, 16), kind="special")
+_DIVISOR = Arr((1, 16), kind="divisor")
+_ROWS = Arr((4, 4), kind="special")
+
+
+def _special() -> dict[str, list[Sample]]:
+    unary = [*_FLOAT_UNARY, *_REAL_UNARY, "neg", "abs", "sign", "erf", "isfinite", "bitwise_not"]
+    binary = ["add", "sub", "mul", "pow", "maximum", "minimum", "eq", "ne", *_ORDERINGS, *_BITWISE]
+    found = {name: [Sample((_CORNERS,), "corners")] for name in ["clone", *unary]}
+    found |= {name: [Sample((_LEFT, _RIGHT), "pairs of corners")] for name in [*binary, "atan2"]}
+    found |= {
+        name: [Sample((_LEFT, _DIVISOR), "pairs of corners")] for name in [*_DIVISIONS, "div"]
+    }
+    found["cast"] = [
+        Sample((_CORNERS, target), f"corners to {target.name}")
+        for target in (bool_, *FLOATING, *COMPLEX)
+    ]
+    found["where"] = [Sample((Arr((16,), bool_), _CORNERS, Arr((16,))), "corners")]
+    for name in ("sum", "prod", "amax", "amin"):
+        found[name] = [Sample((_ROWS, (1,), False), "corners in rows")]
+    for name in ("argmax", "argmin"):
+        found[name] = [Sample((_ROWS, 1, False), "corners in rows")]
+    for name in ("cumsum", "cumprod"):
+        found[name] = [Sample((_ROWS, 1), "corners in rows")]
+    found["sort"] = [
+        Sample((_CORNERS, 0, False, True), "corners ascending"),
+        Sample((_CORNERS, 0, True, True), "corners descending"),
+    ]
+    found["nonzero"] = [Sample((_CORNERS,), "corners")]
+    return found
+
+
+SPECIAL: dict[str, list[Sample]] = _special()
+"""Samples at the corners of each dtype, compared exactly or as NaN; no gradients."""

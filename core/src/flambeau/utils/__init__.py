@@ -1,0 +1,18 @@
+"""Utilities around tensors: data loading (`utils.data`), hook handles (`utils.hooks`)."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flambeau.utils import data as data
+    from flambeau.utils import hooks as hooks
+
+__all__ = ["data", "hooks"]
+
+
+def __getattr__(name: str) -> object:
+    if name in __all__:  # imported on first use: a program that loads no data should not pay for it
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

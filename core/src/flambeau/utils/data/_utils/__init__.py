@@ -1,0 +1,1 @@
+"""Parts of data loading that extensions reach for, such as the map of collate functions."""

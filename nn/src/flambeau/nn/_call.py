@@ -1,0 +1,114 @@
+"""A module's call when hooks are registered; `Module.__call__` handles the case without."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau.nn import _global_hooks
+from flambeau.nn._backward_hooks import BackwardHooks, attach_legacy_hooks
+from flambeau.nn._global_hooks import CallHook
+
+
+def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """``module.forward(*args, **kwargs)`` with every hook of the module and the global ones."""
+    call = _Call(module, args, kwargs)
+    try:
+        return call.run()
+    except Exception:
+        call.run_always_called()
+        raise
+
+
+class _Call:
+    """One call in progress: its arguments and result as the hooks have left them."""
+
+    def __init__(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.module = module
+        self.args = args
+        self.kwargs = kwargs
+        self.result: Any = None
+        self.begun: set[int] = set()  # the always_call hooks that need no second chance
+
+    def run(self) -> Any:
+        module = self.module
+        full, legacy, pre = _backward_hooks(module)
+        for hook in _forward_pre_hooks(module):
+            self.run_forward_pre(hook)
+        backward = BackwardHooks(module, full, pre) if full or pre else None
+        if backward is not None:
+            self.args = backward.wrap_inputs(self.args)
+        self.result = module.forward(*self.args, **self.kwargs)
+        for key, hook in _forward_hooks(module):
+            if hook.always_call:
+                self.begun.add(key)
+            self.run_forward(hook)
+        if backward is not None:
+            self.result = backward.wrap_outputs(self.result)
+        if legacy:
+            attach_legacy_hooks(module, self.args, self.result, legacy)
+        return self.result
+
+    def run_forward_pre(self, hook: CallHook) -> None:
+        if not hook.with_kwargs:
+            args = hook.function(self.module, self.args)
+            if args is not None:
+                self.args = args if isinstance(args, tuple) else (args,)
+            return
+        both = hook.function(self.module, self.args, self.kwargs)
+        if both is not None:
+            if not (isinstance(both, tuple) and len(both) == 2):
+                raise RuntimeError(
+                    "forward pre-hook must return None or a tuple of (new_args, new_kwargs), "
+                    f"but got {both}."
+                )
+            self.args, self.kwargs = both
+
+    def run_forward(self, hook: CallHook) -> None:
+        if hook.with_kwargs:
+            result = hook.function(self.module, self.args, self.kwargs, self.result)
+        else:
+            result = hook.function(self.module, self.args, self.result)
+        if result is not None:
+            self.result = result
+
+    def run_always_called(self) -> None:
+        """The always_call hooks that have not begun; the error that is under way goes first."""
+        for key, hook in _forward_hooks(self.module):
+            if hook.always_call and key not in self.begun:
+                try:
+                    self.run_forward(hook)
+                except Exception as error:
+                    warnings.warn(
+                        "module forward hook with ``always_call=True`` raised an exception that "
+                        f"was silenced as another error was raised in forward: {error}",
+                        stacklevel=4,
+                    )
+
+
+def _forward_pre_hooks(module: Any) -> Iterator[CallHook]:
+    for _, hook in _global_hooks.of_kind("forward_pre"):
+        yield hook
+    for key, function in list(module._forward_pre_hooks.items()):
+        yield CallHook("forward_pre", function, key in module._forward_pre_hooks_with_kwargs)
+
+
+def _forward_hooks(module: Any) -> Iterator[tuple[int, CallHook]]:
+    yield from _global_hooks.of_kind("forward")
+    for key, function in list(module._forward_hooks.items()):
+        with_kwargs = key in module._forward_hooks_with_kwargs
+        always_call = key in module._forward_hooks_always_called
+        yield key, CallHook("forward", function, with_kwargs, always_call)
+
+
+def _backward_hooks(module: Any) -> tuple[list[Any], list[Any], list[Any]]:
+    """The full, the legacy and the pre hooks of backward, the global ones first."""
+    full, legacy, pre = (
+        [hook.function for _, hook in _global_hooks.of_kind(kind)]
+        for kind in ("backward", "legacy_backward", "backward_pre")
+    )
+    own = full if module._is_full_backward_hook else legacy
+    own.extend(module._backward_hooks.values())
+    pre.extend(module._backward_pre_hooks.values())
+    return full, legacy, pre

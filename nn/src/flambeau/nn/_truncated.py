@@ -1,0 +1,46 @@
+"""The truncated normal distribution by rejection, with PyTorch's order of draws.
+
+Every round redraws the whole tensor and uses what is still missing.
+"""
+
+from __future__ import annotations
+
+import flambeau as fb
+from flambeau import Generator, Tensor
+
+
+def fill_by_rejection_from_normal(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> None:
+    """Draw from the normal distribution and redraw what lies outside [`a`, `b`]."""
+    # The limits as the dtype has them, else a rounded value could lie outside for ever.
+    low, high = tensor.new_tensor([a, b], device="cpu").tolist()
+    values = tensor.normal_(mean, std, generator=generator)
+    while True:
+        outside = (values < low) | (values > high)
+        if not bool(outside.any()):
+            break
+        again = fb.empty_like(values).normal_(mean, std, generator=generator)
+        values = fb.where(outside, again, values)
+    if values is not tensor:
+        tensor.copy_(values)
+
+
+def fill_by_rejection_from_uniform(
+    tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
+) -> None:
+    """Draw from U(`a`, `b`) and accept in proportion to the normal density there."""
+    mode = max(a, min(mean, b))
+    log_peak = -0.5 * ((mode - mean) / std) ** 2
+    pending = None
+    while pending is None or bool(pending.any()):
+        values = fb.empty_like(tensor).uniform_(a, b, generator=generator)
+        log_density = ((values - mean) / std).pow(2) * -0.5 - log_peak
+        height = fb.empty_like(tensor).uniform_(generator=generator).log()
+        rejected = height > log_density
+        if pending is None:
+            tensor.copy_(values)
+            pending = rejected
+        else:
+            tensor.copy_(fb.where(pending, values, tensor))
+            pending = pending & rejected

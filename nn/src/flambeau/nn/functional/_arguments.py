@@ -1,0 +1,83 @@
+"""Argument forms that several families share: sizes per dimension, reductions, in-place results."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+
+Size = int | Iterable[int]
+
+
+def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
+    """`count` ints from one int, a sequence of one, or a sequence of `count`.
+
+    Raises:
+        RuntimeError: any other length.
+    """
+    if isinstance(value, int):
+        return (value,) * count
+    values = tuple(int(v) for v in value)
+    if len(values) == 1:
+        return values * count
+    if len(values) != count:
+        raise RuntimeError(
+            f"{where}: {name} must either be a single int or a sequence of {count} ints, "
+            f"got {list(values)}"
+        )
+    return values
+
+
+def check_reduction(reduction: str) -> None:
+    """Raise ValueError unless `reduction` is ``"none"``, ``"mean"`` or ``"sum"``."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def choose_reduction(
+    reduction: str, size_average: bool | None, reduce: bool | None, stacklevel: int = 3
+) -> str:
+    """The reduction to use, given also the two older arguments, which win and warn."""
+    if size_average is not None or reduce is not None:
+        reduction = legacy_reduction(size_average, reduce, stacklevel + 1)
+    if reduction == "elementwise_mean":
+        warnings.warn(
+            "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
+            stacklevel=stacklevel,
+        )
+        reduction = "mean"
+    check_reduction(reduction)
+    return reduction
+
+
+def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 3) -> str:
+    """What the arguments `size_average` and `reduce` of older programs mean; warns."""
+    if reduce is False:
+        reduction = "none"
+    else:
+        reduction = "sum" if size_average is False else "mean"
+    warnings.warn(
+        "size_average and reduce args will be deprecated, "
+        f"please use reduction='{reduction}' instead.",
+        stacklevel=stacklevel,
+    )
+    return reduction
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    """`loss` itself, its mean or its sum."""
+    if reduction == "none":
+        return loss
+    return loss.mean() if reduction == "mean" else loss.sum()
+
+
+def in_place(input: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
+    """Write ``function(input, *args)`` into `input`.
+
+    A recorded call works on a copy: what the gradient saves must not be overwritten.
+    """
+    source = input.clone() if input.requires_grad and fb.is_grad_enabled() else input
+    return input.copy_(function(source, *args))

@@ -1,0 +1,307 @@
+"""Smooth activation functions and rectifiers, element by element."""
+
+from __future__ import annotations
+
+import flambeau as fb
+from flambeau import Tensor, ops
+from flambeau.nn.functional._arguments import in_place
+
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.relu(fb.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return input.relu_() if inplace else input.relu()
+
+
+def relu_(input: Tensor) -> Tensor:
+    """`relu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.relu_(fb.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return input.relu_()
+
+
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.sigmoid(fb.tensor([0.0]))
+    tensor([0.5000])
+    """
+    return input.sigmoid()
+
+
+def tanh(input: Tensor) -> Tensor:
+    """(exp(x) - exp(-x)) / (exp(x) + exp(-x)).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.tanh(fb.tensor([0.0]))
+    tensor([0.])
+    """
+    return input.tanh()
+
+
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where x > 0, else `negative_slope`·x.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.leaky_relu(fb.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    if inplace:
+        return in_place(input, ops.leaky_relu, negative_slope)
+    return ops.leaky_relu(input, negative_slope)
+
+
+def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
+    """`leaky_relu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.leaky_relu_(fb.tensor([-1.0, 2.0]), 0.5)
+    tensor([-0.5000,  2.0000])
+    """
+    return in_place(input, ops.leaky_relu, negative_slope)
+
+
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where x > 0, else `alpha`·(exp(x) - 1).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.elu(fb.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    if inplace:
+        return in_place(input, ops.elu, alpha, 1.0, 1.0)
+    return ops.elu(input, alpha, 1.0, 1.0)
+
+
+def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`elu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.elu_(fb.tensor([-1.0, 2.0]))
+    tensor([-0.6321,  2.0000])
+    """
+    return elu(input, alpha, inplace=True)
+
+
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """scale·elu(x, α) with the constants that keep mean 0 and variance 1 (Klambauer et al., 2017).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.selu(fb.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    if inplace:
+        return in_place(input, ops.elu, SELU_ALPHA, SELU_SCALE, 1.0)
+    return ops.elu(input, SELU_ALPHA, SELU_SCALE, 1.0)
+
+
+def selu_(input: Tensor) -> Tensor:
+    """`selu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.selu_(fb.tensor([-1.0, 2.0]))
+    tensor([-1.1113,  2.1014])
+    """
+    return selu(input, inplace=True)
+
+
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """max(0, x) + min(0, `alpha`·(exp(x / `alpha`) - 1)).
+
+    Raises:
+        RuntimeError: `alpha` is zero.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.celu(fb.tensor([-1.0, 2.0]), 2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    if inplace:
+        return in_place(input, ops.elu, alpha, 1.0, 1.0 / alpha)
+    return ops.elu(input, alpha, 1.0, 1.0 / alpha)
+
+
+def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
+    """`celu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.celu_(fb.tensor([-1.0, 2.0]), 2.0)
+    tensor([-0.7869,  2.0000])
+    """
+    return celu(input, alpha, inplace=True)
+
+
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x·Φ(x) with the normal distribution function Φ; ``"tanh"`` approximates it.
+
+    The approximation is x/2·(1 + tanh(√(2/π)·(x + 0.044715·x³))) (Hendrycks & Gimpel, 2016).
+
+    Raises:
+        RuntimeError: `approximate` is neither ``"none"`` nor ``"tanh"``.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.gelu(fb.tensor([-1.0, 1.0]))
+    tensor([-0.1587,  0.8413])
+    """
+    if approximate not in ("none", "tanh"):
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return ops.gelu(input, approximate)
+
+
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x·sigmoid(x), also called swish.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.silu(fb.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
+    return in_place(input, ops.silu) if inplace else ops.silu(input)
+
+
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x·tanh(softplus(x)).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.mish(fb.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8651])
+    """
+    if inplace:
+        return in_place(input, mish)
+    return input * ops.softplus(input, 1.0, 20.0).tanh()
+
+
+def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(`beta`·x)) / `beta`, and x itself where `beta`·x > `threshold`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.softplus(fb.tensor([0.0, 30.0]))
+    tensor([ 0.6931, 30.0000])
+    """
+    return ops.softplus(input, beta, threshold)
+
+
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(sigmoid(x)), computed as min(x, 0) - log(1 + exp(-abs(x))).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.logsigmoid(fb.tensor([0.0, -200.0]))
+    tensor([-6.9315e-01, -2.0000e+02])
+    """
+    # `minimum` halves its gradient at 0, which is what the whole function needs there.
+    return fb.minimum(input, input.new_zeros(())) - input.abs().neg().exp().log1p()
+
+
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + abs(x)).
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.softsign(fb.tensor([-1.0, 3.0]))
+    tensor([-0.5000,  0.7500])
+    """
+    return input / (input.abs() + 1)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x where x > 0, else w·x with a learned w: one number, or one per channel (dimension 1).
+
+    Raises:
+        RuntimeError: `weight` has more than one dimension, or not one element per channel.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.prelu(fb.tensor([-2.0, 2.0]), fb.tensor([0.25]))
+    tensor([-0.5000,  2.0000])
+    """
+    if weight.dim() > 1:
+        raise RuntimeError(
+            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
+        )
+    if weight.numel() != 1:
+        channels = input.shape[1] if input.dim() > 1 else 1
+        if weight.numel() != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.numel()} and channel size = {channels}."
+            )
+        weight = weight.reshape((-1,) + (1,) * (input.dim() - 2))
+    else:
+        weight = weight.reshape(())
+    return fb.where(input > 0, input, weight * input)
+
+
+def rrelu(
+    input: Tensor,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Tensor:
+    """x where x > 0, else a·x with a drawn from U(`lower`, `upper`) per element.
+
+    Outside training a is the middle of the interval.
+
+    Raises:
+        RuntimeError: `lower` is greater than `upper`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.rrelu(fb.tensor([-2.0, 2.0]), 0.25, 0.75)
+    tensor([-1.,  2.])
+    """
+    if lower > upper:
+        raise RuntimeError(
+            f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
+        )
+    if inplace:
+        return in_place(input, rrelu, lower, upper, training)
+    if not training:
+        return ops.leaky_relu(input, (lower + upper) / 2)
+    negative = input <= 0
+    # One float64 draw for each element that needs one, in order: PyTorch's use of the generator.
+    drawn = fb.empty(int(negative.sum()), dtype=fb.float64, device=input.device)
+    drawn.uniform_(lower, upper)
+    slopes = fb.ones_like(input).masked_scatter(negative, drawn.to(input.dtype))
+    return input * slopes
+
+
+def rrelu_(
+    input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
+) -> Tensor:
+    """`rrelu` written into `input`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.rrelu_(fb.tensor([-2.0, 2.0]), 0.25, 0.75)
+    tensor([-1.,  2.])
+    """
+    return in_place(input, rrelu, lower, upper, training)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a·sigmoid(b), where a and b are the halves of `input` along `dim`.
+
+    Raises:
+        RuntimeError: the size along `dim` is odd, or `input` has no dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.glu(fb.tensor([1.0, 2.0, 0.0, 0.0]))
+    tensor([0.5000, 1.0000])
+    """
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    size = input.shape[dim]
+    if size % 2:
+        raise RuntimeError(
+            f"Halving dimension must be even, but dimension {dim % input.dim()} is size {size}"
+        )
+    first, second = input.chunk(2, dim)
+    return first * second.sigmoid()

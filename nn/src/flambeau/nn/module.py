@@ -1,0 +1,185 @@
+"""`Module`, the base class of all layers, losses and models."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Self
+
+from flambeau.nn._call import call_with_hooks
+from flambeau.nn._convert import Conversion
+from flambeau.nn._global_hooks import CALL_HOOKS
+from flambeau.nn._hooks import HookRegistration
+from flambeau.nn._registry import Registry
+from flambeau.nn._state import StateDict, _IncompatibleKeys
+
+__all__ = ["Module", "_IncompatibleKeys"]
+
+
+def _forward_unimplemented(self: Any, *input: Any) -> None:
+    """The computation of a call, which every subclass defines.
+
+    >>> import flambeau as fb
+    >>> class Double(fb.nn.Module):
+    ...     def forward(self, x):
+    ...         return 2 * x
+    >>> Double()(fb.ones(1))
+    tensor([2.])
+    """
+    raise NotImplementedError(
+        f'Module [{type(self).__name__}] is missing the required "forward" function'
+    )
+
+
+class Module(HookRegistration, StateDict, Conversion):
+    """A computation with parameters; a subclass assigns its parts and defines ``forward``.
+
+    Parameters, buffers and modules assigned to attributes are registered under their names, so
+    that ``parameters()``, ``to()``, ``state_dict()`` and the rest reach all of them.  Calling the
+    module runs ``forward`` and the registered hooks.  ``training`` is true until ``eval()``.
+
+    >>> import flambeau as fb
+    >>> class Model(fb.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.layer = fb.nn.Linear(4, 2)
+    ...     def forward(self, x):
+    ...         return self.layer(x).relu()
+    >>> Model()
+    Model(
+      (layer): Linear(in_features=4, out_features=2, bias=True)
+    )
+    >>> Model()(fb.ones(3, 4)).shape
+    torch.Size([3, 2])
+    """
+
+    call_super_init: bool = False
+    forward: Callable[..., Any] = _forward_unimplemented
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if not self.call_super_init and (args or kwargs):
+            extra = (
+                f"got an unexpected keyword argument '{next(iter(kwargs))}'"
+                if kwargs
+                else f"takes 1 positional argument but {len(args) + 1} were given"
+            )
+            raise TypeError(f"{type(self).__name__}.__init__() {extra}")
+        # Past __setattr__, which works on these tables.
+        self.__dict__.update(
+            training=True,
+            _parameters={},
+            _buffers={},
+            _non_persistent_buffers_set=set(),
+            _is_full_backward_hook=None,
+            **{name: OrderedDict() for name in _HOOK_TABLES},
+            _modules={},
+        )
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            self._forward_hooks
+            or self._forward_pre_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or CALL_HOOKS
+        ):
+            return call_with_hooks(self, args, kwargs)
+        return self.forward(*args, **kwargs)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for name in _HOOK_TABLES:  # objects pickled before a table existed
+            self.__dict__.setdefault(name, OrderedDict())
+        self.__dict__.setdefault("_non_persistent_buffers_set", set())
+        self.__dict__.setdefault("_is_full_backward_hook", None)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set training mode, or evaluation mode if `mode` is false, here and in all descendants.
+
+        Raises:
+            ValueError: `mode` is not a bool.
+
+        >>> import flambeau as fb
+        >>> fb.nn.Dropout().train(False).training
+        False
+        """
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        """Set evaluation mode: the same as ``train(False)``.
+
+        >>> import flambeau as fb
+        >>> fb.nn.Dropout().eval()(fb.ones(2))
+        tensor([1., 1.])
+        """
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        """Set whether the parameters are trained; frozen ones record no gradient.
+
+        >>> import flambeau as fb
+        >>> fb.nn.Linear(1, 1).requires_grad_(False).weight.requires_grad
+        False
+        """
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or fill them with zeros.
+
+        >>> import flambeau as fb
+        >>> layer = fb.nn.Linear(1, 1)
+        >>> layer(fb.ones(1)).backward()
+        >>> layer.zero_grad(); layer.weight.grad is None
+        True
+        """
+        for parameter in self.parameters():
+            grad = parameter.grad
+            if grad is None:
+                continue
+            if set_to_none:
+                parameter.grad = None
+                continue
+            if grad.grad_fn is not None:
+                grad.detach_()
+            else:
+                grad.requires_grad_(False)
+            grad.zero_()
+
+    def extra_repr(self) -> str:
+        """The text between the parentheses of the module's repr; override it.
+
+        >>> import flambeau as fb
+        >>> fb.nn.Dropout(0.5).extra_repr()
+        'p=0.5, inplace=False'
+        """
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extra_repr()
+        lines = extra.split("\n") if extra else []
+        children = []
+        for name, module in self._modules.items():
+            first, *rest = repr(module).split("\n")
+            children.append("\n".join([f"({name}): {first}", *("  " + line for line in rest)]))
+        if len(lines) == 1 and not children:
+            return f"{self._get_name()}({extra})"
+        if not lines and not children:
+            return f"{self._get_name()}()"
+        body = "\n  ".join(lines + children)
+        return f"{self._get_name()}(\n  {body}\n)"
+
+
+_HOOK_TABLES = tuple(
+    name
+    for name in Registry.__annotations__
+    if name.endswith(("_hooks", "_with_kwargs", "_always_called"))
+)

@@ -1,0 +1,226 @@
+"""Pooling layers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.nn import functional as F
+from flambeau.nn.module import Module
+from flambeau.nn.modules.utils import ntuple
+
+Size = int | Iterable[int]
+
+
+class _MaxPoolNd(Module):
+    """The settings of maximum pooling."""
+
+    kernel_size: Size
+    stride: Size
+    padding: Size
+    dilation: Size
+    return_indices: bool
+    ceil_mode: bool
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        dilation: Size = 1,
+        return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.dilation = dilation
+        self.return_indices = return_indices
+        self.ceil_mode = ceil_mode
+
+    def _settings(self) -> tuple[Any, ...]:
+        return (
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.dilation,
+            self.ceil_mode,
+            self.return_indices,
+        )
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, "
+            f"dilation={self.dilation}, ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPoolNd):
+    """The maximum of each window of a signal; see `functional.max_pool1d`.
+
+    Shapes: input (N, C, L) or (C, L); result with
+    L' = ⌊(L + 2·padding - dilation·(kernel_size - 1) - 1) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.MaxPool1d(3, stride=2)(fb.randn(20, 16, 50)).shape
+    torch.Size([20, 16, 24])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.max_pool1d(input, *self._settings())
+
+
+class MaxPool2d(_MaxPoolNd):
+    """The maximum of each window of an image; see `functional.max_pool2d`.
+
+    Shapes: input (N, C, H, W) or (C, H, W); result with
+    H' = ⌊(H + 2·padding - dilation·(kernel_size - 1) - 1) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.MaxPool2d(3, stride=2)(fb.randn(20, 16, 50, 32)).shape
+    torch.Size([20, 16, 24, 15])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.max_pool2d(input, *self._settings())
+
+
+class AvgPool1d(Module):
+    """The mean of each window of a signal; see `functional.avg_pool1d`.
+
+    Shapes: input (N, C, L) or (C, L); result with
+    L' = ⌊(L + 2·padding - kernel_size) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.AvgPool1d(3, stride=2)(fb.tensor([[[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]]]))
+    tensor([[[2., 4., 6.]]])
+    """
+
+    kernel_size: tuple[int, ...]
+    stride: tuple[int, ...]
+    padding: tuple[int, ...]
+    ceil_mode: bool
+    count_include_pad: bool
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = ntuple(kernel_size, 1)
+        self.stride = self.kernel_size if stride is None else ntuple(stride, 1)
+        self.padding = ntuple(padding, 1)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool1d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(Module):
+    """The mean of each window of an image; see `functional.avg_pool2d`.
+
+    Shapes: input (N, C, H, W) or (C, H, W); result with
+    H' = ⌊(H + 2·padding - kernel_size) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.AvgPool2d(3, stride=2)(fb.randn(20, 16, 50, 32)).shape
+    torch.Size([20, 16, 24, 15])
+    """
+
+    kernel_size: Size
+    stride: Size
+    padding: Size
+    ceil_mode: bool
+    count_include_pad: bool
+    divisor_override: int | None
+
+    def __init__(
+        self,
+        kernel_size: Size,
+        stride: Size | None = None,
+        padding: Size = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.kernel_size = kernel_size
+        self.stride = kernel_size if stride is None else stride
+        self.padding = padding
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool2d(
+            input,
+            self.kernel_size,
+            self.stride,
+            self.padding,
+            self.ceil_mode,
+            self.count_include_pad,
+            self.divisor_override,
+        )
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class _AdaptiveAvgPoolNd(Module):
+    """The settings of pooling to a given size."""
+
+    output_size: int | Sequence[int | None] | None
+
+    def __init__(self, output_size: int | Sequence[int | None] | None) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_AdaptiveAvgPoolNd):
+    """The means of `output_size` windows that cover a signal, (N, C, L) or (C, L).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveAvgPool1d(5)(fb.randn(1, 64, 8)).shape
+    torch.Size([1, 64, 5])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`functional.adaptive_avg_pool1d` to this size."""
+        return F.adaptive_avg_pool1d(input, self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
+    """The means of `output_size` windows that cover an image, (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveAvgPool2d((5, None))(fb.randn(1, 64, 8, 9)).shape
+    torch.Size([1, 64, 5, 9])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`functional.adaptive_avg_pool2d` to this size."""
+        return F.adaptive_avg_pool2d(input, self.output_size)

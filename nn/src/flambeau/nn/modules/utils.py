@@ -1,0 +1,31 @@
+"""Sizes per dimension as modules keep them: one int stands for all dimensions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
+    """`value` `count` times, or its elements if it has several."""
+    return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
+def _single(value: int | Iterable[int]) -> tuple[int, ...]:
+    return ntuple(value, 1)
+
+
+def _pair(value: int | Iterable[int]) -> tuple[int, ...]:
+    return ntuple(value, 2)
+
+
+def _triple(value: int | Iterable[int]) -> tuple[int, ...]:
+    return ntuple(value, 3)
+
+
+def _quadruple(value: int | Iterable[int]) -> tuple[int, ...]:
+    return ntuple(value, 4)
+
+
+def _reverse_repeat_tuple(values: Sequence[int], count: int) -> tuple[int, ...]:
+    """The elements from last to first, each `count` times: sizes per side as `pad` takes them."""
+    return tuple(value for value in reversed(values) for _ in range(count))

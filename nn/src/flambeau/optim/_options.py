@@ -1,0 +1,57 @@
+"""Options that several optimisers take: their checks, and the forms in which a step needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import flambeau as fb
+from flambeau import Tensor
+
+
+def check_flags(foreach: bool | None, differentiable: bool, fused: bool | None) -> None:
+    """Raise RuntimeError where `fused` meets a flag that it excludes."""
+    if fused and differentiable:
+        raise RuntimeError("`fused` does not support `differentiable`")
+    if fused and foreach:
+        raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+
+def check_one_element(name: str, value: float | Tensor) -> None:
+    """Raise ValueError where the option `name` is a tensor of several elements."""
+    if isinstance(value, Tensor) and value.numel() != 1:
+        raise ValueError(f"Tensor {name} must be 1-element")
+
+
+def check_fused(param: Tensor) -> None:
+    """Raise RuntimeError where `param` cannot take a fused step."""
+    if not param.is_floating_point():
+        raise RuntimeError(
+            "`fused=True` requires all the params to be floating point Tensors, "
+            f"but got {param.dtype} on {param.device.type}"
+        )
+
+
+def plain(value: float | Tensor, differentiable: bool) -> float | Tensor:
+    """An option as a number; in a differentiable step a tensor stays one, 0-d."""
+    if not isinstance(value, Tensor):
+        return value
+    return value.squeeze() if differentiable else value.item()
+
+
+def scalar_dtype(fused: bool | None) -> fb.dtype:
+    """The dtype of step counts: float32, or float64 where that is the default without `fused`."""
+    double = fb.get_default_dtype() is fb.float64 and not fused
+    return fb.float64 if double else fb.float32
+
+
+def per_device(params: list[Tensor], *lists: list[Tensor]) -> Iterator[tuple[list[Tensor], ...]]:
+    """The lists split by the device of the parameter; a list that is empty stays empty."""
+    if not params:
+        return
+    device = params[0].device
+    if all(param.device == device for param in params):
+        yield params, *lists
+        return
+    for device in dict.fromkeys(param.device for param in params):
+        here = [i for i, param in enumerate(params) if param.device == device]
+        yield tuple([values[i] for i in here] if values else [] for values in (params, *lists))

@@ -1,0 +1,158 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau.optim._options import (
+    check_flags,
+    check_fused,
+    check_one_element,
+    per_device,
+    plain,
+)
+from flambeau.optim.optimizer import Optimizer, ParamsT
+
+__all__ = ["SGD"]
+
+
+class SGD(Optimizer):
+    """Stochastic gradient descent, with momentum if asked for.
+
+    With d = grad + weight_decay·p:  b ← momentum·b + (1 - dampening)·d, where the first b is d;
+    p ← p - lr·b, or p - lr·(d + momentum·b) with Nesterov momentum.  The learning rate multiplies
+    the whole velocity, not the gradient as it enters (Sutskever et al., 2013, do the latter).
+
+    Args:
+        params: parameters, named parameters, or groups of them.
+        lr: learning rate.
+        momentum: momentum factor.
+        dampening: share of each gradient that the momentum leaves out, from the second step on.
+        weight_decay: multiple of p that is added to its gradient.
+        nesterov: look ahead along the momentum; needs `momentum` and no `dampening`.
+        maximize: climb the gradient instead of descending.
+        foreach: accepted; every step is already one multi-tensor operation.
+        differentiable: record the step itself for autograd.
+        fused: require what the fused kernel requires, floating-point parameters.
+
+    Raises:
+        ValueError: a negative `lr`, `momentum` or `weight_decay`; Nesterov without momentum.
+        RuntimeError: `fused` together with `differentiable` or `foreach`.
+
+    >>> import flambeau as fb
+    >>> weight = fb.tensor([1.0], requires_grad=True)
+    >>> optimizer = fb.optim.SGD([weight], lr=0.25, momentum=0.5)
+    >>> for _ in range(2):
+    ...     weight.grad = fb.tensor([1.0])
+    ...     optimizer.step()
+    >>> weight.item()
+    0.375
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float | Tensor = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_one_element("lr", lr)
+        if lr < 0.0:
+            raise ValueError(f"Invalid learning rate: {lr}")
+        if momentum < 0.0:
+            raise ValueError(f"Invalid momentum value: {momentum}")
+        if weight_decay < 0.0:
+            raise ValueError(f"Invalid weight_decay value: {weight_decay}")
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        check_flags(foreach, differentiable, fused)
+        super().__init__(
+            params,
+            {
+                "lr": lr,
+                "momentum": momentum,
+                "dampening": dampening,
+                "weight_decay": weight_decay,
+                "nesterov": nesterov,
+                "maximize": maximize,
+                "foreach": foreach,
+                "differentiable": differentiable,
+                "fused": fused,
+            },
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name in ("nesterov", "maximize", "differentiable", "fused"):
+                group.setdefault(name, False)
+            group.setdefault("foreach", None)
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient.
+
+        Args:
+            closure: re-evaluates the model and returns the loss; called once, with gradients on.
+
+        Returns:
+            what `closure` returned, or None without one.
+        """
+        loss = self._evaluate(closure)
+        with fb.set_grad_enabled(self.defaults["differentiable"]):
+            for group in self.param_groups:
+                self._step_group(group)
+        return loss
+
+    def _step_group(self, group: dict[str, Any]) -> None:
+        params = [param for param in group["params"] if param.grad is not None]
+        if group["fused"]:
+            for param in params:
+                check_fused(param)
+        if not group["momentum"]:
+            self._step_params(group, params, [], 0)
+            return
+
+        started: tuple[list[Tensor], list[Tensor]] = ([], [])
+        fresh: tuple[list[Tensor], list[Tensor]] = ([], [])
+        for param in params:
+            state = self.state[param]
+            buffer = state.get("momentum_buffer")
+            known = buffer is not None or not group["dampening"]
+            if buffer is None:
+                buffer = state["momentum_buffer"] = fb.zeros_like(param)
+            lists = started if known else fresh
+            lists[0].append(param)
+            lists[1].append(buffer)
+        self._step_params(group, *fresh, 0)  # the first gradient enters the momentum undamped
+        self._step_params(group, *started, group["dampening"])
+
+    def _step_params(
+        self,
+        group: dict[str, Any],
+        params: list[Tensor],
+        buffers: list[Tensor],
+        dampening: float,
+    ) -> None:
+        gradients = [grad for param in params if (grad := param.grad) is not None]
+        for here, grads, momentum_buffers in per_device(params, gradients, buffers):
+            fb.ops.sgd_step_(
+                here,
+                grads,
+                momentum_buffers,
+                plain(group["lr"], group["differentiable"]),
+                group["momentum"],
+                dampening,
+                plain(group["weight_decay"], group["differentiable"]),
+                group["nesterov"],
+                group["maximize"],
+            )

@@ -1,0 +1,110 @@
+"""`flambeau.nn` is found however core and nn were installed.
+
+Two distributions share the name ``flambeau`` (docs/design/split-package.md), which is easy to break
+for one way of installing without noticing it in another; hence real environments, made by pip.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).resolve().parents[1]
+
+USAGES = {
+    "import a.b as c": "import flambeau.nn as nn; nn.Linear",
+    "from a import b": "from flambeau import nn; nn.Linear",
+    "attribute of a": "import flambeau as fb; fb.nn.Linear, fb.optim.SGD",
+    "import a.b.c": "import flambeau.nn.functional as F; F.relu",
+    "import both": "import flambeau as fb; import flambeau.nn; fb.nn.Linear",
+}
+
+
+def pip(*arguments: str | Path) -> None:
+    command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+class Environment:
+    """A virtual environment with nothing in it but what is installed here."""
+
+    def __init__(self, path: Path) -> None:
+        venv.create(path, symlinks=os.name != "nt")
+        self.path = path
+        self.python = path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+
+    def install(self, *arguments: str | Path) -> None:
+        pip("--python", self.python, "install", *arguments)
+
+    def run(self, program: str) -> subprocess.CompletedProcess[str]:
+        """Run `program` from outside the repository, with no path but the environment's own."""
+        return subprocess.run(
+            [self.python, "-c", program],
+            capture_output=True,
+            text=True,
+            cwd=self.path,
+            env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+        )
+
+
+@pytest.fixture(scope="module")
+def wheels(tmp_path_factory) -> dict[str, Path]:
+    """The wheels of core and nn."""
+    folder = tmp_path_factory.mktemp("wheels")
+    pip("wheel", "--no-deps", "--wheel-dir", folder, ROOT / "core", ROOT / "nn")
+    return {
+        "core": next(folder.glob("flambeau_core-*.whl")),
+        "nn": next(folder.glob("flambeau_nn-*.whl")),
+    }
+
+
+@pytest.mark.parametrize("nn", ["wheel", "editable"])
+@pytest.mark.parametrize("core", ["wheel", "editable"])
+def test_every_form_of_import_finds_nn(core, nn, wheels, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    arguments: list[str | Path] = []
+    for part, mode in {"core": core, "nn": nn}.items():
+        arguments += [wheels[part]] if mode == "wheel" else ["--editable", ROOT / part]
+    environment.install(*arguments)
+    failures = {
+        usage: done.stderr
+        for usage, program in USAGES.items()
+        if (done := environment.run(program)).returncode
+    }
+    assert failures == {}
+    where = environment.run("import flambeau.nn as nn; print(nn.Linear.__module__)")
+    assert where.stdout.startswith("flambeau.nn."), where.stderr
+
+
+def test_core_alone_names_the_package_that_has_nn(wheels, tmp_path):
+    environment = Environment(tmp_path / "venv")
+    environment.install(wheels["core"])
+    for part in ("nn", "optim"):
+        done = environment.run(f"import flambeau; flambeau.{part}")
+        assert "ModuleNotFoundError" in done.stderr
+        assert "pip install flambeau-nn" in done.stderr
+
+
+def test_wheels_of_core_and_nn_share_no_file(wheels):
+    files = {
+        part: {name for name in zipfile.ZipFile(wheel).namelist() if "dist-info" not in name}
+        for part, wheel in wheels.items()
+    }
+    assert "flambeau/__init__.py" in files["core"]
+    assert "flambeau/nn/__init__.py" in files["nn"]
+    assert not files["core"] & files["nn"]
+
+
+def test_the_metapackage_contains_no_code(tmp_path):
+    pip("wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("flambeau-*.whl")
+    assert all(".dist-info/" in name for name in zipfile.ZipFile(wheel).namelist())
