@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,13 @@ ROOT = Path(__file__).resolve().parents[1]
 ARRAY_LIBRARIES = {"numpy", "scipy", "ml_dtypes", "cupy", "torch"}
 
 
-def run(program: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+def run(program: str, **environment: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -47,12 +53,14 @@ def test_tensors_on_the_reference_device_need_no_array_library():
     assert not ARRAY_LIBRARIES & modules
 
 
-def test_importing_flambeau_takes_less_than_100_ms():
+def test_importing_flambeau_takes_less_than_100_ms(tmp_path):
     program = (
         "from time import perf_counter; start = perf_counter(); import flambeau;"
         "print(perf_counter() - start)"
     )
-    assert min(float(run(program)) for _ in range(7)) < 0.1
+    # Bytecode as an installed package has it, whatever the environment says about writing it.
+    cached = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+    assert min(float(run(program, **cached)) for _ in range(7)) < 0.1
 
 
 def test_no_folder_at_the_root_shadows_the_package():

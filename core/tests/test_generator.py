@@ -288,18 +288,18 @@ def test_a_generator_of_another_device_type_is_refused():
 
 def test_uniform_float32_gives_pytorchs_numbers():
     values = streams.uniform((3,), 0.0, 1.0, D.float32, seeded(0))
-    assert float32_bits(values) == [0x3EFE18A0, 0x3F44A839, 0x3DB53210]
+    assert float32_bits(values) == [0x3EFE1558, 0x3F44AA2F, 0x3DB533A8]
 
 
 def test_normal_float32_gives_pytorchs_numbers_below_and_above_a_block():
     few = streams.normal((3,), 0.0, 1.0, D.float32, seeded(0))
-    assert float32_bits(few) == [0x3FC53F66, 0xBE9639E9, 0xC00B70CF]
+    assert float32_bits(few) == [0x3FC53F5C, 0xBE963C50, 0xC00B7149]
     many = streams.normal((17,), 0.0, 1.0, D.float32, seeded(0))
-    assert float32_bits([many[0], many[1], many[16]]) == [0xBF9018F0, 0xBF937B04, 0xBFA5BF07]
+    assert float32_bits([many[0], many[1], many[16]]) == [0xBF901B85, 0xBFD91446, 0x3F6E8C30]
 
 
 def test_randperm_and_randint_give_pytorchs_numbers():
-    assert streams.randperm(8, D.int64, seeded(0)) == [4, 1, 7, 5, 3, 0, 6, 2]
+    assert streams.randperm(8, D.int64, seeded(0)) == [4, 0, 7, 3, 2, 5, 1, 6]
     assert streams.randint(0, 10, (6,), D.int64, seeded(0)) == [4, 9, 3, 0, 3, 9]
 
 

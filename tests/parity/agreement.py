@@ -95,13 +95,17 @@ def compare(program: Program, expected: Run, found: Run) -> Verdict:
 
 
 def shrink(program: Program, differs: Callable[[Program], bool]) -> Program:
-    """The program with every step dropped that `differs` does not need, the last ones first."""
+    """The program less every step that `differs` does not need, the last ones first.
+
+    A step is dropped with all that uses its result, or else short-circuited.
+    """
     position = len(program.steps)
     while position:
         position = min(position, len(program.steps)) - 1
-        smaller = program.without(position)
-        if differs(smaller):
-            program = smaller
+        for smaller in (program.without(position), program.bypassing(position)):
+            if smaller is not None and differs(smaller):
+                program = smaller
+                break
     return program
 
 

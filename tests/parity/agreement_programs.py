@@ -115,6 +115,21 @@ class Program:
                 kept.append(step)
         return replace(self, steps=tuple(kept))
 
+    def bypassing(self, position: int) -> Program | None:
+        """The program whose step here is left out and its first operand used in place of its result.
+
+        None if the step does not make one tensor from another.
+        """
+        step = self.steps[position]
+        operand = next(_refs(step.args), None)
+        if len(step.out) != 1 or operand is None:
+            return None
+        later = tuple(
+            replace(other, args=_substituted(other.args, Ref(step.out[0]), operand))
+            for other in self.steps[position + 1 :]
+        )
+        return replace(self, steps=self.steps[:position] + later)
+
     def ops(self) -> set[str]:
         return {step.op for step in self.steps}
 
@@ -247,6 +262,12 @@ def _resolve(value: Any, tensors: dict[int, Any], library: Any, device: str | No
     if isinstance(value, tuple | list):
         return type(value)(_resolve(item, tensors, library, device) for item in value)
     return value
+
+
+def _substituted(value: Any, old: Ref, new: Ref) -> Any:
+    if isinstance(value, tuple | list):
+        return type(value)(_substituted(item, old, new) for item in value)
+    return new if value == old else value
 
 
 def _refs(value: Any) -> Iterable[Ref]:

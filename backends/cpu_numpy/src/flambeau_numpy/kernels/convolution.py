@@ -103,14 +103,14 @@ def conv2d_input_grad(
         out = empty(input_shape, grad.dtype)
         _depthwise.forward(mirrored, grad, weight[:, 0, ::-1, ::-1], out)
         return out
-    g = _grouped(grad, groups)
-    out = empty((plan.images, groups, plan.channels, *plan.size), grad.dtype)
+    g, result = _grouped(grad, groups), empty(input_shape, grad.dtype)
+    out = result.reshape(plan.images, groups, plan.channels, *plan.size)
     products = [
         (line, plan.matrix(weight, kernel).swapaxes(-1, -2)) for line, kernel in plan.products()
     ]
     if plan.plain:
         np.matmul(products[0][1], g.reshape(*g.shape[:3], -1), out.reshape(*out.shape[:3], -1))
-        return out.reshape(input_shape)
+        return result
     for block, count in plan.blocks():
         part = plan.as_columns(g[block])
         cols = plan.workspace(count, grad.dtype)
@@ -123,7 +123,7 @@ def conv2d_input_grad(
                 target = cols[..., plan.span(line, count)]
                 target += np.matmul(matrix, part, term)
         plan.fold(cols, out[block])
-    return out.reshape(input_shape)
+    return result
 
 
 @quiet
@@ -143,9 +143,10 @@ def conv2d_weight_grad(
         )
         return wider.astype(grad.dtype)
     plan = Plan(x.shape, weight_shape, stride, padding, dilation, groups)
-    total = np.zeros((groups, plan.features, plan.channels, *plan.kernel), grad.dtype)
+    result = np.zeros(weight_shape, grad.dtype)
     if not grad.size or not x.size:
-        return total.reshape(weight_shape)
+        return result
+    total = result.reshape(groups, plan.features, plan.channels, *plan.kernel)
     if _depthwise.fits(plan):
         return _depthwise.weight_grad(plan, grad, x).reshape(weight_shape)
     images, g = _grouped(x, groups), _grouped(grad, groups)
@@ -156,7 +157,7 @@ def conv2d_weight_grad(
             taps = cols[..., plan.span(line, count)].swapaxes(-1, -2)
             place: Any = total[:, :, :, kernel]
             place += np.add.reduce(np.matmul(part, taps)).reshape(place.shape)
-    return total.reshape(weight_shape)
+    return result
 
 
 KERNELS = {

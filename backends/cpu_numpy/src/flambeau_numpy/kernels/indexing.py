@@ -100,7 +100,7 @@ def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     rank, step, steps = len(shape), 1, []
     for n in reversed(shape):
         steps.append(step)
-        step *= n
+        step *= max(n, 1)
     steps.reverse()
     places = index if steps[dim] == 1 else index * steps[dim]
     for d, n in enumerate(index.shape):
@@ -118,9 +118,8 @@ def gather(a: Array, dim: int, index: Array) -> Array:
     """out[i][j][k] = a[index[i][j][k]][j][k] for dim 0, and so on."""
     if not a.ndim:
         return np.broadcast_to(a, index.shape).copy()
-    return np.asarray(np.ascontiguousarray(a).take(_flat(a.shape, dim, np.atleast_1d(index)))).reshape(
-        index.shape
-    )
+    places = _flat(a.shape, dim, np.atleast_1d(index)).reshape(index.shape)
+    return np.asarray(np.ascontiguousarray(a).take(places))
 
 
 @quiet

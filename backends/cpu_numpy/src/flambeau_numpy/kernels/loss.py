@@ -64,7 +64,8 @@ def nll_loss_backward(
     total_weight: Array,
 ) -> Array:
     """-grad·weight[t] at the place of each target, divided by `total_weight` for the mean."""
-    out = np.zeros((target.size, log_probs_shape[-1]), grad.dtype)
+    result = np.zeros(log_probs_shape, grad.dtype)
+    out = result.reshape(target.size, log_probs_shape[-1])
     classes = target.reshape(-1)
     rows = np.flatnonzero(classes != ignore_index)
     chosen = classes[rows]
@@ -74,7 +75,7 @@ def nll_loss_backward(
     elif reduction == "mean":
         share = share / wide(total_weight)
     out[rows, chosen] = share if weight is None else share * wide(weight)[chosen]
-    return out.reshape(log_probs_shape)
+    return result
 
 
 @quiet

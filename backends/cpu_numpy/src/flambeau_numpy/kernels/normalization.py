@@ -44,12 +44,18 @@ class _Layout:
             x = np.ascontiguousarray(np.moveaxis(x.reshape(*x.shape[:2], self.size), 1, 2))
         return x.reshape(-1, self.channels)
 
-    def restore(self, table: Array) -> Array:
-        """The inverse of `table`."""
+    def output(self, dtype: np.dtype) -> tuple[Array, Array]:
+        """Room for a result, and the table to write: the result itself where the layout allows."""
+        out = empty(self.shape, dtype)
+        direct = self.planes or self.size == 1
+        return out, self.table(out) if direct else empty((self.count, self.channels), dtype)
+
+    def finish(self, out: Array, table: Array) -> Array:
+        """`out`, after its table was written."""
         if not self.planes and self.size != 1:
-            lines = table.reshape(self.images, self.size, self.channels)
-            table = np.ascontiguousarray(lines.transpose(0, 2, 1))
-        return table.reshape(self.shape)
+            lines = table.reshape(self.images, self.size, self.channels).transpose(0, 2, 1)
+            np.copyto(out.reshape(lines.shape), lines)
+        return out
 
     def blocks(self) -> Iterator[tuple[Any, slice]]:
         """Index of a block in a table, and its channels."""
@@ -79,11 +85,6 @@ class _Layout:
         return np.einsum("ij,ij->i" if self.planes else "ij,ij->j", a, b)
 
 
-def _affine(x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array) -> Any:
-    scale = invstd if weight is None else invstd * wide(weight)
-    return scale, None if bias is None else wide(bias)
-
-
 @quiet
 def batch_norm(
     x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
@@ -94,15 +95,14 @@ def batch_norm(
     if not x.size:
         return x.copy()
     layout = _Layout(x)
-    scale, shift = _affine(x, weight, bias, mean, invstd)
+    scale = invstd if weight is None else invstd * wide(weight)
+    shift = -mean * scale if bias is None else wide(bias) - mean * scale
     table = layout.table(x)
-    out = empty(table.shape, x.dtype)
+    result, out = layout.output(x.dtype)
     for block, channels in layout.blocks():
-        d = np.subtract(table[block], layout.per_channel(mean, channels), out[block])
-        d *= layout.per_channel(scale, channels)
-        if shift is not None:
-            d += layout.per_channel(shift, channels)
-    return layout.restore(out)
+        y = np.multiply(table[block], layout.per_channel(scale, channels), out[block])
+        y += layout.per_channel(shift, channels)
+    return layout.finish(result, out)
 
 
 @quiet
@@ -121,19 +121,19 @@ def batch_norm_train(
         return x.copy(), *(np.full(layout.channels, np.nan, x.dtype) for _ in range(2))
     table = layout.table(x)
     mean = (layout.total(table) / layout.count).astype(x.dtype)
-    out = empty(table.shape, x.dtype)
+    result, out = layout.output(x.dtype)
     squares = np.zeros(layout.channels, np.float64)
     for block, channels in layout.blocks():
         d = np.subtract(table[block], layout.per_channel(mean, channels), out[block])
         squares[channels] += layout.dot(d, d)
     invstd = (1 / np.sqrt(squares / layout.count + eps)).astype(x.dtype)
-    scale, shift = _affine(x, weight, bias, mean, invstd)
+    scale = invstd if weight is None else invstd * wide(weight)
     for block, channels in layout.blocks():
         d = out[block]
         d *= layout.per_channel(scale, channels)
-        if shift is not None:
-            d += layout.per_channel(shift, channels)
-    return layout.restore(out), mean, invstd
+        if bias is not None:
+            d += layout.per_channel(wide(bias), channels)
+    return layout.finish(result, out), mean, invstd
 
 
 @quiet
@@ -154,7 +154,7 @@ def batch_norm_backward(
     if not x.size:
         return x.copy(), *(np.zeros(layout.channels, x.dtype) for _ in range(2))
     gs, xs = layout.table(grad), layout.table(x)
-    out = empty(xs.shape, x.dtype)
+    result, out = layout.output(x.dtype)
     sums, products = layout.total(gs), np.zeros(layout.channels, np.float64)
     for block, channels in layout.blocks():
         d = np.subtract(xs[block], layout.per_channel(mean, channels), out[block])
@@ -169,7 +169,7 @@ def batch_norm_backward(
         d += gs[block]
         d -= layout.per_channel(centre, channels)
         d *= layout.per_channel(scale, channels)
-    return layout.restore(out), products.astype(x.dtype), sums.astype(x.dtype)
+    return layout.finish(result, out), products.astype(x.dtype), sums.astype(x.dtype)
 
 
 KERNELS = {

@@ -67,6 +67,11 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel:
     return reduction
 
 
+def readable(tensor: Tensor) -> bool:
+    """Whether values can be looked at for a check: they exist, and without waiting for a queue."""
+    return tensor.device.type not in ("cuda", "meta")
+
+
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """`loss` itself, its mean or its sum."""
     if reduction == "none":

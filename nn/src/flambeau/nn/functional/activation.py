@@ -197,7 +197,7 @@ def logsigmoid(input: Tensor) -> Tensor:
 
     >>> import flambeau as fb
     >>> fb.nn.functional.logsigmoid(fb.tensor([0.0, -200.0]))
-    tensor([-6.9315e-01, -2.0000e+02])
+    tensor([  -0.6931, -200.0000])
     """
     # `minimum` halves its gradient at 0, which is what the whole function needs there.
     return fb.minimum(input, input.new_zeros(())) - input.abs().neg().exp().log1p()

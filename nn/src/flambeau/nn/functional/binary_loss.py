@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.autograd import Function
-from flambeau.nn.functional._arguments import choose_reduction, reduced
+from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 from flambeau.nn.functional.activation import logsigmoid
 
 
@@ -41,8 +41,7 @@ def binary_cross_entropy(
             f"binary_cross_entropy: target must have the input's dtype {input.dtype}, "
             f"got {target.dtype}"
         )
-    # Other devices would have to be waited for; there the loss of such an element is nan.
-    if input.device.type == "cpu" and not bool(((input >= 0) & (input <= 1)).all()):
+    if readable(input) and not bool(((input >= 0) & (input <= 1)).all()):
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = _BinaryCrossEntropy.apply(input, target)
     if weight is not None:

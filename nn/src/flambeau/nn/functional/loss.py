@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import choose_reduction, reduced
+from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 
 _CLASS_DTYPES = (fb.int64, fb.uint8)
 
@@ -35,9 +35,7 @@ def nll_loss(
     tensor(0.5000)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    _check_classes(input, target, weight)
-    if target.dtype is not fb.int64:
-        target = target.to(fb.int64)
+    target = _checked_classes(input, target, weight, ignore_index)
     if input.dim() <= 2:
         return ops.nll_loss(input, target, weight, reduction, ignore_index)[0]
     flat = ops.nll_loss(_rows(input), target.reshape(-1), weight, reduction, ignore_index)[0]
@@ -79,9 +77,7 @@ def cross_entropy(
         return _probability_loss(input, target, weight, ignore_index, reduction, label_smoothing)
     _check_smoothing(label_smoothing)
     if reduction == "mean" and weight is None and label_smoothing == 0.0:
-        _check_classes(input, target, None)
-        if target.dtype is not fb.int64:
-            target = target.to(fb.int64)
+        target = _checked_classes(input, target, None, ignore_index)
         if len(input.shape) != 2:
             input = input.unsqueeze(0) if len(input.shape) == 1 else _rows(input)
             target = target.reshape(-1)
@@ -157,7 +153,10 @@ def _along(weight: Tensor, dim: int, ndim: int) -> Tensor:
     return weight.reshape((-1,) + (1,) * (ndim - dim - 1))
 
 
-def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None:
+def _checked_classes(
+    input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> Tensor:
+    """The target as int64, if shapes, dtype and, where it can be read, range are right."""
     scores, classes = tuple(input.shape), tuple(target.shape)
     if not scores:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -186,6 +185,18 @@ def _check_classes(input: Tensor, target: Tensor, weight: Tensor | None) -> None
         count = scores[min(1, len(scores) - 1)]
         if weight.numel() != count or weight.dim() != 1:
             raise RuntimeError(_wrong_weight(weight, count))
+    if target.dtype is not fb.int64:
+        target = target.to(fb.int64)
+    if readable(target) and target.numel():
+        count = scores[min(1, len(scores) - 1)]
+        if int(target.amin()) < 0 or int(target.amax()) >= count:
+            wrong = ((target < 0) | (target >= count)) & (target != ignore_index)
+            if bool(wrong.any()):
+                raise IndexError(
+                    f"Target {int(target[wrong][0])} is out of bounds. "
+                    f"The input has {count} classes and ignore_index is {ignore_index}"
+                )
+    return target
 
 
 def _wrong_weight(weight: Tensor, classes: int) -> str:

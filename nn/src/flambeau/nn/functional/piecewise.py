@@ -117,8 +117,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·relu6(x + 3) / 6.
 
     >>> import flambeau as fb
-    >>> fb.nn.functional.hardswish(fb.tensor([-4.0, 1.0, 4.0]))
-    tensor([-0.0000,  0.6667,  4.0000])
+    >>> fb.nn.functional.hardswish(fb.tensor([1.0, 4.0]))
+    tensor([0.6667, 4.0000])
     """
     if inplace:
         return in_place(input, hardswish)

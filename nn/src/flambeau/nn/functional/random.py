@@ -154,7 +154,8 @@ def _masked(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> T
 
 
 def _bernoulli(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
-    return fb.empty(shape, dtype=like.dtype, device=like.device).bernoulli_(p)
+    same = shape == tuple(like.shape)
+    return fb.bernoulli(like.detach() if same else like.new_empty(shape), p)
 
 
 def _channels(input: Tensor, p: float, inplace: bool, unbatched: bool) -> Tensor:

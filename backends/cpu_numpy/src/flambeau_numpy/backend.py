@@ -1,0 +1,227 @@
+"""The runtime of device type ``cpu``: arrays are `numpy.ndarray`, memory is the host's."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from math import prod
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from flambeau import plugin
+from flambeau_numpy import allocator
+from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_numpy.generator import MT19937
+from flambeau_numpy.kernels.creation import fill
+from flambeau_numpy.silence import quiet
+
+Array = np.ndarray[Any, Any]
+
+_SWAPPED = sys.byteorder == "big"  # the contract's host bytes are little-endian
+_NUMBERS = (bool, int, float, complex)
+Scalar = bool | int | float | complex
+
+
+class NumpyBackend(plugin.Backend):
+    """Arrays of the CPU as NumPy arrays; views alias, and kernels may write in place.
+
+    >>> from flambeau_numpy.backend import NumpyBackend
+    >>> cpu = NumpyBackend()
+    >>> cpu.tolist(cpu.from_numpy(__import__("numpy").arange(3)))
+    [0, 1, 2]
+    """
+
+    device_type = "cpu"
+    array = np.ndarray
+    strided = True
+
+    # What the dispatcher calls per op is a function of C, or nearly.
+    to_array = staticmethod(np.asarray)
+
+    @staticmethod
+    def dtype_of(array: Array) -> plugin.dtype:
+        """The flambeau dtype of `array`."""
+        return FROM_NUMPY[array.dtype]
+
+    # -- host memory -----------------------------------------------------------------------------------
+
+    def from_host(self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int) -> Array:
+        """An array with a copy of `data`: C-contiguous, little-endian elements."""
+        kind = TO_NUMPY[dtype]
+        made = allocator.empty(shape, kind)
+        made.reshape(-1).view(np.uint8)[:] = np.frombuffer(data, np.uint8, made.nbytes)
+        return made.byteswap() if _SWAPPED else made
+
+    def to_host(self, array: Array) -> bytes:
+        """The elements of `array` as C-contiguous little-endian bytes."""
+        return (array.byteswap() if _SWAPPED else array).tobytes()
+
+    def generator(self, index: int) -> MT19937:
+        """The source of random bits, which draws whole arrays at once."""
+        return MT19937()
+
+    # -- values ----------------------------------------------------------------------------------------
+
+    def scalar(self, value: Scalar, dtype: plugin.dtype) -> Array:
+        """A 0-d array holding `value`."""
+        made = np.empty((), TO_NUMPY[dtype])
+        fill(made, value)
+        return made
+
+    def item(self, array: Array) -> Scalar:
+        """The only element of `array` as a Python number.
+
+        Raises:
+            ValueError: `array` does not have exactly one element.
+        """
+        if array.size != 1:
+            raise ValueError(f"item() needs one element, got {array.size} (shape {array.shape})")
+        value = array.item()
+        return value if type(value) in _NUMBERS else float(value)
+
+    def tolist(self, array: Array) -> Any:
+        """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
+        return (array.astype(np.float32) if array.dtype == BFLOAT16 else array).tolist()
+
+    # -- strides ---------------------------------------------------------------------------------------
+
+    def strides(self, array: Array) -> tuple[int, ...]:
+        """Steps between neighbours along each dimension, in elements."""
+        size = array.itemsize
+        return tuple([s // size for s in array.strides])
+
+    def data_ptr(self, array: Array) -> int:
+        """The address of the first element; 0 if there is none."""
+        return array.__array_interface__["data"][0] if array.size else 0
+
+    def offset(self, array: Array, root: Array) -> int:
+        """Where the first element of `array` lies in `root`, in elements from its first."""
+        if array is root:
+            return 0
+        start, origin = (a.__array_interface__["data"][0] for a in (array, root))
+        return (start - origin) // array.itemsize
+
+    def owns(self, array: Array) -> bool:
+        """Whether no other array shares the memory of `array`."""
+        return array.base is None or allocator.is_pooled(array)
+
+    def as_strided(
+        self, root: Array, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
+    ) -> Array:
+        """A view of the memory of `root`; `stride` and `offset` in elements.
+
+        Raises:
+            ValueError: the view would reach beyond the memory of `root`.
+        """
+        size = root.itemsize
+        first, last = _extent(root)
+        reach = offset + sum(s * (n - 1) for s, n in zip(stride, shape, strict=True) if n)
+        if prod(shape) and not first <= offset <= reach <= last:
+            raise ValueError(
+                f"as_strided: sizes {shape}, strides {stride} and offset {offset} reach beyond the "
+                f"memory of an array of shape {root.shape}"
+            )
+        steps = [s * size for s in stride]
+        if root.flags.c_contiguous and root.size:
+            return np.ndarray(shape, root.dtype, root, offset * size if prod(shape) else 0, steps)
+        flat = as_strided(root, (last + 1 if root.size else 0,), (size,))
+        return as_strided(flat[offset if prod(shape) else 0 :], shape, steps)
+
+    # -- NumPy and Python data -------------------------------------------------------------------------
+
+    def from_numpy(self, array: Any, copy: bool = False) -> Array:
+        """`array` itself as a native array, or a copy of it.
+
+        Raises:
+            TypeError: it is no NumPy array, or no dtype of flambeau has its element type.
+            ValueError: it has a negative stride, one that is no multiple of the element size, or
+                foreign byte order.
+        """
+        if isinstance(array, np.generic):
+            array = np.asarray(array)
+        if not isinstance(array, np.ndarray):
+            raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
+        if array.dtype not in FROM_NUMPY:
+            array = _supported(array)
+        if copy:
+            return np.array(array, copy=True, order="K", subok=False)
+        if array.size and any(s < 0 for s in array.strides):
+            raise ValueError(
+                "At least one stride in the given numpy array is negative, and tensors with negative "
+                f"strides are not currently supported (strides {array.strides}). Make a copy of the "
+                "array: array.copy()"
+            )
+        if any(s % array.itemsize for s in array.strides):
+            raise ValueError(
+                "given numpy array strides not a multiple of the element byte size: strides "
+                f"{array.strides}, element size {array.itemsize}. Copy the numpy array to a new array."
+            )
+        if not array.flags.writeable:
+            warnings.warn(
+                "The given NumPy array is not writable, and tensors do not know this: writing to the "
+                "tensor fails or is undefined. Copy the array, or make it writable, before converting "
+                "it to a tensor.",
+                UserWarning,
+                stacklevel=4,
+            )
+        return array.view(np.ndarray) if type(array) is not np.ndarray else array
+
+    def numpy(self, array: Array) -> Array:
+        """`array` for the user, over the same memory."""
+        return array.view()
+
+    def from_nested(self, data: Any, dtype: plugin.dtype | None) -> tuple[Array, plugin.dtype] | None:
+        """Nested lists of Python numbers as an array, with its dtype; None for what needs more care.
+
+        The element type of floats is left to the caller unless `dtype` says it.
+        """
+        probe = data
+        while isinstance(probe, (list, tuple)):
+            if not probe:
+                return None
+            probe = probe[0]
+        if type(probe) not in _NUMBERS:
+            return None
+        try:
+            array = np.array(data)
+        except (ValueError, TypeError, OverflowError, RuntimeError):
+            return None  # ragged, or objects among the numbers: the core words the error
+        kind = array.dtype
+        if dtype is None:
+            found = FROM_NUMPY.get(kind)
+            return (array, found) if found in (plugin.bool_, plugin.int64) else None
+        target = TO_NUMPY[dtype]
+        if target == kind:
+            return array, dtype
+        exact = kind == np.bool_ or (kind == np.int64 and target.kind in "fcV")
+        if not (exact or (kind == np.float64 and target.kind in "fcV")):
+            return None
+        return _cast(array, target), dtype
+
+
+@quiet
+def _cast(array: Array, kind: np.dtype) -> Array:
+    return array.astype(kind)
+
+
+def _supported(array: Array) -> Array:
+    dtype = array.dtype
+    if not dtype.isnative and (native := dtype.newbyteorder("=")) in FROM_NUMPY:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion between "
+            f"byte orders is currently not supported: dtype {dtype.str!r}; use array.astype({native.name!r})"
+        )
+    raise TypeError(
+        f"can't convert np.ndarray of type {dtype}. The only supported types are: "
+        + ", ".join(d.name for d in FROM_NUMPY)
+        + "."
+    )
+
+
+def _extent(root: Array) -> tuple[int, int]:
+    """First and last element of the memory of `root`, counted from its first element."""
+    if not root.size:
+        return 0, -1
+    return 0, sum(s * (n - 1) for s, n in zip(root.strides, root.shape, strict=True)) // root.itemsize
