@@ -192,17 +192,19 @@ def test_set_state_says_what_is_wrong_with_a_tensor():
     import flambeau as fb
 
     generator = fb.Generator()
-    with pytest.raises(TypeError, match="expected a torch.ByteTensor, but got list"):
+    with pytest.raises(TypeError, match=r"expected a torch\.ByteTensor, but got list"):
         generator.set_state([1, 2])
-    with pytest.raises(TypeError, match="RNG state must be a torch.ByteTensor"):
+    with pytest.raises(TypeError, match=r"RNG state must be a torch\.ByteTensor"):
         generator.set_state(fb.zeros(5056))
-    with pytest.raises(RuntimeError, match="size 5056 but found .* 10"):
+    with pytest.raises(RuntimeError, match=r"size 5056 but found .* 10"):
         generator.set_state(fb.zeros(10, dtype=fb.uint8))
     with pytest.raises(RuntimeError, match="contiguous"):
         generator.set_state(fb.zeros(10112, dtype=fb.uint8)[::2])
 
 
-@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))])
+@pytest.mark.parametrize(
+    "copied", [copy.copy, copy.deepcopy, lambda g: pickle.loads(pickle.dumps(g))]
+)
 def test_copies_and_pickles_carry_the_state(copied):
     import flambeau as fb
 
@@ -261,9 +263,14 @@ def test_restoring_a_snapshot_forgets_generators_made_since():
 def test_fork_rng_leaves_no_trace_even_of_an_error():
     random.manual_seed(1)
     before = default_generator.state_bytes()
-    with pytest.raises(ZeroDivisionError), random.fork_rng():
-        random.manual_seed(2)
-        raise ZeroDivisionError
+
+    def draw_and_fail() -> None:
+        with random.fork_rng():
+            random.manual_seed(2)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        draw_and_fail()
     assert default_generator.state_bytes() == before
 
 
@@ -279,7 +286,7 @@ def test_a_generator_of_another_device_type_is_refused():
     assert generator_for(device("cpu"), None) is default_generator
     mine = Generator()
     assert generator_for(device("cpu"), mine) is mine
-    with pytest.raises(RuntimeError, match="Expected a 'ref' device type .* found 'cpu'"):
+    with pytest.raises(RuntimeError, match=r"Expected a 'ref' device type .* found 'cpu'"):
         generator_for(device("ref"), mine)
 
 
@@ -333,6 +340,15 @@ def test_uniforms_stay_below_the_open_end_in_every_precision(dtype):
     values = streams.uniform((3000,), 0.0, 1.0, dtype, seeded(0))
     assert all(0 <= v < 1 for v in values)
     assert values == [streams.S.rounded(v, dtype) for v in values]
+
+
+def test_large_integers_are_rounded_to_float32_once():
+    # 2⁶⁰ + 2³⁶ is a tie of float32; one more decides it, and float64 loses that one.
+    tie = 2**60 + 2**36
+    assert float32_bits([streams.S.sticky(tie)]) == float32_bits([2.0**60])
+    for sign in (1, -1):
+        rounded = streams.S.round32(streams.S.sticky(sign * (tie + 1)))
+        assert rounded == sign * (2.0**60 + 2.0**37)
 
 
 def test_an_interval_of_one_point_gives_that_point():

@@ -83,7 +83,10 @@ def test_always_called_hooks_run_when_forward_fails():
 def test_an_always_called_hook_that_fails_too_only_warns():
     layer = Failing()
     layer.register_forward_hook(lambda m, args, out: 1 / 0, always_call=True)
-    with pytest.warns(UserWarning, match="silenced"), pytest.raises(ZeroDivisionError, match="forw"):
+    with (
+        pytest.warns(UserWarning, match="silenced"),
+        pytest.raises(ZeroDivisionError, match="forw"),
+    ):
         layer(1)
 
 
@@ -143,12 +146,13 @@ def test_backward_hooks_without_input_gradients_get_none():
 def test_a_wrong_number_of_gradients_is_an_error():
     layer = nn.Identity()
     x = fb.ones(1, requires_grad=True)
-    with layer.register_full_backward_hook(lambda m, gin, gout: (gin[0], gin[0])):
-        with pytest.raises(RuntimeError, match="number of grad_input, got 2, but expected 1"):
-            layer(x).backward()
-    with layer.register_full_backward_pre_hook(lambda m, gout: ()):
-        with pytest.raises(RuntimeError, match="number of grad_output, got 0, but expected 1"):
-            layer(x).backward()
+    handle = layer.register_full_backward_hook(lambda m, gin, gout: (gin[0], gin[0]))
+    with pytest.raises(RuntimeError, match="number of grad_input, got 2, but expected 1"):
+        layer(x).backward()
+    handle.remove()
+    layer.register_full_backward_pre_hook(lambda m, gout: ())
+    with pytest.raises(RuntimeError, match="number of grad_output, got 0, but expected 1"):
+        layer(x).backward()
 
 
 def test_outputs_keep_their_type():
@@ -232,16 +236,18 @@ def test_global_hooks_surround_every_module():
 
 
 def test_global_backward_hooks_do_not_mix():
-    with global_hooks.register_module_backward_hook(lambda m, gin, gout: None):
-        with pytest.raises(RuntimeError, match="as a global Module hook"):
-            global_hooks.register_module_full_backward_hook(lambda m, gin, gout: None)
+    with (
+        global_hooks.register_module_backward_hook(lambda m, gin, gout: None),
+        pytest.raises(RuntimeError, match="as a global Module hook"),
+    ):
+        global_hooks.register_module_full_backward_hook(lambda m, gin, gout: None)
 
 
 def test_global_always_called_hooks_run_when_forward_fails():
     seen = []
-    with global_hooks.register_module_forward_hook(
+    handle = global_hooks.register_module_forward_hook(
         lambda m, args, kwargs, out: seen.append(kwargs), with_kwargs=True, always_call=True
-    ):
-        with pytest.raises(ZeroDivisionError):
-            Failing()(1)
+    )
+    with handle, pytest.raises(ZeroDivisionError):
+        Failing()(1)
     assert seen == [{}]

@@ -98,7 +98,7 @@ def test_values_of_the_wrong_kind_are_refused():
     block = Block()
     with pytest.raises(TypeError, match="not a Module subclass"):
         block.add_module("x", fb.ones(1))
-    with pytest.raises(TypeError, match="torch.nn.Parameter or None required"):
+    with pytest.raises(TypeError, match=r"torch.nn.Parameter or None required"):
         block.register_parameter("x", fb.ones(1))
     with pytest.raises(TypeError, match="torch Tensor or None required"):
         block.register_buffer("x", 1.0)
@@ -175,9 +175,9 @@ def test_parts_are_found_by_dotted_name():
     assert model.get_buffer("0.cache") is model[0].cache
     with pytest.raises(AttributeError, match="Block has no attribute `foo`"):
         model.get_submodule("0.foo")
-    with pytest.raises(AttributeError, match="`note` is not an nn.Module"):
+    with pytest.raises(AttributeError, match=r"`note` is not an nn.Module"):
         model.get_submodule("0.note")
-    with pytest.raises(AttributeError, match="`mean` is not an nn.Parameter"):
+    with pytest.raises(AttributeError, match=r"`mean` is not an nn.Parameter"):
         model.get_parameter("0.mean")
     with pytest.raises(AttributeError, match="`scale` is not a buffer"):
         model.get_buffer("0.scale")
@@ -225,7 +225,9 @@ def test_requires_grad_freezes():
 
 
 def test_a_module_without_forward_says_so():
-    with pytest.raises(NotImplementedError, match='Module .Module. is missing the required "forward"'):
+    with pytest.raises(
+        NotImplementedError, match=r'Module .Module. is missing the required "forward"'
+    ):
         nn.Module()(1)
 
 

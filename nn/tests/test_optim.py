@@ -385,6 +385,13 @@ def test_fused_refuses_integer_parameters():
         SGD([param], fused=True).step()
 
 
+def test_adam_refuses_complex_parameters_with_the_remedy():
+    param = fb.tensor([1j])
+    param.grad = fb.tensor([1j])
+    with pytest.raises(NotImplementedError, match="real and imaginary parts as two parameters"):
+        Adam([param]).step()
+
+
 def test_lists_are_split_by_the_device_of_the_parameter():
     a, b, c = (SimpleNamespace(device=d) for d in ("cpu", "cuda:0", "cpu"))
     assert list(per_device([a, b, c], [1, 2, 3], [])) == [([a, c], [1, 3], []), ([b], [2], [])]

@@ -66,7 +66,7 @@ def test_a_wrong_shape_is_an_error_even_when_not_strict():
 
 
 def test_objects_that_are_no_tensors_are_errors():
-    with pytest.raises(RuntimeError, match="expected torch.Tensor or Tensor-like object"):
+    with pytest.raises(RuntimeError, match=r"expected torch.Tensor or Tensor-like object"):
         nn.Linear(2, 1).load_state_dict({"weight": 3.0}, strict=False)
     with pytest.raises(TypeError, match="Expected state_dict to be dict-like"):
         nn.Linear(2, 1).load_state_dict([("weight", fb.ones(1, 2))])
@@ -154,9 +154,9 @@ def test_extra_state_is_saved_loaded_and_missed():
     other = nn.Sequential(Counting())
     other.load_state_dict(nn.Sequential(counting).state_dict())
     assert other[0].count == 3
-    with pytest.raises(RuntimeError, match='Missing.*"_extra_state"'):
+    with pytest.raises(RuntimeError, match=r'Missing.*"_extra_state"'):
         Counting().load_state_dict({})
-    with pytest.raises(RuntimeError, match='Unexpected.*"_extra_state"'):
+    with pytest.raises(RuntimeError, match=r'Unexpected.*"_extra_state"'):
         nn.ReLU().load_state_dict({"_extra_state": 1})
 
 

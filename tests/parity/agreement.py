@@ -25,7 +25,7 @@ from agreement_programs import Program, Run, render, replay
 
 # The worst first: a program counts where its worst difference belongs.
 CATEGORIES = ("value", "gradient", "exception", "shape", "dtype", "flag", "version")
-TOLERANCE = {"float64": 1e-9, "float32": 1e-4}
+TOLERANCE = {"float64": 1e-9, "float32": 1e-4}  # by the coarsest dtype of a program
 
 
 @dataclass(frozen=True)
@@ -73,9 +73,10 @@ def judge(program: Program, reference: Any, subject: Any, device: str | None = N
 
 def compare(program: Program, expected: Run, found: Run) -> Verdict:
     """Everything that can be seen of two runs of one program."""
-    differences = sorted(
-        _compare(program, expected, found), key=lambda item: CATEGORIES.index(item.category)
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # reading .grad of what is no leaf warns
+        differences = list(_compare(program, expected, found))
+    differences.sort(key=lambda item: CATEGORIES.index(item.category))
     backward = [
         error
         for step, error in zip(program.steps, expected.errors, strict=True)
@@ -130,49 +131,57 @@ def _compare(program: Program, expected: Run, found: Run) -> Iterator[Difference
             yield Difference("exception", step.op, _describe(error), _describe(other))
             return
         raised_in_backward |= step.op == "backward" and error is not None
+    dtypes = {_dtype(tensor) for tensor in expected.tensors.values()}
+    tolerance = max((TOLERANCE.get(dtype, 0.0) for dtype in dtypes), default=0.0)
     # PyTorch's matrix product writes into its result, which counts as a version of it.
     versions = "@" not in program.ops()
-    for number in sorted(expected.tensors):
-        yield from _compare_tensors(
-            f"v{number}", expected.tensors[number], found.tensors[number], versions
-        )
+    for number, tensor in sorted(expected.tensors.items()):
+        if number not in found.tensors:
+            yield Difference("shape", f"v{number}", "a tensor", "fewer results")
+            return
+        yield from _compare_flags(f"v{number}", tensor, found.tensors[number], versions)
+        yield from _compare_data("value", f"v{number}", tensor, found.tensors[number], tolerance)
     if raised_in_backward:  # how much was accumulated before the exception is nobody's promise
         return
     for number, tensor in sorted(expected.tensors.items()):
         if _observe(tensor, "is_leaf") is not True:
             continue
-        gradient, other = tensor.grad, found.tensors[number].grad
+        gradient, other = tensor.grad, _observe(found.tensors[number], "grad")
         where = f"v{number}.grad"
         if gradient is None or other is None:
             if gradient is not other:
                 yield Difference("gradient", where, _state(gradient), _state(other))
-        elif difference := _compare_data("gradient", where, gradient, other):
-            yield difference
+        else:
+            yield from _compare_data("gradient", where, gradient, other, tolerance)
 
 
-def _compare_tensors(where: str, expected: Any, found: Any, versions: bool) -> Iterator[Difference]:
+def _compare_flags(where: str, expected: Any, found: Any, versions: bool) -> Iterator[Difference]:
     for name in ("requires_grad", "is_leaf"):
         if (flag := _observe(expected, name)) != (other := _observe(found, name)):
             yield Difference("flag", f"{where}.{name}", flag, other)
     if versions and expected._version != found._version:
         yield Difference("version", f"{where}._version", expected._version, found._version)
-    if difference := _compare_data("value", where, expected, found):
-        yield difference
 
 
-def _compare_data(category: str, where: str, expected: Any, found: Any) -> Difference | None:
+def _compare_data(
+    category: str, where: str, expected: Any, found: Any, tolerance: float
+) -> Iterator[Difference]:
     if (shape := tuple(expected.shape)) != (other := tuple(found.shape)):
-        return Difference("shape", where, shape, other)
-    dtype = str(expected.dtype).removeprefix("torch.")
-    if dtype != (other := str(found.dtype).removeprefix("torch.")):
-        return Difference("dtype", where, dtype, other)
+        yield Difference("shape", where, shape, other)
+        return
+    if (dtype := _dtype(expected)) != (other := _dtype(found)):
+        yield Difference("dtype", where, dtype, other)
+        return
     left, right = list(_flat(expected.tolist())), list(_flat(found.tolist()))
     # An element may cancel to almost nothing; what its terms weighed is told by the largest one.
     scale = max((abs(x) for x in left if math.isfinite(x)), default=0.0)
-    bound = TOLERANCE.get(dtype, 0.0) * max(scale, 1.0)
-    if all(_close(x, y, bound) for x, y in zip(left, right, strict=True)):
-        return None
-    return Difference(category, where, expected.tolist(), found.tolist())
+    bound = tolerance * max(scale, 1.0) if dtype in TOLERANCE else 0.0
+    if not all(_close(x, y, bound) for x, y in zip(left, right, strict=True)):
+        yield Difference(category, where, expected.tolist(), found.tolist())
+
+
+def _dtype(tensor: Any) -> str:
+    return str(tensor.dtype).removeprefix("torch.")
 
 
 def _close(x: float, y: float, bound: float) -> bool:

@@ -15,7 +15,18 @@ from typing import Any
 import torch
 
 from agreement_programs import Const, Dtype, Program, Ref, Step
-from agreement_state import MOST_ELEMENTS, State, bounded, broadcasts, flag, nested, positive, small
+from agreement_state import (
+    MOST_ELEMENTS,
+    State,
+    bounded,
+    broadcasts,
+    flag,
+    nested,
+    overlaps_itself,
+    positive,
+    share_memory,
+    small,
+)
 
 SHAPES = [(), (1,), (3,), (4,), (2, 3), (3, 2), (3, 3), (1, 3), (4, 1), (2, 1, 3), (2, 3, 2)]
 OPERATORS = {"+": 4, "-": 3, "*": 6, "/": 2, ">": 1, "<=": 0.5, "==": 0.5}
@@ -170,6 +181,8 @@ class _Draw(State):
             return
         ref = Ref(self.random.choice(stale))
         kind = self.random.choice(("*", "*", "getitem", ".mul_"))
+        if kind == ".mul_" and overlaps_itself(self.tensors[ref.number]):
+            return
         index_or_factor = self.basic_index(self.tensors[ref.number]) if kind == "getitem" else 2
         self.emit(kind, ref, index_or_factor)
 
@@ -177,7 +190,7 @@ class _Draw(State):
         if (target := self.pick_target(bounded)) is None:
             return
         x = self.tensors[target.number]
-        other: Any = None if self.chance(0.4) else self.pick_partner(tuple(x.shape), into=True)
+        other: Any = None if self.chance(0.4) else self.pick_source(x)
         op = self.random.choices(list(UPDATES), list(UPDATES.values()))[0]
         if other is None:
             other = self.random.choice((2, -1, 0.5, 1.5, 3))
@@ -211,7 +224,9 @@ class _Draw(State):
             region = x[index.tensor(torch)] if isinstance(index, Const) else x[index]
         except (IndexError, RuntimeError):
             region = x
-        source = self.pick_partner(tuple(region.shape), into=True)
+        source = self.pick_source(region)
+        if source and isinstance(index, Const) and share_memory(x, self.tensors[source.number]):
+            return  # refused for dense tensors, undefined for others
         self.emit("setitem", target, index, source or 0.5)
 
     def overwrite(self) -> None:
@@ -219,7 +234,7 @@ class _Draw(State):
             return
         kind = self.random.random()
         if kind < 0.55:
-            if source := self.pick_partner(tuple(self.tensors[target.number].shape), into=True):
+            if source := self.pick_source(self.tensors[target.number]):
                 self.emit(".copy_", target, source)
         elif kind < 0.8:
             scalars = self.pick(lambda tensor: not tensor.dim() and bounded(tensor))

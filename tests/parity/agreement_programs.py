@@ -116,7 +116,7 @@ class Program:
         return replace(self, steps=tuple(kept))
 
     def bypassing(self, position: int) -> Program | None:
-        """The program whose step here is left out and its first operand used in place of its result.
+        """The program with one step left out and its first operand in place of its result.
 
         None if the step does not make one tensor from another.
         """

@@ -53,7 +53,7 @@ class State:
 
     def pick_target(self, accept: Accept = lambda tensor: True) -> Ref | None:
         """A tensor to change in place: bases and views first, leaves that require grad seldom."""
-        numbers = [number for number in self.tensors if accept(self.tensors[number])]
+        numbers = [n for n, t in self.tensors.items() if accept(t) and not overlaps_itself(t)]
         if not numbers:
             return None
         bases = {id(tensor._base) for tensor in self.tensors.values() if tensor._base is not None}
@@ -68,11 +68,22 @@ class State:
             weights.append(weight)
         return Ref(self.random.choices(numbers, weights)[0])
 
-    def pick_partner(self, shape: tuple[int, ...], into: bool = False) -> Ref | None:
-        """A bounded tensor that broadcasts with `shape` (or to it); now and then another one."""
+    def pick_partner(self, shape: tuple[int, ...]) -> Ref | None:
+        """A bounded tensor that broadcasts with `shape`; now and then another one."""
         if self.chance(0.04):
             return self.pick(bounded)
-        return self.pick(lambda tensor: bounded(tensor) and broadcasts(tensor.shape, shape, into))
+        return self.pick(lambda tensor: bounded(tensor) and broadcasts(tensor.shape, shape, False))
+
+    def pick_source(self, target: torch.Tensor) -> Ref | None:
+        """A bounded tensor to be written into `target` or combined with it in place."""
+        fits = self.chance(0.96)
+        return self.pick(
+            lambda tensor: (
+                bounded(tensor)
+                and (not fits or broadcasts(tensor.shape, target.shape, True))
+                and not undefined(target, tensor)
+            )
+        )
 
     def scalar(self) -> float | int | bool:
         return self.random.choice((2, -1, 1, 0.5, -1.5, 0.1, 3.0, True, -0.0, 0))
@@ -128,6 +139,37 @@ def _finite_below(limit: float) -> Accept:
 
 bounded = _finite_below(LARGEST)
 small = _finite_below(4.0)
+
+
+def overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Whether elements share memory other than by stride zero, which PyTorch does not notice."""
+    sizes = [(size, stride) for size, stride in zip(tensor.shape, tensor.stride(), strict=True)]
+    if 0 in tensor.shape or any(stride == 0 and size > 1 for size, stride in sizes):
+        return False
+    places = {0}
+    for size, stride in sizes:
+        places = {place + i * stride for place in places for i in range(size)}
+    return len(places) < tensor.numel()
+
+
+def share_memory(first: torch.Tensor, second: torch.Tensor) -> bool:
+    return first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+
+
+def undefined(target: torch.Tensor, source: torch.Tensor) -> bool:
+    """Whether PyTorch neither refuses nor defines a write into `target` that reads `source`.
+
+    It refuses partial overlap of dense tensors; what strided ones give depends on its loop order.
+    """
+    if not share_memory(target, source):
+        return False
+    if target.shape == source.shape and target.stride() == source.stride():
+        return target.storage_offset() != source.storage_offset() and not _dense(target)
+    return not (_dense(target) and _dense(source))
+
+
+def _dense(tensor: torch.Tensor) -> bool:
+    return torch._prims_common.is_non_overlapping_and_dense_or_false(tensor)
 
 
 def flag(tensor: torch.Tensor, name: str) -> bool | None:

@@ -1,4 +1,4 @@
-"""The NumPy engine and random kernels give, bit for bit, what the core's plain-Python streams give."""
+"""The NumPy engine and random kernels give, bit for bit, what the core's plain streams give."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+
+from flambeau import _dtype as D
+from flambeau._generator import Generator
+from flambeau._mt19937 import MT19937 as PlainMT19937  # noqa: N811
+from flambeau.ops import _streams
+from flambeau.ops import random as streams
 from flambeau_numpy._box_muller import BoxMuller32
 from flambeau_numpy._fused import fma32, fma64
 from flambeau_numpy._permutation import _at_once, _one_by_one, swapped
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.generator import MT19937
 from flambeau_numpy.kernels.random import KERNELS
-
-from flambeau import _dtype as D
-from flambeau._generator import Generator
-from flambeau._mt19937 import MT19937 as PlainMT19937
-from flambeau.ops import _streams
-from flambeau.ops import random as streams
 
 FLOATS = [D.float16, D.bfloat16, D.float32, D.float64]
 SHAPES = [(0,), (1,), (15,), (16,), (17,), (31,), (33,), (100,), (), (3, 5, 7)]
@@ -93,7 +93,9 @@ def test_uniform(shape, dtype, low, high):
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("dtype", [*FLOATS, D.complex64, D.complex128])
-@pytest.mark.parametrize(("mean", "std"), [(0.0, 1.0), (0.3, 1.7), (0.0, 0.02), (-3.0, 1.0), (0.1, 2.0)])
+@pytest.mark.parametrize(
+    ("mean", "std"), [(0.0, 1.0), (0.3, 1.7), (0.0, 0.02), (-3.0, 1.0), (0.1, 2.0)]
+)
 def test_normal(shape, dtype, mean, std):
     assert assert_same_stream("normal", dtype, shape, mean, std, dtype).shape == shape
 
@@ -177,8 +179,7 @@ def test_multinomial(dtype, shape, replacement, count):
 @pytest.mark.parametrize("name", ["uniform", "normal", "normal_serial", "log_normal"])
 @pytest.mark.parametrize("dtype", [D.float32, D.float64, D.bfloat16])
 def test_results_of_many_blocks_continue_the_stream(name, dtype):
-    # Longer than any kernel's block, and ragged; the plain stream of the last numbers is cheap to check
-    # only for streams that do not look back, so the comparison is with a draw in one piece.
+    # Longer than any kernel's block, and ragged.
     n = 140_003
     whole = KERNELS[name]((n,), 0.25, 1.5, dtype, seeded(3, MT19937))
     generator = seeded(3, MT19937)
@@ -248,7 +249,8 @@ def exact(a: float, b: float, c: float) -> Fraction:
 
 
 @pytest.mark.parametrize(
-    ("scale", "shift"), [(1.7, 0.3), (2.0, 0.1), (1.0, 5.5), (0.3, 0.0), (1e-9, 1.0), (3.3, -3.0), (0.0, 2.0)]
+    ("scale", "shift"),
+    [(1.7, 0.3), (2.0, 0.1), (1.0, 5.5), (0.3, 0.0), (1e-9, 1.0), (3.3, -3.0), (0.0, 2.0)],
 )
 def test_fma64_rounds_once(scale, shift):
     rng = np.random.default_rng(0)
@@ -257,7 +259,9 @@ def test_fma64_rounds_once(scale, shift):
     assert fma64(x, scale, shift).tolist() == expected
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1.7, 0.3), (2.0, 0.1), (1.0, 5.5), (0.3, 0.0), (3.3, -3.0)])
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1.7, 0.3), (2.0, 0.1), (1.0, 5.5), (0.3, 0.0), (3.3, -3.0)]
+)
 def test_fma32_rounds_once(scale, shift):
     scale, shift = float(np.float32(scale)), float(np.float32(shift))
     rng = np.random.default_rng(0)

@@ -90,7 +90,7 @@ FloatTensor = LegacyTensorType(float32)
 DoubleTensor = LegacyTensorType(float64)
 
 __all__ = [
-    *(name for name in _functions.__all__ if not name.endswith("_")),
+    *(name for name in _functions.__all__ if not name.endswith("_") and not name.startswith("new_")),
     "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",

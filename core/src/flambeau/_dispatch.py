@@ -134,10 +134,16 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
     a = x._a
     b = y._a
     n.shapes = None if (sa := a.shape) == (sb := b.shape) else (sa, sb)
-    n.saved = (
-        *((x, a, 0 if (s := x._st) is None else s.version) if kx else (None, None, 0)),
-        *((y, b, 0 if (s := y._st) is None else s.version) if ky else (None, None, 0)),
-    )
+    if kx:
+        va = 0 if (s := x._st) is None else s.version
+        if ky:
+            n.saved = (x, a, va, y, b, 0 if (s := y._st) is None else s.version)
+        else:
+            n.saved = (x, a, va, None, None, 0)
+    elif ky:
+        n.saved = (None, None, 0, y, b, 0 if (s := y._st) is None else s.version)
+    else:
+        n.saved = ()
     n.seq = next_seq()
     t._fn = n
     t._rg = True
@@ -155,12 +161,11 @@ def record_scalar(t: Tensor, x: Tensor, number: Any, node: type) -> None:
     n._hooks = None
     n.edges = (e, None)
     n.shapes = None
-    n.saved = (
-        *((x, x._a, 0 if (s := x._st) is None else s.version) if kx else (None, None, 0)),
-        None,
-        number if ky else None,
-        0,
-    )
+    if kx:
+        va = 0 if (s := x._st) is None else s.version
+        n.saved = (x, x._a, va, None, number if ky else None, 0)
+    else:
+        n.saved = (None, None, 0, None, number, 0) if ky else ()
     n.seq = next_seq()
     t._fn = n
     t._rg = True
@@ -235,7 +240,13 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
             continue
         if x._be is not be:
             x = x.to(be.device)
-        out.append(x if x.dtype is dtype else cast(x, dtype))
+        if x.dtype is not dtype:
+            original = x
+            x = cast(x, dtype)
+            if original._st is not None and x._st is None:
+                # Saved for backward, the cast stands for the operand: writes to that one count.
+                x._st = original._st
+        out.append(x)
     return out
 
 

@@ -225,7 +225,7 @@ def _pack_floats(values: list[float], code: str) -> bytes:
     except OverflowError:  # struct refuses what rounds to infinity
         limit = {"e": 65520.0, "f": 3.4028235677973366e38}[code]
         inf = float("inf")
-        clipped = [v if abs(v) < limit else (inf if v > 0 else -inf) for v in values]
+        clipped = [(inf if v > 0 else -inf) if abs(v) >= limit else v for v in values]
         return struct.pack(f"<{len(values)}{code}", *clipped)
 
 

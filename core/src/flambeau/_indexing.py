@@ -227,10 +227,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         value = _value_tensor(x, value)
     if tensors is None:
         if _trivial(items, tuple(x._a.shape)):
-            _inplace.copy_(x, _stripped(value, x))
-            return
-        region = apply_view(x, "slice", (items,), title)
-        _inplace.copy_(region, _stripped(value, region))
+            region = x
+        else:
+            region = apply_view(x, "slice", (items,), title)
+        value = _stripped(value, region)
+        single = value.dim() == 0 and region.dim() > 0  # a fill: order does not matter
+        _inplace.copy_(region, value, may_overlap=single)
         return
     base, indices = _sliced(x, items, tensors)
     if value.dtype is not x.dtype:
@@ -253,7 +255,7 @@ def put_(base: Tensor, indices: tuple[Any, ...], value: Tensor, accumulate: bool
     target = put.body(_spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate)
     assert target is not None
     return _inplace.inplace(
-        lambda b, v: put(b, indices, v, accumulate), base, value, _saves_self=False
+        lambda b, v: put(b, indices, v, accumulate), base, value, _saves_self=False, _scatters=True
     )
 
 

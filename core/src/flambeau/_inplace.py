@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from flambeau._tensor import Tensor
 
 
+_OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
 class CopySlices(Node):
     """The history of a base after a write through one of its views."""
 
@@ -40,6 +46,7 @@ class CopySlices(Node):
 def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
     saves = kwargs.pop("_saves_self", True)
+    scatters = kwargs.pop("_scatters", False)
     tensors = [a for a in args if isinstance(a, _tensor())]
     tensors += [a for a in kwargs.values() if isinstance(a, _tensor())]
     record = recording() and self.dtype.fp and (
@@ -47,7 +54,7 @@ def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: An
     )
     if record:
         check_recorded_write(self)
-    check_write(self, tensors)
+    check_write(self, tensors, scatters=scatters)
     source = self
     if record and saves and self._st is not None and self._st.shared:
         # A formula that saves its input must keep the values from before the write.
@@ -91,6 +98,13 @@ def check_recorded_write(self: Tensor) -> None:
     """
     if self._base is not None:
         base = self._base
+        if self._multi is not None:
+            raise RuntimeError(
+                f"Output of {self._multi[0]} is a view and is being modified inplace. This view is the "
+                "output of a function that returns multiple views. Such functions do not allow the "
+                "output views to be modified inplace. You should replace the inplace operation by an "
+                "out-of-place one."
+            )
         if self._made and base._rg:
             raise RuntimeError(_views.NO_GRAD_VIEW)
         if self._made:
@@ -117,17 +131,21 @@ def check_recorded_write(self: Tensor) -> None:
         )
 
 
-def check_write(self: Tensor, sources: list[Any]) -> None:
+def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> None:
     """Refuse writes whose outcome would depend on the order of elements.
 
     Raises:
-        RuntimeError: several elements of `self` share memory, or a source overlaps it partially.
+        RuntimeError: several elements of `self` share memory, or a source overlaps it partially.  A
+            write that `scatters` by index allows the first and refuses any overlap.
     """
+    if scatters and any(other is self for other in sources):
+        raise RuntimeError(_OVERLAP)
     st = self._st
     if st is None or not st.shared:
         return
     shape, stride, offset = geometry_of(self)
-    if any(s == 0 and n > 1 for n, s in zip(shape, stride, strict=True)) and 0 not in shape:
+    repeats = any(s == 0 and n > 1 for n, s in zip(shape, stride, strict=True))
+    if repeats and not scatters and 0 not in shape:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a single "
             "memory location. Please clone() the tensor before performing the operation."
@@ -135,13 +153,9 @@ def check_write(self: Tensor, sources: list[Any]) -> None:
     for other in sources:
         if other is self or other._st is not st:
             continue
-        shape2, stride2, offset2 = geometry_of(other)
-        if _overlaps_partially((shape, stride, offset), (shape2, stride2, offset2)):
-            raise RuntimeError(
-                "unsupported operation: some elements of the input tensor and the written-to tensor "
-                "refer to a single memory location. Please clone() the tensor before performing the "
-                "operation."
-            )
+        mine, its = _views.logical_geometry(self), _views.logical_geometry(other)
+        if _overlaps_partially(mine, its) or (scatters and _overlaps_fully(mine, its)):
+            raise RuntimeError(_OVERLAP)
 
 
 def _span(g: _views.Geometry) -> tuple[int, int, bool]:
@@ -162,22 +176,43 @@ def _overlaps_partially(a: _views.Geometry, b: _views.Geometry) -> bool:
         # PyTorch judges dense operands only; others it takes element by element.
         return False
     if (first_a, last_a) == (first_b, last_b):
-        return _relevant(a) != _relevant(b)
+        return a[1] != b[1]
     return not (last_a < first_b or last_b < first_a)
 
 
-def _relevant(g: _views.Geometry) -> tuple[int, ...]:
-    # Strides of dimensions of size 1 mean nothing.
-    return tuple(s for n, s in zip(g[0], g[1], strict=True) if n != 1)
+def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
+    return _span(a) == _span(b) and _span(a)[2] and 0 not in a[0]
 
 
 def assign(self: Tensor, result: Tensor, record: bool) -> None:
     """Write `result` into `self` and, if recorded, give it the history of `result`."""
     if result.dtype is not self.dtype:
         result = cast(result, self.dtype)
-    write(self, result._a)
+    st = self._st
+    if record and self._be.strided and (st is None or not st.shared):
+        # Nobody else sees the old memory, and formulas may have saved it: leave it to them.
+        exchange(self, result)
+    else:
+        write(self, result._a)
     if record:
-        adopt(self, result)
+        value = edge(result) if result._rg else None
+        if isinstance(value, Node):
+            value.adopt(self._st)
+        adopt(self, value)
+
+
+def exchange(self: Tensor, result: Tensor) -> None:
+    """Let unshared `self` take the array of a fresh `result` for its own, and count the write."""
+    be = self._be
+    native = result._a
+    owned = result._st is None or not result._st.shared
+    if not owned or be.backend.strides(native) != be.backend.strides(self._a):
+        native = be.clone(self._a)  # type: ignore[attr-defined]
+        be.assign(native, result._a)  # type: ignore[attr-defined]
+    if (st := self._st) is None:
+        st = self._st = Storage(native, be, self.dtype)
+    self._a = st.buffer = native
+    st.version += 1
 
 
 def write(self: Tensor, native: Any) -> None:
@@ -229,14 +264,18 @@ def _memory_steps(t: Tensor) -> list[Any]:
     return found
 
 
-def adopt(self: Tensor, result: Tensor) -> None:
-    """Give `self` (or its base) the history of `result`, which was just written into it."""
-    value = edge(result) if result._rg else None
-    if isinstance(value, Node) and self._st is not None:
-        value.adopt(self._st)
+def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
+    """Give `self` (or its base) the history of what was just written into it, an edge or None.
+
+    `replaces` says that the result does not depend on the old values; a tensor with a history then keeps
+    it, at gradient zero.
+    """
     base = self._base
     if base is None:
-        if value is None:
+        old = edge(self) if replaces and self._rg else None
+        if old is not None:
+            self._fn, self._rg = _overwrite(old, value), True
+        elif value is None:
             self._fn, self._rg = None, False
         else:
             self._fn, self._rg = _through(value), True
@@ -269,6 +308,26 @@ def _through(value: Any) -> Any:
     return node
 
 
+class Overwrite(Node):
+    """The history of a tensor whose old values were replaced by others."""
+
+    __slots__ = ()
+
+    title = "CopyBackwards"
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+        return F.zeros(g.shape, g), g
+
+
+def _overwrite(old: Any, value: Any) -> Node:
+    node = new(Overwrite)
+    node._hooks = None
+    node.edges = (old, value)
+    node.saved = ()
+    node.seq = next_seq()
+    return node
+
+
 class _Identity(Node):
     __slots__ = ()
 
@@ -284,14 +343,17 @@ def _tensor() -> type:
     return Tensor
 
 
-def copy_(self: Tensor, src: Any) -> Tensor:
+def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     """Write the values of `src`, broadcast and cast, into `self`."""
     record = recording() and self.dtype.fp and (
         self.requires_grad or (src._rg and src.requires_grad and src.dtype.fp)
     )
     if record:
         check_recorded_write(self)
-    check_write(self, [src])
+    if src is self:
+        storage_of(self).version += 1
+        return self
+    check_write(self, [] if may_overlap else [src])
     if src._be is not self._be:
         src = src.to(self.device)
     shape = self._a.shape
@@ -303,9 +365,10 @@ def copy_(self: Tensor, src: Any) -> Tensor:
             f"{list(src._a.shape)}: copy_ broadcasts its source only"
         ) from error
     value = cast(value, self.dtype)
+    source = edge(value) if record and value._rg else None  # a view of `self` is stale afterwards
     write(self, value._a)
     if record:
-        adopt(self, value)
+        adopt(self, source, replaces=True)
     return self
 
 
@@ -317,16 +380,15 @@ def fill_(self: Tensor, value: Any) -> Tensor:
                 "fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value.dim()} dimensions."
             )
-        return copy_(self, value)
+        return copy_(self, value, may_overlap=True)
     record = recording() and self.dtype.fp and self.requires_grad
     if record:
         check_recorded_write(self)
-    be = self._be
     # Equal values in one place: the order of elements does not matter, so no check of overlap.
     native = scalar_for(self, value)
     write(self, native)
     if record:
-        adopt(self, wrap(be, native, self.dtype))
+        adopt(self, None, replaces=True)
     return self
 
 

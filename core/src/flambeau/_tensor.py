@@ -53,6 +53,7 @@ class Tensor(TensorMethods):
     _view: Any = None  # (parent, op, args, name) of a view
     _seen: Any = None  # storage version for which `_fn` of a view was built
     _made: int = 0  # storage version + 1 if the view was made under no_grad
+    _multi: Any = None  # (function, storage version) if the function made several views at once
     _msteps: Any = ()  # without strides: view steps from the root of the storage
     _grad: Any = None
     _hooks: Any = None  # Hooks of a leaf
@@ -574,9 +575,9 @@ class Tensor(TensorMethods):
         return tensor_repr(self, tensor_contents=tensor_contents)
 
     def __format__(self, format_spec: str) -> str:
-        if self.dim() == 0 and not self.is_meta and type(self) is Tensor:
-            return format(self.item(), format_spec)
-        return object.__format__(self, format_spec)
+        from flambeau._printing import tensor_format
+
+        return tensor_format(self, format_spec)
 
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))
@@ -804,7 +805,7 @@ class Tensor(TensorMethods):
 
 
 _OWN = frozenset(
-    "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
+    "_a _be dtype _rg _fn _st _base _view _seen _made _multi _msteps _grad _hooks _retains".split()
 )
 
 

@@ -1151,6 +1151,26 @@ class TensorMethods:
             record_unary(t, self, node_reciprocal)
         return t
 
+    def relu(self) -> Tensor:
+        """max(x, 0) for each element"""
+        be = self._be
+        if modes:
+            return slow_unary("relu", self)
+        try:
+            r = be.relu(self._a)
+        except be.error as error:
+            raise kernel_error("relu", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_relu)
+        return t
+
     def round(self) -> Tensor:
         """Each element rounded to the nearest integer (or to `decimals` places), half to even."""
         be = self._be
@@ -1189,6 +1209,26 @@ class TensorMethods:
         t._rg = False
         if self._rg and recording():
             record_unary(t, self, node_rsqrt)
+        return t
+
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+        be = self._be
+        if modes or not self.dtype.fp:
+            return slow_unary("sigmoid", self)
+        try:
+            r = be.sigmoid(self._a)
+        except be.error as error:
+            raise kernel_error("sigmoid", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_sigmoid)
         return t
 
     def sign(self) -> Tensor:
@@ -1611,6 +1651,10 @@ class TensorMethods:
         """Fill with numbers whose logarithm is normal with `mean` and `std`."""
         return _ops.log_normal_(self, mean, std, generator=generator)
 
+    def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """x - log Σ exp(x) along `dim`, without overflow"""
+        return _ops.log_softmax(self, dim, dtype)
+
     def logical_and(self, other: Tensor) -> Tensor:
         """Whether both elements are nonzero."""
         return _ops.logical_and(self, other)
@@ -1731,6 +1775,10 @@ class TensorMethods:
         """input raised to other, elementwise"""
         return _ops.pow(self, other)
 
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x where x > 0, else w·x with one w, or one per channel (dimension 1)."""
+        return _ops.prelu(self, weight)
+
     def prod(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The product of all elements, or along one dimension."""
         return _ops.prod(self, dim, keepdim, dtype=dtype)
@@ -1778,6 +1826,10 @@ class TensorMethods:
     def select(self, dim: Any, index: Any) -> Tensor:
         """The view at one index of dimension `dim`, without that dimension."""
         return _ops.select(self, dim, index)
+
+    def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """exp(x) / Σ exp(x) along `dim`"""
+        return _ops.softmax(self, dim, dtype)
 
     def sort(self, dim: Any = -1, descending: Any = False, *, stable: Any = False) -> Any:
         """The elements along `dim` in order, and where they were"""
@@ -1878,6 +1930,26 @@ class TensorMethods:
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
         return _ops.view_as(self, other)
+
+    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+        """Unspecified contents of another shape with the dtype and device of `input`."""
+        return _ops.new_empty(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+
+    def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+        """One value in another shape with the dtype and device of `input`."""
+        return _ops.new_full(self, size, fill_value, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+
+    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+        """Ones of another shape with the dtype and device of `input`."""
+        return _ops.new_ones(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+
+    def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+        """A copy of `data` with the dtype and device of `input`."""
+        return _ops.new_tensor(self, data, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+
+    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+        """Zeros of another shape with the dtype and device of `input`."""
+        return _ops.new_zeros(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """Elements of this tensor where `condition` holds, else of `other`."""
@@ -2146,6 +2218,10 @@ class TensorMethods:
         """`reciprocal` in place."""
         return inplace(_ops.reciprocal, self)
 
+    def relu_(self) -> Tensor:
+        """`relu` in place."""
+        return inplace(_ops.relu, self)
+
     def remainder_(self, other: Any) -> Tensor:
         """`remainder` in place."""
         return inplace(_ops.remainder, self, other)
@@ -2165,6 +2241,10 @@ class TensorMethods:
     def scatter_add_(self, dim: Any, index: Tensor, src: Tensor) -> Tensor:
         """`scatter_add` in place."""
         return inplace(_ops.scatter_add, self, dim, index, src)
+
+    def sigmoid_(self) -> Tensor:
+        """`sigmoid` in place."""
+        return inplace(_ops.sigmoid, self)
 
     def sign_(self) -> Tensor:
         """`sign` in place."""
@@ -2319,8 +2399,10 @@ _RECORDED = (
     "neg",
     "pow",
     "reciprocal",
+    "relu",
     "round",
     "rsqrt",
+    "sigmoid",
     "sign",
     "sin",
     "sinh",
@@ -2360,4 +2442,8 @@ def slow_matmul(self: Any, other: Any) -> Any:
 
         if _overrides.wanted((self, other)):
             return _overrides.call(_ops.matmul, (self, other), {})
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {self.dtype} != {other.dtype}"
+        )
     return _dispatch.op("matmul")(self, other)

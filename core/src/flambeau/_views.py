@@ -86,14 +86,23 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
     t._be = be
     t.dtype = parent.dtype
     t._st = st
-    t._base = base = parent if parent._base is None else parent._base
+    # A view made a leaf by requires_grad_ is the root of its own views.
+    t._base = base = parent if parent._base is None or parent._rg is True else parent._base
     t._view = (parent, op, args, name)
     t._rg = False
+    if parent._multi is not None:
+        t._multi = (parent._multi[0], st.version)
     if parent.dtype.fp:
         t._rg = 2
         if recording():
             if not base._rg:
                 t._seen = st.version
+            elif parent._made or parent._multi is not None:
+                e = edge(parent)  # a stale parent is refused at once
+                if e is None:
+                    # Made under no_grad, the parent passes no gradient on.
+                    t._fn = _step_node(None, (op, args, parent._a.shape, name))
+                    t._seen = st.version
         else:
             t._made = st.version + 1
     if not be.strided:
@@ -110,7 +119,8 @@ def register_alias(st: Storage, t: Tensor) -> None:
 def steps(t: Tensor) -> list[Step]:
     """The view steps from the base of `t` to `t`, first one first."""
     found: list[Step] = []
-    while t._view is not None:
+    base = t._base
+    while t is not base:
         parent, op, args, name = t._view
         found.append((op, args, parent._a.shape, name))
         t = parent
@@ -131,19 +141,31 @@ def edge(t: Tensor) -> Any:
             if t._made - 1 != version:
                 raise RuntimeError(NO_GRAD_VIEW)
             return None
+        if t._multi is not None and t._multi[1] != version:
+            raise RuntimeError(
+                f"Output of {t._multi[0]} is a view and its base or another view of its base has been "
+                "modified inplace. This view is the output of a function that returns multiple views. "
+                "Such functions do not allow the output views to be modified inplace. You should "
+                "replace the inplace operation by an out-of-place one."
+            )
         fn = edge(t._base)
         if fn is None:
             return None
         for step in steps(t):
-            node = ViewBackward()
-            node.edges = (fn,)
-            node.saved = ()
-            node.step = step
-            node.seq = next_seq()
-            fn = node
+            fn = _step_node(fn, step)
         t._fn = fn
         t._seen = version
     return t._fn
+
+
+def _step_node(fn: Any, step: Step) -> ViewBackward:
+    node = _new(ViewBackward)
+    node._hooks = None
+    node.edges = (fn,)
+    node.saved = ()
+    node.step = step
+    node.seq = next_seq()
+    return node
 
 
 def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:  # noqa: N803
@@ -251,6 +273,14 @@ def view_strides(
     if d >= 0 and not shape:
         return tuple(1 for _ in new)
     return None if d >= 0 else tuple(out)
+
+
+def logical_geometry(t: Tensor) -> Geometry:
+    """As `geometry_of`, with PyTorch's strides for dimensions of size 1 too."""
+    if t._view is None:
+        return geometry_of(t)
+    parent, op, args, _ = t._view
+    return geometry(op, logical_geometry(parent), args)
 
 
 def geometry_of(t: Tensor) -> Geometry:

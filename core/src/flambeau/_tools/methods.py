@@ -540,6 +540,10 @@ def slow_matmul(self: Any, other: Any) -> Any:
 
         if _overrides.wanted((self, other)):
             return _overrides.call(_ops.matmul, (self, other), {})
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {self.dtype} != {other.dtype}"
+        )
     return _dispatch.op("matmul")(self, other)
 '''
 

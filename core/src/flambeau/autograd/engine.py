@@ -140,12 +140,15 @@ class _Walk:
         heap, todo, sums, where = self.heap, self.todo, self.sums, self.where
         needed, wanted, retain = self.needed, self.wanted, self.retain
         leaves = self.leaves
+        native = self.F.native
         heapify(heap)
         while heap:
             s = -heappop(heap)
             node = todo.pop(s)
             g = sums.pop(s)
             F = where.pop(s, self.F) if where else self.F
+            if native and type(g) is not F.array and type(g) is not dict:
+                g = F.to_array(g)
             if needed is not None and s not in needed:
                 continue
             if node._hooks is not None:

@@ -357,10 +357,7 @@ def _attach(t: Tensor, node: FunctionNode, index: int, dirty: set[int]) -> None:
 
     fn = Out(node, index) if node._several else node
     if t._base is not None and id(t) in dirty:
-        stand_in = new(Tensor)
-        stand_in._a, stand_in._be, stand_in.dtype, stand_in._rg = t._a, t._be, t.dtype, True
-        stand_in._fn = fn
-        _inplace.adopt(t, stand_in)
+        _inplace.adopt(t, fn)
         return
     t._base = t._view = None
     t._fn, t._rg = fn, True

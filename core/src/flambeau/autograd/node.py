@@ -274,9 +274,11 @@ class Binary(Node):
 
     def operands(self, F: Any, g: Any) -> tuple[Any, Any]:  # noqa: N803
         """The saved operands, None for those that no formula needs."""
-        if self.saved is None:
-            raise self.freed()
-        x, a, va, y, b, vb = self.saved
+        if not (saved := self.saved):
+            if saved is None:
+                raise self.freed()
+            return None, None
+        x, a, va, y, b, vb = saved
         if x is not None:
             st = x._st
             if (0 if st is None else st.version) != va:

@@ -63,6 +63,17 @@ def rounded(value: float, dtype: DType) -> float:
     return single if dtype is D.float32 else D.unpack(D.pack([single], dtype), dtype)[0]
 
 
+def sticky(number: int) -> int:
+    """An integer that rounds to float32 as `number` does, also by way of float64.
+
+    40 bits are kept, and the last of them tells whether there were more.
+    """
+    size = abs(number)
+    drop = max(size.bit_length() - 40, 0)
+    kept = ((size >> drop) | (size & ((1 << drop) - 1) != 0)) << drop
+    return -kept if number < 0 else kept
+
+
 def fma64(a: float, b: float, c: float) -> float:
     """a·b + c with one rounding."""
     if c == 0 or not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):

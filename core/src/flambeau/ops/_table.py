@@ -171,8 +171,10 @@ class Op:
 
     def check_dtype(self, dtype: Any, operands: tuple[Any, ...]) -> None:
         """Refuse dtypes that PyTorch refuses whatever the backend."""
-        if self.refuses_bool and dtype is D.bool_:
-            raise RuntimeError(self.refuses_bool)
+        if self.refuses_bool:
+            for x in operands:
+                if (type(x) is bool) if not hasattr(x, "dtype") else x.dtype is D.bool_:
+                    raise RuntimeError(self.refuses_bool)
 
     # Execution.
 
@@ -243,7 +245,8 @@ class Op:
                 out = be.dtype_of(r)
             result = wrap(be, r, first.dtype if out == "same" else out)
         if record and self.differentiable and recording():
-            self.record(args, result)
+            if type(result) is tuple or result.dtype.fp:
+                self.record(args, result)
         return result
 
     def tensors(self, args: tuple[Any, ...]) -> list[Tensor]:
@@ -278,10 +281,9 @@ class Op:
             x, y = args
             kx, ky = node_type.keep[(edges[0] is not None) + 2 * (edges[1] is not None)]
             n.shapes = None if x._a.shape == y._a.shape else (x._a.shape, y._a.shape)
-            n.saved = (
-                *((x, x._a, x._version) if kx else (None, None, 0)),
-                *((y, y._a, y._version) if ky else (None, None, 0)),
-            )
+            left = (x, x._a, x._version) if kx else (None, None, 0)
+            right = (y, y._a, y._version) if ky else (None, None, 0)
+            n.saved = (*left, *right) if kx or ky else ()
         elif base is SavesInput:
             n.saved = (args[0], args[0]._a, args[0]._version)
         elif base is SavesResult:
@@ -338,8 +340,8 @@ class GenericNode(Node):
                 if want in kept or want == "needs" or want.startswith("_"):
                     continue
                 kept[want] = self._keep(want, named, result)
-        self.args = slots
-        self.saved = kept
+        self.args = slots, {k: v for k, v in kept.items() if not _holds_tensors(v)}
+        self.saved = {k: v for k, v in kept.items() if _holds_tensors(v)}
 
     def _slots(self, named: dict[str, Any]) -> dict[str, Any]:
         # Where each input's edges stand: an index, or a range for a list of tensors.
@@ -386,9 +388,10 @@ class GenericNode(Node):
             g = tuple(g.get(i) for i in range(max(g) + 1))
             g = (*g, *(None,) * (8 - len(g)))
         parts: list[Any] = [None] * len(self.edges)
-        values: dict[str, Any] = {}
+        places, plain = self.args
+        values: dict[str, Any] = dict(plain)
         for rule in op.rules:
-            slots = [self.args[name] for name in rule.inputs]
+            slots = [places[name] for name in rule.inputs]
             wanted = [self._wanted(s) for s in slots]
             if not any(wanted):
                 continue
@@ -417,9 +420,15 @@ class GenericNode(Node):
     def _unpack(self, F: Any, want: str, value: Any) -> Any:  # noqa: N803
         if isinstance(value, (Saved, SavedResult)):
             return value.get(self, F, want)
-        if type(value) is list and any(isinstance(v, Saved) for v in value):
+        if type(value) is list:
             return [None if v is None else v.get(self, F, want) for v in value]
         return value
+
+
+def _holds_tensors(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(isinstance(v, Saved) for v in value)
+    return isinstance(value, (Saved, SavedResult))
 
 
 class Saved:

@@ -10,7 +10,7 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
@@ -127,7 +127,7 @@ def _(F, g, result):
 @composite
 def _silu(input: Tensor) -> Tensor:
     x = wide(input)
-    return cast(x * x.sigmoid(), input.dtype)
+    return cast(x * _sigmoid(x), input.dtype)
 
 
 @_silu.gradient
@@ -296,7 +296,7 @@ def need_floating(x: Any, function: str, argument: str) -> Tensor:
     """
     if not need_tensor(x, function, argument).dtype.is_floating_point:
         raise NotImplementedError(
-            f"{function}(): not implemented for {x.dtype}; cast {argument!r} to a floating dtype first"
+            f"{function}(): not implemented for {x.dtype}; cast {argument!r} to a floating dtype"
         )
     return x
 

@@ -206,6 +206,80 @@ def empty_like(
     )
 
 
+def new_zeros(
+    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Zeros of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_zeros(3)
+    tensor([0, 0, 0])
+    """
+    where = input.device if device is None else device
+    return finished(filled(sizes(size), 0, dtype or input.dtype, where), requires_grad, None)
+
+
+def new_ones(
+    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Ones of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_ones(3)
+    tensor([1, 1, 1])
+    """
+    where = input.device if device is None else device
+    return finished(filled(sizes(size), 1, dtype or input.dtype, where), requires_grad, None)
+
+
+def new_full(
+    input: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
+    layout: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """One value in another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_full((3,), 7)
+    tensor([7, 7, 7])
+    """
+    where = input.device if device is None else device
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    return finished(filled(tuple(size), fill_value, dtype or input.dtype, where), requires_grad, None)
+
+
+def new_empty(
+    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """Unspecified contents of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_empty(3).dtype
+    torch.int64
+    """
+    return empty(
+        *size, dtype=dtype or input.dtype, device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def new_tensor(
+    input: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, layout: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:
+    """A copy of `data` with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1.0]).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
+    where = input.device if device is None else device
+    return finished(from_data(data, dtype or input.dtype, where, copy=True), requires_grad, None)
+
+
 def arange(
     start: Any, end: Any = None, step: Any = 1, *, out: Tensor | None = None,
     dtype: DType | None = None, layout: Any = None, device: Any = None,

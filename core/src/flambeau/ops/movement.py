@@ -425,10 +425,6 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     """
     x = need_tensor(input, "reshape", "input")
     target = infer_size(sizes(shape, "shape"), x.numel())
-    if target == tuple(x._a.shape):
-        return _titled(x, "view" if _expressible(x, target) else "slice",
-                       (target,) if _expressible(x, target) else
-                       (tuple(_full(n) for n in target),), "View")
     if _expressible(x, target):
         return _titled(x, "view", (target,), "View")
     return _titled(x.contiguous(), "view", (target,), "UnsafeView")
@@ -695,7 +691,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     for length in parts:
         out.append(_narrow(x, d, start, length, title))
         start += length
-    return tuple(out)
+    return _several(out, title)
 
 
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
@@ -734,7 +730,14 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     for i in range(shape[d]):
         items = tuple(i if k == d else _full(n) for k, n in enumerate(shape))
         found.append(_titled(x, "slice", (items,), "Unbind"))
-    return tuple(found)
+    return _several(found, "Unbind")
+
+
+def _several(views: list[Tensor], title: str) -> tuple[Tensor, ...]:
+    # Views made together cannot be written to while recording: PyTorch refuses, and programs rely on it.
+    for v in views:
+        v._multi = (title, v._version)
+    return tuple(views)
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:

@@ -77,7 +77,7 @@ def adam_step_(
     With `amsgrad`, the running maximum of v replaces v in the last line (Reddi et al., 2018).
 
     `steps` holds one 0-d floating tensor t per parameter, on any device; `max_exp_avg_sqs` is empty
-    without `amsgrad`.  A complex parameter counts as its real and imaginary parts.
+    without `amsgrad`.  Parameters are real.
 
     >>> import flambeau as fb
     >>> p, m, v, t = fb.tensor([1.0]), fb.tensor([0.0]), fb.tensor([0.0]), fb.tensor(0.0)
@@ -96,20 +96,13 @@ def adam_step_(
             else:
                 grad = grad + _scaled(param, weight_decay)
 
-        tensors = [param, grad, exp_avgs[i], exp_avg_sqs[i], *max_exp_avg_sqs[i : i + 1]]
-        if param.is_complex():
-            from flambeau import view_as_real  # here, for this module is loaded before it
-
-            tensors = [view_as_real(tensor) for tensor in tensors]
-        param, grad, exp_avg, exp_avg_sq, *max_exp_avg_sq = tensors
-
-        first = _scaled(exp_avg, beta1) + _scaled(grad, 1 - beta1)
-        second = _scaled(exp_avg_sq, beta2) + _scaled(grad * grad, 1 - beta2)
-        exp_avg.copy_(first)
-        exp_avg_sq.copy_(second)
+        first = _scaled(exp_avgs[i], beta1) + _scaled(grad, 1 - beta1)
+        second = _scaled(exp_avg_sqs[i], beta2) + _scaled(grad * grad, 1 - beta2)
+        exp_avgs[i].copy_(first)
+        exp_avg_sqs[i].copy_(second)
         if amsgrad:
-            second = max_exp_avg_sq[0].clone().maximum(second)
-            max_exp_avg_sq[0].copy_(second)
+            second = max_exp_avg_sqs[i].clone().maximum(second)
+            max_exp_avg_sqs[i].copy_(second)
 
         step_size = lr / (1 - beta1**step)
         denominator = second.sqrt() / (1 - beta2**step) ** 0.5 + eps

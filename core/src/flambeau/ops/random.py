@@ -96,7 +96,7 @@ def bernoulli(p: Sequence[float], dtype: DType, generator: Generator) -> list[in
 def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Generator) -> list[int]:
     """1 with probability `p`: a float64 u < p, whatever the dtype.
 
-    Equal to PyTorch on processors not made by Intel; on those it uses a generator of Intel's MKL.
+    Equal to PyTorch 2.13; some earlier releases drew from MKL on Intel's processors.
     """
     return [int(u < p) for u in S.uniforms64(generator, math.prod(shape))]
 
@@ -111,7 +111,10 @@ def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Generato
     if span == 1 << 64:
         return [word - (1 << 64) if word >> 63 else word for word in S.words64(generator, n)]
     words = (S.words64 if span >= _WIDE_RANGE else S.words32)(generator, n)
-    return [low + word % span for word in words]
+    numbers = [low + word % span for word in words]
+    if dtype.is_floating_point and dtype is not D.float64:
+        return [S.sticky(number) for number in numbers]
+    return numbers
 
 
 def random_full(shape: Shape, dtype: DType, generator: Generator) -> list[int]:
@@ -140,7 +143,7 @@ def randperm(n: int, dtype: DType, generator: Generator) -> list[int]:
 def exponential(shape: Shape, rate: float, dtype: DType, generator: Generator) -> list[float]:
     """-log1p(-u)/rate from float64 uniforms.
 
-    Equal to PyTorch on processors not made by Intel; on those it uses a generator of Intel's MKL.
+    Equal to PyTorch 2.13; some earlier releases drew from MKL on Intel's processors.
     """
     scale = -1.0 / rate
     return [
@@ -191,8 +194,7 @@ def multinomial(
     With replacement: float64 uniforms searched in the row's cumulative sum.  Without, and for
     single samples: the indices of the largest weight/e with e exponential.  `dtype` is that of
     `probs`.  Equal to PyTorch up to the order of equal quotients, which PyTorch leaves open and
-    which comes up in half precision and among zero weights (and on Intel's processors, see
-    `exponential`).
+    which comes up in half precision and among zero weights.
     The weights have passed `check_weights`.
     """
     width = shape[-1]
@@ -324,9 +326,12 @@ def _least(low: int, dtype: DType) -> int:
 
 
 def _beyond(high: int, dtype: DType) -> int:
-    """`high`, or a number of `dtype` below where high - 1 rounds to `high` or more."""
+    """`high`, or a number of `dtype` below where high - 1 rounds to `high` or more.
+
+    PyTorch makes this comparison in int64 and lets numbers pass that round beyond it.
+    """
     cast = S.rounded(float(high - 1), dtype)
-    if math.isinf(cast) or cast < high:
+    if cast < high or cast >= -_INT64_MIN:
         return high
     return int(cast) - _gap(high - 1, dtype)
 

@@ -348,7 +348,7 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
         native = be.permute(native, tuple(inverse))
     _inplace.write(x, native)
     if recording() and x.requires_grad:
-        _inplace.adopt(x, wrap(be, native, x.dtype))
+        _inplace.adopt(x, None, replaces=True)
     return x
 
 

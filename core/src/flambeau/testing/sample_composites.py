@@ -55,10 +55,23 @@ ACTIVATION = {
     ],
     "leaky_relu": [*_pointwise(KINKED, 0.01), Sample((KINKED, -0.5), "negative slope", True)],
     "elu": [*_pointwise(KINKED, 1.0, 1.0, 1.0), Sample((KINKED, 1.5, 1.25, 0.5), "scaled", True)],
+    "threshold": [
+        Sample((KINKED, 0.0, -1.0), "at zero", True),
+        Sample((Arr((2, 3), low=-1, high=0.375), 0.5, 7.0), "all replaced", True),
+    ],
     "threshold_backward": [
         Sample((GRAD, KINKED, 0.0), "relu", True),
         Sample((GRAD, Arr((2, 3), low=0.625, high=2), 0.5), "all pass", True),
     ],
+}
+
+_POSITIVE = Arr((2, 3), low=0.25, high=3)
+
+ELEMENTWISE = {
+    "contiguous": _pointwise(Arr((2, 3))),
+    "log2": _pointwise(_POSITIVE),
+    "log10": _pointwise(_POSITIVE),
+    "square": _pointwise(Arr((2, 3))),
 }
 
 _MATRIX = Arr((2, 3))
@@ -95,6 +108,81 @@ REDUCTION = {
     "mean": [*_reduction(), Sample((Arr(()), (), False), "scalar", True)],
     "var": [*_reduction(1), Sample((_MATRIX, (1,), 0, False), "uncorrected", True)],
     "logsumexp": [*_reduction(), Sample((Arr(()), (), False), "scalar", True)],
+}
+
+def _triangle() -> list[Sample]:
+    return [
+        Sample((Arr((3, 3)), 0), "square", True),
+        Sample((Arr((2, 4)), 1), "wide, above", True),
+        Sample((Arr((2, 4, 2)), -1), "batch, below", True),
+        Sample((Arr((0, 3)), 0), "empty"),
+    ]
+
+
+_NONZERO = Arr((2, 3), kind="nonzero", low=0.5, high=2)
+_WITH_ZERO = Arr((4,), kind="literal", literal=(1.5, 0.0, -0.5, 2.0))
+
+REDUCTION |= {
+    "norm2": [
+        *[
+            Sample((Arr(shape, kind="nonzero", low=0.5, high=2), dims, keepdim), name, True)
+            for shape, dims, keepdim, name in (
+                ((2, 3), (0, 1), False, "all dimensions"),
+                ((2, 3, 4), (1,), True, "middle, kept"),
+                ((), (), False, "scalar"),
+            )
+        ],
+        Sample((Arr((0, 3)), (1,), False), "empty result"),
+    ],
+    "prod_of_others": [
+        Sample((_NONZERO, (1,)), "rows", True),
+        Sample((_NONZERO, (0, 1)), "all dimensions", True),
+        Sample((_WITH_ZERO, (0,)), "with a zero", True),
+        Sample((Arr((2, 0)), (1,)), "empty"),
+    ],
+    "cumprod_backward": [
+        Sample((Arr((2, 3), seed=1), _NONZERO, 1), "rows", True),
+        Sample((Arr((4,), seed=1), _WITH_ZERO, 0), "with a zero", True),
+        Sample((Arr(()), Arr((), seed=1), 0), "scalar", True),
+        Sample((Arr((0, 2)), Arr((0, 2)), 0), "empty"),
+    ],
+}
+
+INDEXING = {"tril": _triangle(), "triu": _triangle()}
+
+_TRANSPOSED = ("permute", ((1, 0),), (3, 4), "transpose")
+_ROWS_OF = ("slice", ((slice(1, 4, 2),),), (4, 3), "rows")
+_OVERLAPPING = (4,), (3, 2), (1, 1), 0, (1,), 0  # base, shape, stride, offset; base's stride, offset
+_INSIDE = (2, 3), (2, 2), (3, 1), 1, (3, 1), 0
+_BASE_TRANSPOSED = (2, 3), (3,), (1,), 1, (1, 2), 0
+
+MOVEMENT = {
+    "slice_backward": [
+        Sample((Arr((2, 2)), (4, 2), (slice(1, 4, 2),)), "rows", True),
+        Sample((Arr((4,)), (4, 3), (slice(0, 4, 1), 1)), "column", True),
+        Sample((Arr((1, 2)), (2, 3), (None, 1, slice(0, 2, 1))), "new dimension", True),
+        Sample((Arr((0,)), (3,), (slice(2, 2, 1),)), "nothing"),
+    ],
+    "diagonal_backward": [
+        Sample((Arr((3,)), (3, 4), 0, 0, 1), "main", True),
+        Sample((Arr((3, 2)), (2, 3, 4), -1, 2, 0), "swapped, below", True),
+        Sample((Arr((0,)), (3, 4), 7, 0, 1), "outside"),
+    ],
+    "as_strided_region": [
+        Sample((Arr((4,)), *_OVERLAPPING), "overlapping", True),
+        Sample((Arr((2, 3)), *_INSIDE), "inside", True),
+        Sample((Arr((2, 3)), *_BASE_TRANSPOSED), "base transposed", True),
+    ],
+    "as_strided_backward": [
+        Sample((Arr((3, 2)), *_OVERLAPPING), "overlapping", True),
+        Sample((Arr((2, 2)), *_INSIDE), "inside", True),
+        Sample((Arr((3,)), *_BASE_TRANSPOSED), "base transposed", True),
+    ],
+    "view_put": [
+        Sample((Arr((3, 4)), Arr((4, 3), seed=1), (_TRANSPOSED,)), "all", True),
+        Sample((Arr((3, 4)), Arr((2, 3), seed=1), (_TRANSPOSED, _ROWS_OF)), "columns", True),
+        Sample((Arr(()), Arr((), seed=1), ()), "scalar", True),
+    ],
 }
 
 _IMAGE = Arr((2, 4, 5, 5))
@@ -248,6 +336,22 @@ RANDOM = {
         Sample((0, 2, (), DTYPE, GENERATOR), "scalar"),
     ],
     "randperm": [Sample((7, int64, GENERATOR)), Sample((0, int64, GENERATOR), "empty")],
+    "random_full": [
+        Sample(((2, 3), DTYPE, GENERATOR)),
+        Sample(((0,), DTYPE, GENERATOR), "empty"),
+    ],
+    "cauchy": [
+        Sample(((2, 3), 0.5, 2.0, DTYPE, GENERATOR)),
+        Sample(((), 0.0, 1.0, DTYPE, GENERATOR), "scalar"),
+    ],
+    "log_normal": [
+        Sample(((3, 6), 0.5, 0.25, DTYPE, GENERATOR)),
+        Sample(((3,), 0.0, 1.0, DTYPE, GENERATOR), "few"),
+    ],
+    "geometric": [
+        Sample(((2, 3), 0.5, DTYPE, GENERATOR)),
+        Sample(((), 0.25, DTYPE, GENERATOR), "scalar"),
+    ],
     "exponential": [
         Sample(((2, 3), 1.5, DTYPE, GENERATOR)),
         Sample(((), 1.0, DTYPE, GENERATOR), "scalar"),
@@ -284,9 +388,12 @@ OPTIMIZER = {
 }
 
 COMPOSITES: dict[str, list[Sample]] = {
+    **ELEMENTWISE,
     **ACTIVATION,
     **LINALG,
     **REDUCTION,
+    **INDEXING,
+    **MOVEMENT,
     **CONVOLUTION,
     **POOLING,
     **NORMALIZATION,

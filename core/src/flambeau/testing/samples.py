@@ -83,12 +83,14 @@ _FLOAT_UNARY = [
 _REAL_UNARY = ["floor", "ceil", "trunc", "round"]
 _ORDERINGS = ["lt", "le", "gt", "ge"]
 _BITWISE = ["bitwise_and", "bitwise_or", "bitwise_xor"]
+_REGIONS = ["as_strided_region", "view_put"]  # how arrays without strides are written to
 _DIVISIONS = ["remainder", "fmod", "floor_divide"]
 
 ANY_SHAPE: frozenset[str] = frozenset(
     [
         *(*ELEMENTWISE, "relu", "sigmoid", "silu", "softplus", "leaky_relu", "elu", "gelu"),
-        *("gelu_backward", "threshold_backward", "mse_loss"),
+        *("gelu_backward", "threshold", "threshold_backward", "mse_loss"),
+        *("contiguous", "log2", "log10", "square"),
     ]
 )
 """Ops that take arrays of every shape, so that the layouts ``empty`` and ``scalar`` apply."""
@@ -100,13 +102,14 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
     groups: list[tuple[list[str], tuple[DType, ...]]] = [
         ([*COMPOSITES, "erf", "atan2"], FLOATING),
         ([*_FLOAT_UNARY, "div", "mean", "linear", "addmm", "mse_loss"], (*FLOATING, *COMPLEX)),
-        (["neg", "abs", "sub", "pow", "matmul"], (*_REAL, *COMPLEX)),
+        (["neg", "abs", "sub", "pow", "matmul", "square"], (*_REAL, *COMPLEX)),
+        (["contiguous", "tril", "triu", *_REGIONS], ALL),
         ([*_REAL_UNARY, *_DIVISIONS, "sign", "argmax", "argmin"], _REAL),
         ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
         (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
         (["all", "any"], (bool_,)),
-        (["uniform", "normal", "exponential"], FLOATING),
-        (["randint", "bernoulli_scalar"], _REAL),
+        (["uniform", "normal", "exponential", "cauchy", "log_normal"], FLOATING),
+        (["randint", "bernoulli_scalar", "geometric", "random_full"], _REAL),
         (["randperm"], (int64,)),
         (["arange"], _REAL),
     ]

@@ -158,7 +158,7 @@ class Traversal(Registry):
             module = getattr(module, part)
             if not isinstance(module, Registry):
                 raise AttributeError(f"`{part}` is not an nn.Module")
-        return module
+        return module  # pyright: ignore[reportReturnType]
 
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put `module` at the dotted name `target`; with `strict` it must replace a module.

@@ -12,9 +12,10 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Generator, Tensor
-from flambeau.nn._truncated import (
+from flambeau.nn._fills import (
     fill_by_rejection_from_normal,
     fill_by_rejection_from_uniform,
+    orthonormal_columns,
 )
 
 _LINEAR = (
@@ -302,8 +303,8 @@ def kaiming_normal_(
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Make the rows or, if they are more, the columns orthogonal, with norm `gain`.
 
-    Dimensions after the first count as columns.  The matrix is Q of a QR decomposition, with the
-    signs that make it uniform (Saxe et al., 2013; Mezzadri, 2006).
+    Dimensions after the first count as columns.  The matrix is Q of the QR decomposition of a
+    normal one, with the signs that make it uniform (Saxe et al., 2013; Mezzadri, 2006).
 
     Raises:
         ValueError: `tensor` has fewer than two dimensions.
@@ -323,8 +324,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     columns = tensor.numel() // rows
     with fb.no_grad():
         flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q, r = fb.linalg.qr(flat.t() if rows < columns else flat)
-        q = q * r.diagonal().sign()
+        q = orthonormal_columns(flat.t() if rows < columns else flat)
         tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
         return tensor.mul_(gain)
 

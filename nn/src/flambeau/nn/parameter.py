@@ -39,8 +39,8 @@ class Parameter(Tensor, plain=True):
         memo[id(self)] = copy
         return copy
 
-    def __repr__(self) -> str:
-        return "Parameter containing:\n" + super().__repr__()
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
 
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         # Gradient hooks hold arbitrary functions; like the gradient itself they stay behind.

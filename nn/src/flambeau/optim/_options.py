@@ -31,6 +31,18 @@ def check_fused(param: Tensor) -> None:
         )
 
 
+def typename(value: object) -> str:
+    """The name of a type in errors: ``torch.FloatTensor`` for a tensor, else that of the class."""
+    if isinstance(value, Tensor):
+        return value.type()
+    kind = type(value)
+    return (
+        kind.__qualname__
+        if kind.__module__ == "builtins"
+        else f"{kind.__module__}.{kind.__qualname__}"
+    )
+
+
 def plain(value: float | Tensor, differentiable: bool) -> float | Tensor:
     """An option as a number; in a differentiable step a tensor stays one, 0-d."""
     if not isinstance(value, Tensor):

@@ -130,6 +130,7 @@ class Adam(Optimizer):
 
         Raises:
             RuntimeError: a gradient is sparse.
+            NotImplementedError: a parameter is complex.
         """
         loss = self._evaluate(closure)
         with fb.set_grad_enabled(self.defaults["differentiable"]):
@@ -186,6 +187,11 @@ class Adam(Optimizer):
 
 
 def _start(state: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
+    if param.is_complex():
+        raise NotImplementedError(
+            f"Adam: a parameter of dtype {param.dtype} is not supported; "
+            "keep its real and imaginary parts as two parameters"
+        )
     if group["fused"]:
         check_fused(param)
     state["step"] = _step_count(0.0, group, param)

@@ -12,6 +12,7 @@ from typing import Any, TypeAlias
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.optim._options import typename
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -102,7 +103,7 @@ class Optimizer:
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be "
-                f"an iterable of Tensors or dicts, but got {fb.typename(params)}"
+                f"an iterable of Tensors or dicts, but got {typename(params)}"
             )
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
@@ -208,7 +209,7 @@ class Optimizer:
             if not isinstance(param, Tensor):
                 raise TypeError(
                     "optimizer can only optimize Tensors, "
-                    f"but one of the params is {fb.typename(param)}"
+                    f"but one of the params is {typename(param)}"
                 )
             if not (self.defaults.get("differentiable") or param.is_leaf or param.retains_grad):
                 raise ValueError("can't optimize a non-leaf Tensor")

@@ -200,15 +200,12 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
             return np.reciprocal(a, out)
     if a.dtype.kind == "b":
         return np.greater_equal(a, b, out)
-    try:
+    if a.dtype.kind != "i" or not np.any(b < 0):
         return np.power(a, b, out)
-    except ValueError:
-        if a.dtype.kind != "i" or np.all(b >= 0):
-            raise
-    result = np.power(a, np.maximum(b, 0))
+    # NumPy refuses negative exponents of integers, after writing some results.
     odd = np.bitwise_and(b, 1)
-    small = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * odd, 0)).astype(a.dtype)
-    result = np.where(b < 0, small, result)
+    inverse = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * odd, 0)).astype(a.dtype)
+    result = np.where(b < 0, inverse, np.power(a, np.maximum(b, 0)))
     if out is not None:
         out[...] = result
     return result

@@ -1,9 +1,10 @@
 """Optimiser steps on lists of arrays, in place.
 
 A parameter is processed in blocks that fit the level-2 cache together with their state and the
-scratch arrays, so a step reads and writes main memory once instead of once per ufunc.  Operations
-follow PyTorch's single-tensor implementations in order, hence in rounding but for the multiply-adds
-that PyTorch fuses.  Half-precision parameters are computed in float32 and rounded when stored.
+scratch arrays, so a step reads and writes main memory once instead of once per operation.  The
+order of operations, hence the rounding, is that of PyTorch's single-tensor implementations;
+multiply-adds round once where BLAS does them.  Half-precision parameters are computed in float32
+and rounded when stored.
 """
 
 from __future__ import annotations
@@ -12,12 +13,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+from scipy.linalg import blas
+
+from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
 
 BLOCK = 32768  # elements; Adam's six float32 arrays of it take 768 KiB, and calls cost little still
 
+_AXPY = {np.dtype(np.float32): blas.saxpy, np.dtype(np.float64): blas.daxpy}
+_AXPY_LENGTH = 10000  # OpenBLAS spreads longer ones over threads, and waits longer than it adds
 
+
+@quiet
 def sgd_step_(
     params: Sequence[Array],
     grads: Sequence[Array],
@@ -31,23 +39,29 @@ def sgd_step_(
 ) -> None:
     scratch = _Scratch()
 
-    def update(p: Array, g: Array, *state: Array) -> None:
-        t = scratch(0, p)
-        d = np.negative(g, out=t) if maximize else g
+    def update(p: Array, d: Array, *state: Array) -> None:
         if weight_decay:
-            d = np.add(d, np.multiply(p, weight_decay, out=scratch(1, p)), out=t)
+            decay = np.multiply(p, weight_decay, out=scratch(0, p))
+            d = (np.subtract if maximize else np.add)(decay, d, out=decay)
+        elif maximize:
+            d = np.negative(d, out=scratch(0, p))
         if momentum:
             (b,) = state
             np.multiply(b, momentum, out=b)
-            np.add(b, np.multiply(d, 1 - dampening, out=scratch(1, p)) if dampening else d, out=b)
-            d = np.add(d, np.multiply(b, momentum, out=scratch(1, p)), out=t) if nesterov else b
-        np.subtract(p, np.multiply(d, lr, out=t), out=p)
+            _add_scaled(b, d, 1 - dampening, scratch)
+            if nesterov:
+                ahead = np.multiply(b, momentum, out=scratch(1, p))
+                d = np.add(d, ahead, out=ahead)
+            else:
+                d = b
+        _add_scaled(p, d, -lr, scratch)
 
     state = [momentum_buffers] if momentum else []
     for i, param in enumerate(params):
-        _blockwise(update, param, grads[i], *(buffers[i] for buffers in state))
+        _blockwise(update, param, grads[i], *[buffers[i] for buffers in state])
 
 
+@quiet
 def adam_step_(
     params: Sequence[Array],
     grads: Sequence[Array],
@@ -67,24 +81,25 @@ def adam_step_(
     scratch = _Scratch()
 
     def update(p: Array, g: Array, m: Array, v: Array, *maximum: Array) -> None:
-        t, u = scratch(0, p), scratch(1, p)
-        if maximize:
-            g = np.negative(g, out=u)
+        t = scratch(0, p)
         if weight_decay and decoupled:
             np.multiply(p, 1 - lr * weight_decay, out=p)
         elif weight_decay:
-            g = np.add(g, np.multiply(p, weight_decay, out=t), out=u)
+            decay = np.multiply(p, weight_decay, out=scratch(1, p))
+            g = (np.subtract if maximize else np.add)(decay, g, out=decay)
+        if maximize and (decoupled or not weight_decay):
+            g = np.negative(g, out=scratch(1, p))
         np.subtract(g, m, out=t)
         if beta1 > 0.5:  # the two forms of lerp: start from the nearer end
-            np.add(m, np.multiply(t, 1 - beta1, out=t), out=m)
+            _add_scaled(m, t, 1 - beta1, scratch)
         else:
             np.subtract(g, np.multiply(t, beta1, out=t), out=m)
         np.multiply(v, beta2, out=v)
-        np.add(v, np.multiply(np.multiply(g, 1 - beta2, out=t), g, out=t), out=v)
+        _add_scaled(v, np.multiply(g, g, out=t), 1 - beta2, scratch)
         if amsgrad:
             v = np.maximum(maximum[0], v, out=maximum[0])
         np.add(np.divide(np.sqrt(v, out=t), correction2, out=t), eps, out=t)
-        np.subtract(p, np.divide(np.multiply(m, step_size, out=u), t, out=u), out=p)
+        _add_scaled(p, np.divide(m, t, out=t), -step_size, scratch)
 
     state = [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] if amsgrad else [exp_avgs, exp_avg_sqs]
     for i, param in enumerate(params):
@@ -92,7 +107,7 @@ def adam_step_(
         step = float(steps[i])
         step_size = lr / (1 - beta1**step)
         correction2 = (1 - beta2**step) ** 0.5
-        _blockwise(update, param, grads[i], *(tensors[i] for tensors in state))
+        _blockwise(update, param, grads[i], *[tensors[i] for tensors in state])
 
 
 class _Scratch:
@@ -109,10 +124,19 @@ class _Scratch:
         return buffer[: like.size].reshape(like.shape)
 
 
+def _add_scaled(y: Array, x: Array, factor: float, scratch: _Scratch) -> None:
+    """``y += factor * x``, by BLAS where it can."""
+    axpy = _AXPY.get(y.dtype)
+    # BLAS skips a factor of 0, which must turn an infinite or NaN x into NaN.
+    if axpy is None or not factor or y.ndim != 1 or not (y.flags.forc and x.flags.forc):
+        np.add(y, np.multiply(x, factor, out=scratch(2, y)), out=y)
+        return
+    for start in range(0, y.size, _AXPY_LENGTH):
+        axpy(x, y, min(_AXPY_LENGTH, y.size - start), factor, start, 1, start, 1)
+
+
 def _blockwise(update: Callable[..., None], *arrays: Array) -> None:
     """Call `update` on corresponding blocks of arrays of one shape; it only reads the second."""
-    if arrays[0].dtype.kind == "c":
-        arrays = tuple(_as_real(array) for array in arrays)
     narrow = arrays[0].dtype.itemsize == 2
     for blocks in _blocks(arrays):
         if not narrow:
@@ -127,27 +151,18 @@ def _blockwise(update: Callable[..., None], *arrays: Array) -> None:
 
 def _blocks(arrays: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
     size = arrays[0].size
+    length = BLOCK
     if all(array.flags.c_contiguous for array in arrays):
-        arrays = tuple(array.reshape(-1) for array in arrays)
-        length = BLOCK
+        arrays = tuple([array.reshape(-1) for array in arrays])
     elif all(array.flags.f_contiguous for array in arrays):
-        arrays = tuple(array.T.reshape(-1) for array in arrays)
-        length = BLOCK
+        arrays = tuple([array.T.reshape(-1) for array in arrays])
     else:  # layouts differ: whole rows, as many as make a block
         length = max(1, BLOCK * arrays[0].shape[0] // max(size, 1))
     if size <= BLOCK:
         yield arrays
         return
     for start in range(0, arrays[0].shape[0], length):
-        yield tuple(array[start : start + length] for array in arrays)
-
-
-def _as_real(array: Array) -> Array:
-    """A view of a complex array with a last axis (real, imaginary)."""
-    real = array.real
-    return np.lib.stride_tricks.as_strided(
-        real, (*real.shape, 2), (*real.strides, real.dtype.itemsize)
-    )
+        yield tuple([array[start : start + length] for array in arrays])
 
 
 KERNELS: dict[str, Callable[..., None]] = {"adam_step_": adam_step_, "sgd_step_": sgd_step_}

@@ -56,7 +56,7 @@ def sum_columns(a: Array) -> Array:
     if rows <= 2 * piece or a.dtype.kind not in "fc":
         return _add(a, 0)
     whole = rows - rows % piece
-    sums = _add(_add(a[:whole].reshape(-1, piece, columns), 1), 0)
+    sums = sum_columns(_add(a[:whole].reshape(-1, piece, columns), 1))
     return sums if whole == rows else sums + _add(a[whole:], 0)
 
 
@@ -64,8 +64,10 @@ def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Sum of `a` over `dims`, in its dtype."""
     if a.dtype.itemsize == 2 and is_half(a.dtype):
         return _add(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
-    if a.size < SMALL or a.dtype.kind not in "fc" or not a.flags.c_contiguous:
+    if a.size < SMALL or a.dtype.kind not in "fc":
         return _add(a, dims, a.dtype, None, keepdim)
+    if not a.flags.c_contiguous:
+        return _sum_permuted(a, dims, keepdim)
     shape, rank = a.shape, a.ndim
     left = set(dims)
     first = rank
@@ -91,6 +93,20 @@ def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if keepdim:
         return result.reshape([1 if d in left else n for d, n in enumerate(shape)])
     return result if result is not a else a.copy()
+
+
+def _sum_permuted(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    # Dense memory in another order of dimensions is summed in the order of memory.
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    moved = a.transpose(order)
+    if not moved.flags.c_contiguous:
+        return _add(a, dims, a.dtype, None, keepdim)
+    total = sum_over(moved, tuple(i for i, d in enumerate(order) if d in dims), True)
+    back = [0] * a.ndim
+    for place, d in enumerate(order):
+        back[d] = place
+    total = total.transpose(back)
+    return total if keepdim else total.reshape([n for d, n in enumerate(a.shape) if d not in dims])
 
 
 sum_kernel = quiet(sum_over)

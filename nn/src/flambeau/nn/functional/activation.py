@@ -270,7 +270,8 @@ def rrelu(
     # One float64 draw for each element that needs one, in order: PyTorch's use of the generator.
     drawn = fb.empty(int(negative.sum()), dtype=fb.float64, device=input.device)
     drawn.uniform_(lower, upper)
-    slopes = fb.ones_like(input).masked_scatter(negative, drawn.to(input.dtype))
+    slopes = fb.ones_like(input)
+    slopes[negative] = drawn.to(input.dtype)
     return input * slopes
 
 

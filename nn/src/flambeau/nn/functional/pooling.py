@@ -321,5 +321,5 @@ def _as_rows(
     (edge,) = sizes(padding, 1, "padding", where)
     (spread,) = sizes(dilation, 1, "dilation", where)
     given = stride if stride is None or isinstance(stride, int) else tuple(stride)
-    step = None if given is None or given == () else (1, *sizes(given, 1, "stride", where))
+    step = None if given is None or given == () else (1, sizes(given, 1, "stride", where)[0])
     return (1, kernel), step, (0, edge), (1, spread)

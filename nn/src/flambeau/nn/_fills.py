@@ -1,6 +1,7 @@
-"""The truncated normal distribution by rejection, with PyTorch's order of draws.
+"""Fillings that take more than a formula: the truncated normal distribution, orthogonality.
 
-Every round redraws the whole tensor and uses what is still missing.
+The rejections follow PyTorch's order of draws: every round redraws the whole tensor and uses what is
+still missing.
 """
 
 from __future__ import annotations
@@ -44,3 +45,18 @@ def fill_by_rejection_from_uniform(
         else:
             tensor.copy_(fb.where(pending, values, tensor))
             pending = pending & rejected
+
+
+def orthonormal_columns(matrix: Tensor) -> Tensor:
+    """Q of the QR decomposition whose R has a positive diagonal, by Gram-Schmidt.
+
+    Every column is projected twice: that is enough for orthogonality to rounding
+    (Giraud, Langou & Rozložník, 2005).
+    """
+    q = fb.zeros_like(matrix)
+    for i in range(matrix.shape[1]):
+        done, column = q[:, :i], matrix[:, i]
+        for _ in range(2):
+            column = column - done @ (done.t() @ column)
+        q[:, i] = column / column.norm()
+    return q

@@ -1,0 +1,40 @@
+"""The pytest plugin of the conformance kit: ``pytest --pyargs flambeau.testing.backend --device cpu``.
+
+Every pytest run on a machine with flambeau loads this module, so it imports nothing of weight, and
+adds its options only where the kit itself is asked for: other projects have a ``--device`` too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pytest
+
+_KIT = "flambeau.testing.backend"
+_FOLDER = Path(__file__).parent / "backend"
+
+
+def pytest_load_initial_conftests(
+    early_config: pytest.Config, parser: pytest.Parser, args: list[str]
+) -> None:
+    """Switch the kit on if an argument names it."""
+    if not any(map(_names_the_kit, args)):
+        return
+    parser.getgroup("flambeau").addoption(
+        "--device",
+        action="append",
+        metavar="TYPE",
+        help="device type whose backend the conformance kit tests; may be given several times",
+    )
+    from flambeau.testing.backend import _session
+
+    early_config.pluginmanager.register(_session, "flambeau-conformance")
+
+
+def _names_the_kit(argument: str) -> bool:
+    where = argument.partition("::")[0]
+    if where.startswith(_KIT):
+        return True
+    return not where.startswith("-") and Path(where).absolute().is_relative_to(_FOLDER)
