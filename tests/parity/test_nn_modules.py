@@ -244,7 +244,9 @@ def test_activation_agrees_at_kinks_and_infinities(name):
         output = made(lib, name)(given)
         results.append((output, lib.autograd.grad(output.sum(), given)[0]))
     (here, gradient), (there, expected) = results
-    same(here, there)
+    # PyTorch's vectorised GELU makes nan of inf, its scalar one does not.
+    known = [i for i in range(len(KINKS)) if name != "GELU" or i != KINKS.index(float("inf"))]
+    same(here[known], there[known])
     # At infinity some formulas have a derivative of nan where others have its limit.
     same(gradient[:9], expected[:9])
 
@@ -405,6 +407,60 @@ def test_error_has_pytorchs_class_and_facts(call, text):
         call(fb)
     assert text in str(here.value)
     assert text in str(there.value)
+
+
+DTYPES = [
+    *[f"t.nn.{name}()(x(t, 2).long())" for name in ("GELU", "ELU", "SELU", "LeakyReLU", "SiLU")],
+    *[
+        f"t.nn.{name}()(x(t, 2).long())"
+        for name in ("Softplus", "Mish", "LogSigmoid", "Hardshrink")
+    ],
+    *[
+        f"t.nn.{name}()(x(t, 2).long())"
+        for name in ("CELU", "GLU", "PReLU", "Softsign", "Hardtanh")
+    ],
+    "t.nn.Softmax(0)(x(t, 2).long())",
+    "t.nn.LogSoftmax(0)(x(t, 2).long())",
+    "t.nn.Linear(2, 2)(x(t, 2).double())",
+    "t.nn.Linear(2, 2)(x(t, 2).half())",
+    "t.nn.functional.linear(x(t, 2), x(t, 2, 2), x(t, 2).double())",
+    "t.nn.functional.linear(x(t, 2).long(), x(t, 2, 2).long())",
+    "t.nn.Conv2d(1, 1, 2)(x(t, 1, 3, 3).double())",
+    "t.nn.functional.conv2d(x(t, 1, 3, 3), x(t, 1, 1, 2, 2), x(t, 1).double())",
+    "t.nn.BatchNorm1d(2)(x(t, 3, 2).double())",
+    "t.nn.BatchNorm1d(2)(x(t, 3, 2).half())",
+    "t.nn.BatchNorm1d(2).eval()(x(t, 3, 2).bfloat16())",
+    "t.nn.BatchNorm1d(2, affine=False, track_running_stats=False)(x(t, 3, 2).double())",
+    "t.nn.BatchNorm1d(2, affine=False, track_running_stats=False)(x(t, 3, 2).long())",
+    "t.nn.MaxPool2d(2)(x(t, 1, 4, 4).long())",
+    "t.nn.MaxPool2d(2)(x(t, 1, 4, 4).half())",
+    "t.nn.AvgPool2d(2)(x(t, 1, 4, 4).bfloat16())",
+    "t.nn.Dropout()(x(t, 2).half())",
+    "t.nn.Dropout()(x(t, 2).long())",
+    "t.nn.PReLU()(x(t, 2).double())",
+    "t.nn.MSELoss()(x(t, 2), x(t, 2).double())",
+    "t.nn.MSELoss()(x(t, 2), x(t, 2).long())",
+    "t.nn.MSELoss()(x(t, 2).long(), x(t, 2).long())",
+    "t.nn.MSELoss()(x(t, 2).half(), x(t, 2).bfloat16())",
+    "t.nn.L1Loss()(x(t, 2), x(t, 2).long())",
+    "t.nn.SmoothL1Loss()(x(t, 2), x(t, 2).long())",
+    "t.nn.BCELoss()(x(t, 2), x(t, 2).long())",
+    "t.nn.CrossEntropyLoss()(x(t, 2, 3).long(), long(t, 0, 1))",
+    "t.nn.CrossEntropyLoss()(x(t, 2, 3).half(), long(t, 0, 1))",
+    "t.nn.CrossEntropyLoss(t.ones(3).double())(x(t, 2, 3), long(t, 0, 1))",
+    "t.nn.CrossEntropyLoss()(x(t, 2, 3), x(t, 2, 3).double())",
+]
+
+
+@pytest.mark.parametrize("call", DTYPES)
+def test_dtypes_give_the_result_or_the_error_of_pytorch(call):
+    outcomes = []
+    for lib in (fb, torch):
+        try:
+            outcomes.append(str(eval(call, {"t": lib, "x": x, "long": long}).dtype))
+        except (RuntimeError, NotImplementedError) as error:
+            outcomes.append(type(error))
+    assert outcomes[0] == outcomes[1]
 
 
 WARNINGS: list[tuple[Any, str]] = [

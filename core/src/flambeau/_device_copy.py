@@ -8,14 +8,14 @@ from flambeau._dispatch import new, wrap
 from flambeau._modes import recording
 from flambeau._views import edge
 from flambeau.autograd import engine
-from flambeau.autograd.node import Node, next_seq
+from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
     from flambeau._tensor import Tensor
 
 
-class DeviceCopy(Node):
+class DeviceCopy(engine.DeviceMove):
     """The gradient of a copy to another device: the copy back.  ``args`` is the source's backend."""
 
     __slots__ = ()
@@ -28,13 +28,11 @@ class DeviceCopy(Node):
         return (moved_to(g, self.args),)
 
 
-engine.register_device_copy(DeviceCopy)
-
-
 def moved_to(t: Tensor, be: BoundBackend) -> Tensor:
     """`t` on another device, with history."""
     out = wrap(be, transferred(t._a, t._be, be), t.dtype)
     if t._rg and recording() and (e := edge(t)) is not None:
+        engine.several_devices = True
         n = new(DeviceCopy)
         n._hooks = None
         n.args = t._be

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     from flambeau._tensor import Tensor
 
 _accumulating = threading.Lock()
+several_devices = False  # whether this process ever recorded a copy between devices
+
+
+class DeviceMove(Node):
+    """A node whose gradient lives on another device than its output; ``args`` is that backend."""
+
+    __slots__ = ()
 
 
 def run(
@@ -137,36 +144,28 @@ class _Walk:
 
     def loop(self) -> None:
         """Visit the waiting nodes, newest first, until none is left."""
-        heap, todo, sums, where = self.heap, self.todo, self.sums, self.where
-        needed, wanted, retain = self.needed, self.wanted, self.retain
-        leaves = self.leaves
-        native = self.F.native
+        heap, todo, sums, leaves = self.heap, self.todo, self.sums, self.leaves
+        F, retain, native = self.F, self.retain, self.F.native
+        array, add = F.array, F.add
+        special = bool(self.where or several_devices or anomaly.enabled or self.wanted is not None)
         heapify(heap)
         while heap:
             s = -heappop(heap)
             node = todo.pop(s)
             g = sums.pop(s)
-            F = where.pop(s, self.F) if where else self.F
-            if native and type(g) is not F.array and type(g) is not dict:
+            if type(g) is not array and native and type(g) is not dict:
                 g = F.to_array(g)
-            if needed is not None and s not in needed:
+            if special:
+                self.visit(s, node, g)
                 continue
-            if node._hooks is not None:
+            if node._hooks is None:
+                parts = node.apply(F, g)
+            else:
                 g = _run_pre_hooks(node, F, g)
-            if wanted is not None and s in wanted:
-                wanted[s] = (F, g)
-                if not any(_reaches(e, needed, wanted) for e in node.edges):
-                    continue
-            parts = node.apply(F, g) if not anomaly.enabled else anomaly.checked_apply(node, F, g)
-            if node._hooks is not None and node._hooks.post:
-                parts = _run_post_hooks(node, F, parts, g)
+                parts = _run_post_hooks(node, F, node.apply(F, g), g)
             if not retain and node.saved:
                 node.saved = None
-            G = F
-            if type(node) is _device_copy and F.native:
-                G = node.args  # the gradient now lives on the source's device
-            add = G.add
-            for e, p in zip(node.edges, parts, strict=False):
+            for e, p in zip(node.edges, parts):  # noqa: B905 - `strict` costs 10 % of the loop
                 if p is None or e is None:
                     continue
                 if isinstance(e, Node):
@@ -177,12 +176,44 @@ class _Walk:
                         sums[s] = p
                         todo[s] = e
                         heappush(heap, -s)
-                        if G is not self.F:
-                            where[s] = G
                 elif (held := leaves.get(id(e))) is not None:
                     leaves[id(e)] = (e, add(held[1], p), True)
                 else:
                     leaves[id(e)] = (e, p, p is not g)
+
+    def visit(self, s: int, node: Node, g: Any) -> None:
+        """One step of the loop with captured inputs, several devices or anomaly mode."""
+        needed, wanted = self.needed, self.wanted
+        F = self.where.pop(s, self.F)
+        if needed is not None and s not in needed:
+            return
+        if node._hooks is not None:
+            g = _run_pre_hooks(node, F, g)
+        if wanted is not None and s in wanted:
+            wanted[s] = (F, g)
+            if not any(_reaches(e, needed, wanted) for e in node.edges):
+                return
+        parts = anomaly.checked_apply(node, F, g) if anomaly.enabled else node.apply(F, g)
+        if node._hooks is not None:
+            parts = _run_post_hooks(node, F, parts, g)
+        if not self.retain and node.saved:
+            node.saved = None
+        if isinstance(node, DeviceMove) and F.native:
+            F = node.args  # the gradient now lives on the source's device
+        for e, p in zip(node.edges, parts, strict=False):
+            if p is None or e is None:
+                continue
+            if not isinstance(e, Node):
+                self.push_leaf(e, p, p is not g)
+            elif (s := e.seq) in self.sums:
+                have = self.sums[s]
+                self.sums[s] = F.add(have, p) if e.n_out == 1 else _merge(F.add, have, p)
+            else:
+                self.sums[s] = p
+                self.todo[s] = e
+                heappush(self.heap, -s)
+                if F is not self.F:
+                    self.where[s] = F
 
     def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
         """Run the leaves' hooks and add the sums into their ``.grad``."""
@@ -335,6 +366,8 @@ def _run_leaf_hooks(leaf: Tensor, grad: Tensor) -> tuple[Tensor, bool]:
 
 def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:  # noqa: N803
     assert node._hooks is not None
+    if not node._hooks.post:
+        return parts
     outputs: tuple[Any, ...]
     if isinstance(g, dict):
         outputs = tuple(None if i not in g else _out(F, g[i]) for i in range(max(g) + 1))
@@ -358,12 +391,3 @@ def _out(F: Any, g: Any) -> Tensor:  # noqa: N803
 
 def _in(F: Any, t: Tensor) -> Any:  # noqa: N803
     return t._a if F.native else t
-
-
-_device_copy: type | None = None
-
-
-def register_device_copy(node: type) -> None:
-    """Tell the engine which node moves gradients between devices (its ``args`` is the source)."""
-    global _device_copy
-    _device_copy = node

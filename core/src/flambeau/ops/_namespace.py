@@ -9,18 +9,19 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch import cast, new, scalar_native, wrap
+from flambeau._tensor import Tensor
 from flambeau.autograd.node import Node, Out
 from flambeau.ops._table import OPS
 
 if TYPE_CHECKING:
     from flambeau._storage import Storage
-    from flambeau._tensor import Tensor
 
 
 class TensorNamespace:
     """Canonical ops on tensors, and the helpers of formulas."""
 
     native = False
+    array: type = Tensor
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -77,19 +78,13 @@ class TensorNamespace:
     def result(self, node: Node, native: Any, storage: Storage, index: int = 0) -> Tensor:
         """A saved result as a tensor with the history of its node."""
         be = storage._be
-        t = new(_tensor_class())
+        t = new(Tensor)
         t._a = native
         t._be = be
         t.dtype = be.dtype_of(native)
         t._fn = Out(node, index) if node.n_out > 1 else node
         t._rg = True
         return t
-
-
-def _tensor_class() -> type:
-    from flambeau._tensor import Tensor
-
-    return Tensor
 
 
 TENSORS = TensorNamespace()

@@ -50,7 +50,8 @@ def spaced(x: Tensor, step: Sequence[int]) -> Tensor:
     for dim, s in enumerate(step, start=2):
         n = x.shape[dim]
         if s > 1 and n > 1:
-            gap = (*x.shape[: dim + 1], s - 1, *x.shape[dim + 1 :])
-            filled = cat([x.unsqueeze(dim + 1), zeros(gap, dtype=x.dtype, device=x.device)], dim + 1)
-            x = filled.flatten(dim, dim + 1).narrow(dim, 0, (n - 1) * s + 1)
+            shape = (*x.shape[: dim + 1], s - 1, *x.shape[dim + 1 :])
+            gaps = zeros(shape, dtype=x.dtype, device=x.device)
+            x = cat([x.unsqueeze(dim + 1), gaps], dim + 1).flatten(dim, dim + 1)
+            x = x.narrow(dim, 0, (n - 1) * s + 1)
     return x

@@ -1,6 +1,7 @@
 """Activation functions: rectifiers, smooth functions, and probabilities along a dimension.
 
-Sources: Hendrycks & Gimpel (2016) for gelu; Klambauer et al. (2017) for selu; Barron (2017) for celu.
+Sources: Hendrycks & Gimpel (2016) for gelu, Klambauer et al. (2017) for selu, Barron (2017) for
+celu.
 """
 
 from __future__ import annotations

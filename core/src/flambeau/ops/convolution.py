@@ -1,7 +1,7 @@
 """Convolutions, and their gradients as ops of their own.
 
-The decompositions gather the windows of the padded input with index tensors and multiply matrices, so
-they need neither strides nor in-place writes.
+The decompositions gather the windows of the padded input with index tensors and multiply matrices,
+so they need neither strides nor in-place writes.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _conv2d(
     dilation: Pair,
     groups: int,
 ) -> Tensor:
-    """out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j] · input[n, c, y·s + i·d - p, x·s + j·d - p]."""
+    """y[n, o, i, j] = b[o] + Σ_{c, u, v} w[o, c, u, v] · x[n, c, s·i + d·u - p, s·j + d·v - p]."""
     features, depth, *kernel = weight.shape
     count = tuple(map(_count, input.shape[2:], kernel, stride, padding, dilation))
     patches = _patches(input, count, tuple(kernel), stride, padding, dilation, groups)
@@ -82,7 +82,7 @@ def _conv2d_input_grad(
     dilation: Pair,
     groups: int,
 ) -> Tensor:
-    """The adjoint of `conv2d` in its input: a convolution of the spread gradient, kernel reversed."""
+    """The adjoint of `conv2d` in its input: the spaced gradient convolved with the turned kernel."""
     features, depth, *kernel = weight.shape
     spread = spaced(grad, stride)
     before = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
@@ -235,10 +235,8 @@ def conv_transpose2d(
             f"{channels} channels, but got {x.shape[1]} channels instead"
         )
     _check_bias(w, bias, features)
-    size = [
-        (n - 1) * s - 2 * p + d * (k - 1) + e + 1
-        for n, k, s, p, d, e in zip(x.shape[2:], w.shape[2:], step, edge, spread, extra, strict=True)
-    ]
+    dims = zip(x.shape[2:], w.shape[2:], step, edge, spread, extra, strict=True)
+    size = [(n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in dims]
     if min(size) < 1:
         raise RuntimeError(
             f"Given input size per channel: ({_times(x.shape[2:])}). Calculated output size per "
@@ -306,8 +304,8 @@ def _sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(values) not in (1, count):
         raise RuntimeError(
-            f"expected {name} to be a single integer value or a list of {count} values to match the "
-            f"convolution dimensions, but got {name}={list(values)}"
+            f"expected {name} to be a single integer value or a list of {count} values to match "
+            f"the convolution dimensions, but got {name}={list(values)}"
         )
     return values if len(values) == count else values * count
 
@@ -328,8 +326,8 @@ def _named_padding(
 def _check_ranks(where: str, x: Tensor, w: Tensor, count: int) -> None:
     if x.dim() not in (count + 1, count + 2):
         raise RuntimeError(
-            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {where}, but got "
-            f"input of size: {list(x.shape)}"
+            f"Expected {count + 1}D (unbatched) or {count + 2}D (batched) input to {where}, "
+            f"but got input of size: {list(x.shape)}"
         )
     if w.dim() != count + 2:
         raise RuntimeError(

@@ -129,9 +129,11 @@ def _pow(self: Tensor, other: Tensor) -> Spec:
 @_pow.gradient("self")
 def _(F, g, self, other):
     one, zero = F.scalar(1, other), F.scalar(0, other)
-    slope = F.mul(other, F.pow(self, F.sub(other, one)))
-    # 0 * self**-1 is nan at self = 0, where the power is the constant 1.
-    return F.mul(g, F.where(F.eq(other, zero), zero, slope))
+    # The power 0 is the constant 1: without the mask, its slope at 0 would be 0 * 0**-1.
+    singular = F.bitwise_or(F.eq(self, zero), F.ne(self, self))
+    constant = F.bitwise_and(F.eq(other, zero), singular)
+    exponent = F.sub(F.where(constant, one, other), one)
+    return F.mul(g, F.mul(other, F.pow(self, exponent)))
 
 
 @_pow.gradient("other")

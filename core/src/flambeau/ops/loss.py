@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
-
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type
 from flambeau._tensor import Tensor
@@ -12,8 +10,8 @@ from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.creation import zeros
-from flambeau.ops.elementwise import _where
 from flambeau.ops.indexing import _gather, _index, _scatter
+from flambeau.ops.movement import broadcast_tensors
 
 __all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
@@ -167,8 +165,7 @@ def _(F, g, grad, log_probs, target, ignore_index, count):
 def _(F, g, grad, log_probs, target, ignore_index, count):
     counts = F.ne(target, F.scalar(ignore_index, target))
     share = F.where(counts, F.div(grad, count), F.scalar(0, grad))
-    weighted = F.mul(F.mul(g, F.exp(log_probs)), F.reshape(share, (*target.shape, 1)))
-    return weighted
+    return F.mul(F.mul(g, F.exp(log_probs)), F.reshape(share, (*target.shape, 1)))
 
 
 @_cross_entropy_backward.gradient("target", "count")
@@ -221,12 +218,12 @@ def nll_loss(
     """
     _check_reduction(reduction)
     x = need_floating(input, "nll_loss", "input")
+    if weight is not None and need_tensor(weight, "nll_loss", "weight").requires_grad:
+        raise RuntimeError(_CLASS_WEIGHT)
     classes = class_targets("nll_loss", x, target, weight, ignore_index)
-    if x.dim() <= 2:
-        classes = classes.reshape((x.shape[0],) if x.dim() == 2 else ())
-        loss = _nll_loss(x, classes, weight, reduction, ignore_index)[0]
-        return loss.reshape(target.shape) if reduction == "none" else loss
-    loss = _nll_loss(_rows(x), classes.reshape((-1,)), weight, reduction, ignore_index)[0]
+    rows = x if x.dim() <= 2 else _rows(x)
+    classes = classes.reshape((-1,) if x.dim() > 1 else ())
+    loss = _nll_loss(rows, classes, weight, reduction, ignore_index)[0]
     return loss.reshape(target.shape) if reduction == "none" else loss
 
 
@@ -238,7 +235,7 @@ def cross_entropy(
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """-w[t]·log(softmax(x)[t]) for scores x and classes t, or -Σ w·t·log(softmax(x)) for a floating t.
+    """-w[t]·log(softmax(x)[t]) for scores x and classes t; -Σ w·t·log(softmax(x)) for a floating t.
 
     `label_smoothing` ε mixes the target with the uniform distribution, (1 - ε)·t + ε / C.  With
     classes, ``"mean"`` divides by the sum of w[t] over the targets that are not `ignore_index`; with
@@ -257,7 +254,8 @@ def cross_entropy(
     tensor(0.1269)
     """
     _check_reduction(reduction)
-    x, t = need_floating(input, "cross_entropy", "input"), need_tensor(target, "cross_entropy", "target")
+    x = need_floating(input, "cross_entropy", "input")
+    t = need_tensor(target, "cross_entropy", "target")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if x.shape == t.shape:
@@ -290,11 +288,131 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     x, t = need_tensor(input, "mse_loss", "input"), need_tensor(target, "mse_loss", "target")
     dtype = result_type(x, t)
     if not dtype.fp:
-        raise NotImplementedError(f"mse_loss(): not implemented for {dtype}; cast to a floating dtype")
+        raise NotImplementedError(f"mse_loss(): not implemented for {dtype}; cast to floats first")
     x, t = common("mse_loss", (x, t), dtype)
     if x.shape != t.shape:
-        shape = (x + t).shape if not x.numel() or not t.numel() else None
-        from flambeau.ops.movement import broadcast_tensors
-
         x, t = broadcast_tensors(x, t)
     return _mse_loss(x, t, reduction)
+
+
+def class_targets(
+    name: str, x: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
+) -> Tensor:
+    """The classes as int64, after the checks of a loss of `x` over classes.
+
+    Raises:
+        ValueError: the batch sizes differ.
+        RuntimeError: other shapes or dtypes do not fit, or `weight` requires a gradient.
+        IndexError: a target is no class.
+    """
+    scores, given = tuple(x.shape), tuple(need_tensor(target, name, "target").shape)
+    if not scores:
+        raise ValueError(f"{name}: Expected 1 or more dimensions (got 0)")
+    if target.dtype not in (D.int64, D.uint8):
+        raise RuntimeError(f"expected target dtype to be Long or Byte, but got {target.dtype}")
+    _check_target_shape(scores, given)
+    classes = scores[min(1, len(scores) - 1)]
+    if weight is not None:
+        _check_class_weight(x, weight, classes)
+    target = cast(target, D.int64)
+    if target.numel() and target.device.type != "meta":
+        low, high = target.amin().item(), target.amax().item()
+        if low < 0 or high >= classes:
+            wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
+            if wrong.any().item():
+                raise IndexError(f"Target {target[wrong][0].item()} is out of bounds.")
+    return target
+
+
+def _check_target_shape(scores: tuple[int, ...], given: tuple[int, ...]) -> None:
+    batch = given[0] if given else 1
+    if len(scores) == 1:
+        if len(given) > 1 or batch != 1:
+            raise ValueError(
+                f"Expected one target for an input without a batch {scores}, got shape {given}"
+            )
+        return
+    if len(scores) == 2 and len(given) > 1:
+        raise RuntimeError(
+            f"0D or 1D target tensor expected, multi-target not supported, got shape {given}"
+        )
+    if scores[0] != batch:
+        raise ValueError(
+            f"Expected input batch_size ({scores[0]}) to match target batch_size ({batch})."
+        )
+    if len(scores) > 2 and given != (batch, *scores[2:]):
+        raise RuntimeError(f"Expected target size {[batch, *scores[2:]]}, got {list(given)}")
+
+
+def _check_class_weight(x: Tensor, weight: Tensor, classes: int) -> None:
+    if tuple(weight.shape) != (classes,):
+        raise RuntimeError(
+            f"weight tensor should be defined either for all {classes} classes or no classes but got "
+            f"weight tensor of shape: {list(weight.shape)}"
+        )
+    if weight.dtype is not x.dtype:
+        raise RuntimeError(
+            f"expected weight to have the input's dtype {x.dtype}, but found {weight.dtype}"
+        )
+
+
+def _check_reduction(reduction: str) -> None:
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def _rows(x: Tensor) -> Tensor:
+    """(N, C, d1, ...) as (N·d1·..., C), in the order of the target's elements."""
+    return x.movedim(1, -1).reshape((-1, x.shape[1]))
+
+
+def _along_classes(weight: Tensor, x: Tensor) -> Tensor:
+    return weight.reshape((-1, *(1,) * max(x.dim() - 2, 0)))
+
+
+def _uniform_loss(
+    log_probs: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignore_index: int
+) -> Tensor:
+    """The loss of a target that gives 1 to every class, at the places that count."""
+    ignored = target == ignore_index
+    if weight is not None:
+        log_probs = log_probs * _along_classes(weight, log_probs)
+    loss = log_probs.sum(min(1, log_probs.dim() - 1)).neg().masked_fill(ignored, 0)
+    if reduction != "mean":
+        return loss.sum() if reduction == "sum" else loss
+    if weight is None:
+        return loss.sum() / (~ignored).sum()
+    factors = _index(weight, (cast(target, D.int64).masked_fill(ignored, 0),))
+    return loss.sum() / factors.masked_fill(ignored, 0).sum()
+
+
+def _probability_loss(
+    x: Tensor,
+    target: Tensor,
+    weight: Tensor | None,
+    reduction: str,
+    ignore_index: int,
+    label_smoothing: float,
+) -> Tensor:
+    """Cross entropy with a target that gives a probability to every class."""
+    if not target.dtype.is_floating_point:
+        raise RuntimeError(
+            f"Expected floating point type for target with class probabilities, got {target.dtype}"
+        )
+    if ignore_index >= 0:
+        raise RuntimeError(
+            f"ignore_index is not supported for floating point target, got {ignore_index}"
+        )
+    dim = min(1, x.dim() - 1)
+    classes = x.shape[dim]
+    if weight is not None:
+        _check_class_weight(x, weight, classes)
+    if label_smoothing:
+        target = target * (1 - label_smoothing) + label_smoothing / classes
+    terms = log_softmax(x, dim) * target
+    if weight is not None:
+        terms = terms * _along_classes(weight, x)
+    if reduction == "none":
+        return terms.sum(dim).neg()
+    total = terms.sum().neg()
+    return total if reduction == "sum" else total / (x.numel() // classes)

@@ -75,14 +75,11 @@ def _backward(
     xhat = (x - wide(mean).reshape(axes.statistic)) * r
     p = g if weight is None else g * weight.reshape(axes.weight)
     shared = p.mean(axes.statistics, True) + xhat * (p * xhat).mean(axes.statistics, True)
-    shape = axes.weight[len(axes.weights) :] if axes.weights != axes.statistics else axes.weight[1:2]
-    over_weight = _sum(g * xhat, axes.weights).reshape(shape)
-    over_bias = _sum(g, axes.weights).reshape(shape)
-    return tuple(cast(t, input.dtype) for t in (r * (p - shared), over_weight, over_bias))
-
-
-def _sum(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    return x.sum(dims) if dims else x
+    over_weight, over_bias = (t.sum(axes.weights) if axes.weights else t for t in (g * xhat, g))
+    over_input, over_weight, over_bias = (
+        cast(t, input.dtype) for t in (r * (p - shared), over_weight, over_bias)
+    )
+    return over_input, over_weight, over_bias
 
 
 def _total(F: Any, a: Any, dims: tuple[int, ...]) -> Any:
@@ -365,7 +362,8 @@ def layer_norm(
     >>> fb.layer_norm(fb.tensor([[1.0, 3.0]]), [2])
     tensor([[-1.0000,  1.0000]])
     """
-    x, shape = need_tensor(input, "layer_norm", "input"), sizes((normalized_shape,), "normalized_shape")
+    x = need_tensor(input, "layer_norm", "input")
+    shape = sizes((normalized_shape,), "normalized_shape")
     if not shape:
         raise RuntimeError(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "

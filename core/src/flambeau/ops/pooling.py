@@ -385,10 +385,11 @@ def _window(
     if min(edge) < 0:
         raise RuntimeError(f"{where}: pad must be non-negative, but got pad: {min(edge)}")
     for k, p, d in zip(kernel, edge, spread, strict=True):
-        if p > (d * (k - 1) + 1) // 2:
+        if p > k // 2:
+            size = "effective kernel size" if p > (d * (k - 1) + 1) // 2 else "kernel size"
             raise RuntimeError(
-                f"{where}: pad should be at most half of effective kernel size, but got pad={p}, "
-                f"kernel_size={k} and dilation={d}"
+                f"{where}: pad should be at most half of {size}, but got pad={p}, kernel_size={k} and "
+                f"dilation={d}"
             )
     output = [
         _count(*sizes, bool(ceil_mode))

@@ -123,31 +123,36 @@ def _cat(parts: list[Tensor]) -> Tensor:
 
 @_prod_of_others.gradient
 def _(F, g, self, dim):
-    # Differentiable by its own decomposition: d/dx_j sum_i g_i prod_{k!=i} x_k.
-    return F.prod_of_others_backward(g, self, dim)
-
-
-@composite(differentiable=False)
-def _prod_of_others_backward(grad: Tensor, self: Tensor, dim: tuple[int, ...]) -> Tensor:
+    # d/dx_j of sum_i g_i prod_{k!=i} x_k: leave element j out, then weight the products of others.
     shape = self.shape
     keep = tuple(d for d in range(len(shape)) if d not in dim)
     order = keep + dim
     count = math.prod(shape[d] for d in dim)
+    if not count:
+        return F.zeros(shape, g)
     size = (*(shape[d] for d in keep), count)
-    x = self.permute(order).reshape(size)
-    g = grad.expand(shape).permute(order).reshape(size)
+    x, g = (F.reshape(F.permute(a, order), size) for a in (self, g))
+    last = len(keep)
     columns = []
     for j in range(count):
-        # leave element j out; then sum over i of g_i times the product of the others
-        rest = _cat([x[..., :j], x[..., j + 1 :]])
-        weights = _cat([g[..., :j], g[..., j + 1 :]])
-        others = _prod_of_others(rest, (len(keep),))
-        columns.append((weights * others).sum(-1, keepdim=True))
-    out = _cat(columns) if columns else x
+        rest, weights = (
+            F.cat([_part(F, a, last, 0, j), _part(F, a, last, j + 1, count)], last) for a in (x, g)
+        )
+        others = F.prod_of_others(rest, (last,))
+        columns.append(F.sum(F.mul(weights, others), (last,), True))
     inverse = [0] * len(order)
     for i, d in enumerate(order):
         inverse[d] = i
-    return out.reshape(tuple(shape[d] for d in order)).permute(inverse)
+    return F.permute(
+        F.reshape(F.cat(columns, last), tuple(shape[d] for d in order)), tuple(inverse)
+    )
+
+
+def _part(F: Any, a: Any, dim: int, start: int, stop: int) -> Any:
+    """Entries `start` to `stop` of one dimension."""
+    return F.slice(
+        a, tuple(slice(start, stop, 1) if d == dim else slice(0, n, 1) for d, n in enumerate(a.shape))
+    )
 
 
 # -- extrema ---------------------------------------------------------------------------------------
@@ -221,30 +226,19 @@ def _cumprod(self: Tensor, dim: int) -> Spec:
 
 @_cumprod.gradient
 def _(F, g, self, dim):
-    return F.cumprod_backward(g, self, dim)
-
-
-@composite
-def _cumprod_backward(grad: Tensor, self: Tensor, dim: int) -> Tensor:
-    """The gradient of a cumulative product, exact where elements are zero."""
-    if self.dim() == 0 or self.numel() == 0:
-        return grad
-    from flambeau.ops.movement import cat
-
+    # For each element j the products without it, so that zeros are exact.
+    if not self.shape or 0 in self.shape:
+        return g
     n = self.shape[dim]
-    one = self.narrow(dim, 0, 1) * 0 + 1
+    line = tuple(1 if d == dim else m for d, m in enumerate(self.shape))
+    one = F.add(F.zeros(line, g), F.scalar(1, g))
     parts = []
     for j in range(n):
-        before = self.narrow(dim, 0, j).prod(dim, keepdim=True) if j else one
-        after = cat([one, self.narrow(dim, j + 1, n - j - 1)], dim).cumprod(dim)
-        weighted = (grad.narrow(dim, j, n - j) * after).sum(dim, keepdim=True)
-        parts.append(before * weighted)
-    return cat(parts, dim)
-
-
-_cumprod_backward.gradient_missing(
-    "third derivatives through cumprod are not implemented; write it as exp(cumsum(log(x)))"
-)
+        before = F.prod(_part(F, self, dim, 0, j), (dim,), True)
+        after = F.cumprod(F.cat([one, _part(F, self, dim, j + 1, n)], dim), dim)
+        weighted = F.sum(F.mul(_part(F, g, dim, j, n), after), (dim,), True)
+        parts.append(F.mul(before, weighted))
+    return F.cat(parts, dim)
 
 
 # -- statistics ------------------------------------------------------------------------------------

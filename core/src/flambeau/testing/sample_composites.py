@@ -140,12 +140,6 @@ REDUCTION |= {
         Sample((_WITH_ZERO, (0,)), "with a zero", True),
         Sample((Arr((2, 0)), (1,)), "empty"),
     ],
-    "cumprod_backward": [
-        Sample((Arr((2, 3), seed=1), _NONZERO, 1), "rows", True),
-        Sample((Arr((4,), seed=1), _WITH_ZERO, 0), "with a zero", True),
-        Sample((Arr(()), Arr((), seed=1), 0), "scalar", True),
-        Sample((Arr((0, 2)), Arr((0, 2)), 0), "empty"),
-    ],
 }
 
 INDEXING = {"tril": _triangle(), "triu": _triangle()}

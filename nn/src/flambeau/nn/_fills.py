@@ -1,7 +1,7 @@
 """Fillings that take more than a formula: the truncated normal distribution, orthogonality.
 
-The rejections follow PyTorch's order of draws: every round redraws the whole tensor and uses what is
-still missing.
+The rejections follow PyTorch's order of draws: every round redraws the whole tensor and uses what
+is still missing.
 """
 
 from __future__ import annotations

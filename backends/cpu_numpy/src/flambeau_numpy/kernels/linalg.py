@@ -61,9 +61,9 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     left, right, shift = wide(a), wide(b), wide(bias)
     out = np.matmul(left, right, empty((a.shape[0], b.shape[1]), left.dtype))
     if alpha != 1:
-        out *= np.asarray(alpha, out.dtype) if out.dtype.kind in "fc" else alpha
+        out *= np.asarray(alpha).astype(out.dtype)
     if beta != 0:
-        out += shift if beta == 1 else shift * np.asarray(beta, out.dtype)
+        out += shift if beta == 1 else shift * np.asarray(beta).astype(out.dtype)
     return out if out.dtype == dtype else out.astype(dtype)
 
 

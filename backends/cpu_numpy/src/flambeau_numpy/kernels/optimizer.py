@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import get_blas_funcs
 
 from flambeau_numpy.silence import quiet
 
@@ -21,7 +21,9 @@ Array = np.ndarray[Any, Any]
 
 BLOCK = 32768  # elements; Adam's six float32 arrays of it take 768 KiB, and calls cost little still
 
-_AXPY = {np.dtype(np.float32): blas.saxpy, np.dtype(np.float64): blas.daxpy}
+_AXPY: dict[np.dtype[Any], Any] = {
+    np.dtype(kind): get_blas_funcs("axpy", dtype=kind) for kind in (np.float32, np.float64)
+}
 _AXPY_LENGTH = 10000  # OpenBLAS spreads longer ones over threads, and waits longer than it adds
 
 

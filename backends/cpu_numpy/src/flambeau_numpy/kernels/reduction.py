@@ -52,7 +52,7 @@ def sum_rows(a: Array) -> Array:
 def sum_columns(a: Array) -> Array:
     """Sums of the columns of a matrix, long columns in pieces."""
     rows, columns = a.shape
-    piece = 256
+    piece = 64
     if rows <= 2 * piece or a.dtype.kind not in "fc":
         return _add(a, 0)
     whole = rows - rows % piece

@@ -79,7 +79,8 @@ def reciprocal(x: float) -> float:
 
 
 def sign(x: float) -> float:
-    return x if x != x else float((x > 0) - (x < 0))
+    """-1, 0 or 1; 0 for NaN, too."""
+    return float((x > 0) - (x < 0))
 
 
 def _rounding(function: Callable[[float], int]) -> Callable[[float], float]:

@@ -67,6 +67,17 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel:
     return reduction
 
 
+def require_float(input: Tensor, where: str) -> None:
+    """Refuse a tensor of integers or bools.
+
+    Raises:
+        NotImplementedError: `input` is neither floating nor complex.
+    """
+    dtype = input.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise NotImplementedError(f'"{where}" not implemented for {dtype}: convert the input')
+
+
 def readable(tensor: Tensor) -> bool:
     """Whether values can be looked at for a check: they exist, and without waiting for a queue."""
     return tensor.device.type not in ("cuda", "meta")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import in_place
+from flambeau.nn.functional._arguments import in_place, require_float
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -57,6 +57,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> fb.nn.functional.leaky_relu(fb.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
+    require_float(input, "leaky_relu")
     if inplace:
         return in_place(input, ops.leaky_relu, negative_slope)
     return ops.leaky_relu(input, negative_slope)
@@ -69,7 +70,7 @@ def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     >>> fb.nn.functional.leaky_relu_(fb.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    return in_place(input, ops.leaky_relu, negative_slope)
+    return leaky_relu(input, negative_slope, inplace=True)
 
 
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
@@ -79,6 +80,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.elu(fb.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
+    require_float(input, "elu")
     if inplace:
         return in_place(input, ops.elu, alpha, 1.0, 1.0)
     return ops.elu(input, alpha, 1.0, 1.0)
@@ -101,6 +103,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.selu(fb.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
+    require_float(input, "selu")
     if inplace:
         return in_place(input, ops.elu, SELU_ALPHA, SELU_SCALE, 1.0)
     return ops.elu(input, SELU_ALPHA, SELU_SCALE, 1.0)
@@ -126,6 +129,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.celu(fb.tensor([-1.0, 2.0]), 2.0)
     tensor([-0.7869,  2.0000])
     """
+    require_float(input, "celu")
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
     if inplace:
@@ -155,6 +159,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> fb.nn.functional.gelu(fb.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
     """
+    require_float(input, "gelu")
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
     return ops.gelu(input, approximate)
@@ -167,6 +172,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.silu(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
+    require_float(input, "silu")
     return in_place(input, ops.silu) if inplace else ops.silu(input)
 
 
@@ -177,6 +183,7 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.mish(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
+    require_float(input, "mish")
     if inplace:
         return in_place(input, mish)
     return input * ops.softplus(input, 1.0, 20.0).tanh()
@@ -189,6 +196,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> fb.nn.functional.softplus(fb.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
+    require_float(input, "softplus")
     return ops.softplus(input, beta, threshold)
 
 
@@ -199,6 +207,7 @@ def logsigmoid(input: Tensor) -> Tensor:
     >>> fb.nn.functional.logsigmoid(fb.tensor([0.0, -200.0]))
     tensor([  -0.6931, -200.0000])
     """
+    require_float(input, "logsigmoid")
     # `minimum` halves its gradient at 0, which is what the whole function needs there.
     return fb.minimum(input, input.new_zeros(())) - input.abs().neg().exp().log1p()
 
@@ -223,6 +232,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     >>> fb.nn.functional.prelu(fb.tensor([-2.0, 2.0]), fb.tensor([0.25]))
     tensor([-0.5000,  2.0000])
     """
+    if weight.dtype is not input.dtype:
+        raise RuntimeError(
+            f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}"
+        )
     if weight.dim() > 1:
         raise RuntimeError(
             f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
@@ -258,6 +271,7 @@ def rrelu(
     >>> fb.nn.functional.rrelu(fb.tensor([-2.0, 2.0]), 0.25, 0.75)
     tensor([-1.,  2.])
     """
+    require_float(input, "rrelu")
     if lower > upper:
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
@@ -297,6 +311,7 @@ def glu(input: Tensor, dim: int = -1) -> Tensor:
     >>> fb.nn.functional.glu(fb.tensor([1.0, 2.0, 0.0, 0.0]))
     tensor([0.5000, 1.0000])
     """
+    require_float(input, "glu")
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     size = input.shape[dim]

@@ -137,6 +137,12 @@ def _check(
         raise RuntimeError(
             f"{where}: expected a weight of {count + 2} dimensions, got size {list(filters)}"
         )
+    dtypes = [t.dtype for t in (input, weight, bias) if t is not None]
+    if any(dtype is not dtypes[0] for dtype in dtypes):
+        raise RuntimeError(
+            f"{where}: input, weight and bias should have the same dtype, "
+            f"got {' and '.join(map(str, dtypes))}"
+        )
     if min(padding) < 0:
         raise RuntimeError(f"negative padding is not supported, got {list(padding)}")
     if min(stride) <= 0:

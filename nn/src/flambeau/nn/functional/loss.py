@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
+from flambeau.nn.functional._arguments import (
+    choose_reduction,
+    readable,
+    reduced,
+    require_float,
+)
 
 _CLASS_DTYPES = (fb.int64, fb.uint8)
 
@@ -157,6 +162,7 @@ def _checked_classes(
     input: Tensor, target: Tensor, weight: Tensor | None, ignore_index: int
 ) -> Tensor:
     """The target as int64, if shapes, dtype and, where it can be read, range are right."""
+    require_float(input, "nll_loss")
     scores, classes = tuple(input.shape), tuple(target.shape)
     if not scores:
         raise ValueError("Expected 1 or more dimensions (got 0)")
@@ -185,6 +191,10 @@ def _checked_classes(
         count = scores[min(1, len(scores) - 1)]
         if weight.numel() != count or weight.dim() != 1:
             raise RuntimeError(_wrong_weight(weight, count))
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                f"weight must have the dtype of the input, got {weight.dtype} and {input.dtype}"
+            )
     if target.dtype is not fb.int64:
         target = target.to(fb.int64)
     if readable(target) and target.numel():

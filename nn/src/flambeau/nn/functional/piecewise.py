@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import in_place
+from flambeau.nn.functional._arguments import in_place, require_float
 
 
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
@@ -73,6 +73,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> fb.nn.functional.hardshrink(fb.tensor([-1.0, 0.2]))
     tensor([-1.,  0.])
     """
+    require_float(input, "hardshrink")
     return input.masked_fill((input >= -lambd) & (input <= lambd), 0.0)
 
 
@@ -86,6 +87,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> fb.nn.functional.softshrink(fb.tensor([-2.0, 0.2]))
     tensor([-1.5000,  0.0000])
     """
+    require_float(input, "softshrink")
     if lambd < 0:
         raise RuntimeError(f"softshrink: lambda must not be negative, but found {lambd}")
     return input - input.clamp(-lambd, lambd)

@@ -6,7 +6,7 @@ import warnings
 
 import flambeau as fb
 from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import choose_reduction, reduced
+from flambeau.nn.functional._arguments import choose_reduction, reduced, require_float
 
 
 def mse_loss(
@@ -32,6 +32,10 @@ def mse_loss(
     input, target = _alike(input, target, weight)
     if weight is not None:
         return _weighted((input - target).square(), weight, reduction)
+    if input.dtype is not target.dtype:
+        dtype = fb.promote_types(input.dtype, target.dtype)
+        input, target = input.to(dtype), target.to(dtype)
+    require_float(input, "mse_loss")
     return ops.mse_loss(input, target, reduction)
 
 

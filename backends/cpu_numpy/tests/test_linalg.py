@@ -1,0 +1,72 @@
+"""Matrix products against PyTorch."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from torch_oracle import COMPLEX, FLOATS, INTEGERS, agree, draw, tensor, torch
+
+from flambeau_numpy.kernels.linalg import KERNELS
+
+SHAPES = [
+    ((4,), (4,)),
+    ((3, 4), (4,)),
+    ((4,), (4, 5)),
+    ((3, 4), (4, 5)),
+    ((2, 3, 4), (2, 4, 5)),
+    ((2, 3, 4), (4, 5)),
+    ((6, 1, 3, 4), (2, 4, 5)),
+    ((0, 4), (4, 5)),
+    ((3, 0), (0, 5)),
+]
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, *COMPLEX])
+@pytest.mark.parametrize(("left", "right"), SHAPES)
+def test_matmul_agrees(left: tuple[int, ...], right: tuple[int, ...], dtype: str) -> None:
+    a, b = draw(left, dtype, scale=1), draw(right, dtype, 1, scale=1)
+    agree(KERNELS["matmul"](a, b), torch.matmul(tensor(a), tensor(b)), scale=4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("left", "right"), [((200, 130), (130, 90)), ((8, 70, 64), (8, 64, 30)), ((8, 70, 64), (64, 30))]
+)
+def test_large_matmul_agrees_in_every_layout(
+    left: tuple[int, ...], right: tuple[int, ...], dtype: str
+) -> None:
+    a, b = draw(left, dtype, scale=0.3), draw(right, dtype, 1, scale=0.3)
+    expected = torch.matmul(tensor(a), tensor(b))
+    for x in (a, np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2), np.repeat(a, 2, -1)[..., ::2]):
+        agree(KERNELS["matmul"](x, b), expected, scale=10)
+
+
+def test_matmul_of_mismatched_shapes_raises_value_error() -> None:
+    with pytest.raises(ValueError):
+        KERNELS["matmul"](np.ones((2, 3)), np.ones((4, 2)))
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "complex64"])
+@pytest.mark.parametrize(("beta", "alpha"), [(1, 1), (0, 1), (2, -1), (1, 3)])
+def test_addmm_agrees(beta: int, alpha: int, dtype: str) -> None:
+    bias, a, b = draw((5,), dtype), draw((3, 4), dtype, 1), draw((4, 5), dtype, 2)
+    for shift in (bias, draw((3, 5), dtype, 3)):
+        expected = torch.addmm(tensor(shift), tensor(a), tensor(b), beta=beta, alpha=alpha)
+        agree(KERNELS["addmm"](shift, a, b, beta, alpha), expected, scale=10)
+
+
+def test_addmm_with_beta_zero_ignores_nan() -> None:
+    bias = np.full(2, np.nan)
+    assert np.isfinite(KERNELS["addmm"](bias, np.ones((2, 2)), np.ones((2, 2)), 0, 1)).all()
+
+
+@pytest.mark.parametrize("dtype", [*FLOATS, "complex64"])
+@pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4), (0, 4)])
+def test_linear_agrees(shape: tuple[int, ...], dtype: str) -> None:
+    x, weight, bias = draw(shape, dtype), draw((5, 4), dtype, 1), draw((5,), dtype, 2)
+    linear = torch.nn.functional.linear
+    agree(KERNELS["linear"](x, weight, None), linear(tensor(x), tensor(weight)), scale=10)
+    found = KERNELS["linear"](x, weight, bias)
+    agree(found, linear(tensor(x), tensor(weight), tensor(bias)), scale=10)
+    vector = KERNELS["linear"](x, weight[0], None)
+    agree(vector, linear(tensor(x), tensor(weight[0])), scale=10)

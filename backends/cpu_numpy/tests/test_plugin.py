@@ -1,0 +1,73 @@
+"""What the package tells the plugin host, and that its kernels are those of the contract."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flambeau.plugin import Backend, Expectations, KernelSet
+from flambeau_numpy import __version__, kernels, plugin
+
+CONTRACT = Path(__file__).resolve().parents[3] / "docs" / "design" / "contract.md"
+IN_PLACE_ONLY = {"assign", "contiguous"}
+
+
+def test_hooks_answer_for_the_cpu_only() -> None:
+    assert isinstance(plugin.flambeau_backend("cpu"), Backend)
+    offer = plugin.flambeau_kernels("cpu")
+    assert isinstance(offer, KernelSet)
+    assert offer.provider == f"flambeau-numpy {__version__}"
+    assert isinstance(plugin.flambeau_expectations("cpu"), Expectations)
+    assert {"numpy", "scipy", "ml_dtypes", "blas"} <= set(plugin.flambeau_report("cpu"))
+    for hook in ("backend", "kernels", "expectations", "report"):
+        assert getattr(plugin, f"flambeau_{hook}")("cuda") is None
+
+
+def test_the_plugin_module_imports_no_array_library() -> None:
+    program = "import sys, flambeau_numpy.plugin; print({'numpy', 'scipy'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; sys.path[:0] = {sys.path!r}; {program}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == "set()"
+
+
+def test_families_offer_disjoint_kernels() -> None:
+    names = [name for family in kernels.FAMILIES for name in family.KERNELS]
+    assert len(names) == len(set(names)) == len(kernels.KERNELS)
+
+
+@pytest.mark.parametrize("family", kernels.FAMILIES, ids=lambda f: f.__name__.rpartition(".")[2])
+def test_kernels_are_named_in_the_contract(family: object) -> None:
+    words = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]*)`", CONTRACT.read_text()))))
+    unknown = {
+        name
+        for name in family.KERNELS  # type: ignore[attr-defined]
+        if name not in words and name.removesuffix("_") not in words
+    }
+    assert unknown <= IN_PLACE_ONLY | {"adam_step_", "sgd_step_"} | RANDOM
+
+
+# "…" in the contract's row of random ops stands for these.
+RANDOM = {"normal_serial", "multinomial", "cauchy", "geometric", "log_normal", "random_full", "poisson"}
+
+
+def test_kernels_make_arrays_that_share_nothing_with_their_inputs() -> None:
+    a = np.ones((3, 3), np.float32)
+    for name in ("clone", "contiguous", "floor", "sign", "relu", "abs"):
+        assert not np.shares_memory(kernels.KERNELS[name](a), a)
+    integers = a.astype(np.int32)
+    for name in ("floor", "round", "trunc", "abs", "sign"):
+        result = kernels.KERNELS[name](integers)
+        assert not np.shares_memory(result, integers)
+        assert result.dtype == np.int32
+    for dims in ((0, 1), (1,)):
+        one = np.ones((3, 1), np.float32)
+        assert not np.shares_memory(kernels.KERNELS["sum"](one, dims, True), one)

@@ -1,0 +1,218 @@
+"""Helpers of the kit's tests: tensors from samples, and comparison with the reference."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from flambeau import Tensor
+from flambeau import _dtype as D
+from flambeau._bound import bind
+from flambeau._dispatch import wrap
+from flambeau._dtype import dtype as DType
+from flambeau.ops import OPS
+from flambeau.plugin.host import host
+from flambeau.testing.samples import ANY_SHAPE, LAYOUTS, Sample, arrange, realise
+
+REFERENCE = "ref"
+
+# Relative spacing of numbers, smallest normal number.
+_PRECISION = {
+    D.float16: (2.0**-10, 2.0**-14),
+    D.bfloat16: (2.0**-7, 2.0**-126),
+    D.float32: (2.0**-23, 2.0**-126),
+    D.float64: (2.0**-52, 2.0**-1022),
+}
+
+UNITS = 4
+"""Units in the last place by which an elementwise function may be off, unless the plugin says so."""
+
+ACCUMULATING_UNITS = 40
+_ACCUMULATING = frozenset(
+    [
+        *("sum", "prod", "cumsum", "cumprod", "matmul", "index_put", "scatter_add", "pow"),
+        *("mean", "var", "linear", "addmm"),
+    ]
+)
+
+ANY_ZERO = frozenset(
+    [
+        *("maximum", "minimum", "amax", "amin", "sort", "argmax", "argmin"),
+        *("remainder", "fmod", "floor_divide", "sign", "sum", "cumsum"),
+    ]
+)
+"""Ops that may return a zero of either sign."""
+
+
+def maker(device: str) -> Callable[[list[Any], tuple[int, ...], DType], Tensor]:
+    """``make(values, shape, dtype)`` for `realise`: tensors on a device, by way of host memory."""
+    be = bind(device)
+    return lambda values, shape, dtype: wrap(be, be.host_array(values, shape, dtype), dtype)
+
+
+def call(device: str, name: str, args: tuple[Any, ...]) -> Any:
+    """The result of a canonical op, as a tensor or a tuple of tensors."""
+    if any(True for _ in tensors(args)):
+        return OPS[name](*args)
+    be = bind(device)
+    native = be.fresh(getattr(be, name)(*args))
+    return wrap(be, native, be.dtype_of(native))
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in nested tuples and lists."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from tensors(item)
+
+
+def numbers(t: Tensor) -> list[Any]:
+    """The elements as Python numbers in row-major order."""
+    return D.unpack(bytes(t._be.backend.to_host(t._a)), t._be.dtype_of(t._a))
+
+
+def memory(t: Tensor) -> bytes:
+    """All bytes of the memory that `t` is a view of."""
+    root = t._a if t._st is None else t._st.buffer
+    return bytes(t._be.backend.to_host(root))
+
+
+# Cases
+
+
+def layouts_of(name: str) -> tuple[str, ...]:
+    """The layouts in which an op can be called with any sample."""
+    if name in ANY_SHAPE:
+        return LAYOUTS
+    return tuple([layout for layout in LAYOUTS if layout not in ("empty", "scalar")])
+
+
+def case(device: str, dtype: DType, *values: Any, id: str) -> Any:
+    """A `pytest.param`, skipped if the backend says that it does not have the dtype."""
+    unsupported = host.expectations(device).unsupported_dtypes
+    reason = f"device {device!r} does not support {dtype.name}"
+    marks = [pytest.mark.skip(reason=reason)] if dtype.name in unsupported else []
+    return pytest.param(*values, marks=marks, id=id)
+
+
+def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
+    """Those of `dtypes` that the backend has."""
+    unsupported = host.expectations(device).unsupported_dtypes
+    return [d for d in dtypes if d.name not in unsupported]
+
+
+# Comparison with the reference
+
+
+class Outcome:
+    """What an op gave: its results, or the exception that it raised."""
+
+    def __init__(
+        self, device: str, name: str, sample: Sample, dtype: DType, layout: str = "contiguous"
+    ) -> None:
+        # The reference has no strides: the same values in any layout are the same array.
+        args = arrange(sample.args, layout) if device == REFERENCE else sample.args
+        self.args = realise(args, maker(device), dtype, layout=layout)
+        self.results: tuple[Tensor, ...] = ()
+        self.error: Exception | None = None
+        before = [memory(t) for t in tensors(self.args)]
+        try:
+            result = call(device, name, self.args)
+        except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+            self.error = error
+            return
+        self.results = result if isinstance(result, tuple) else (result,)
+        self.changed = [
+            i
+            for i, (t, b) in enumerate(zip(tensors(self.args), before, strict=True))
+            if memory(t) != b
+        ]
+
+
+def tolerance(device: str, name: str, dtype: DType) -> float:
+    """The relative error that an op may have."""
+    if dtype.category < 2:
+        return 0.0
+    units = ACCUMULATING_UNITS if name in _ACCUMULATING else UNITS
+    told = host.expectations(device).tolerances.get((name, dtype.name), 0.0)
+    return max(units * _PRECISION[dtype.to_real()][0], told)
+
+
+def complaints(
+    device: str, name: str, found: Outcome, expected: Outcome, dtype: DType, *, strict: bool = False
+) -> list[str]:
+    """What is wrong with the outcome of an op; with `strict`, zeros have their sign."""
+    if found.error is not None or expected.error is not None:
+        if type(found.error) is type(expected.error):
+            return []
+        return [f"raised {found.error!r}, where {REFERENCE!r} has {expected.error or 'a result'!r}"]
+    wrong = [f"input {i} was changed" for i in found.changed]
+    if len(found.results) != len(expected.results):
+        return [*wrong, f"{len(found.results)} results, expected {len(expected.results)}"]
+    rtol = tolerance(device, name, dtype)
+    for i, (t, e) in enumerate(zip(found.results, expected.results, strict=True)):
+        which = f"result {i}: " if len(found.results) > 1 else ""
+        signed = strict and name not in ANY_ZERO
+        slack = rtol if name in _ACCUMULATING and not strict else 0.0
+        wrong += [which + text for text in _differences(t, e, rtol, slack, signed)]
+    return wrong
+
+
+def _differences(t: Tensor, e: Tensor, rtol: float, slack: float, signed: bool) -> list[str]:
+    native = t._be.dtype_of(t._a)
+    if native is not e.dtype or t.dtype is not e.dtype:
+        return [f"dtype {native}, expected {e.dtype}"]
+    if not isinstance(t._a.shape, tuple) or t._a.shape != e._a.shape:
+        return [f"shape {t._a.shape}, expected {e._a.shape}"]
+    values, wanted = numbers(t), numbers(e)
+    atol = slack * max((abs(v) for v in wanted if _finite(v)), default=0.0)
+    tiny = 2 * _PRECISION[e.dtype.to_real()][1] if e.dtype.fp else 0
+    for i, (v, w) in enumerate(zip(values, wanted, strict=True)):
+        if not _close(v, w, rtol, atol + tiny, signed):
+            return [f"element {i} of shape {tuple(e._a.shape)} is {v!r}, expected {w!r}"]
+    return []
+
+
+def _finite(value: Any) -> bool:
+    return math.isfinite(value.real) and math.isfinite(value.imag)
+
+
+def _close(v: Any, w: Any, rtol: float, atol: float, signed: bool) -> bool:
+    if isinstance(w, (bool, int)):
+        return v == w
+    if not _finite(v) or not _finite(w):
+        return repr(v) == repr(w)
+    if signed and v == w == 0:
+        return repr(v) == repr(w)
+    return abs(v - w) <= rtol * abs(w) + atol
+
+
+def shared_memory(results: tuple[Tensor, ...], args: tuple[Any, ...]) -> list[str]:
+    """Which results share memory with an argument, or with themselves; they are written to."""
+    found = []
+    for i, result in enumerate(results):
+        be = result._be
+        if not be.strided or not result.numel():
+            continue
+        before = [memory(t) for t in tensors(args)]
+        for value in (0, 1):
+            be.assign(result._a, be.full((), value, result.dtype))  # type: ignore[attr-defined]
+            if [memory(t) for t in tensors(args)] != before:
+                found.append(f"result {i} shares memory with an argument; kernels return new arrays")
+                break
+        strides = be.backend.strides(result._a)
+        if any(s == 0 and n > 1 for n, s in zip(result._a.shape, strides, strict=True)):
+            found.append(f"elements of result {i} share memory; writing to it would be refused")
+    return found
+
+
+def fail_with(wrong: list[str]) -> None:
+    """Fail with the first few complaints and the number of all."""
+    if wrong:
+        more = f"\n... and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+        pytest.fail("\n".join(wrong[:8]) + more, pytrace=False)
