@@ -349,5 +349,5 @@ def test_linear_takes_vectors_and_a_weight_without_rows():
     x = fb.tensor([1.0, 2.0])
     assert F.linear(x, fb.tensor([[3.0, 4.0]]), fb.tensor([0.5])).tolist() == [11.5]
     assert F.linear(x, fb.tensor([3.0, 4.0]), fb.tensor(0.5)).item() == 11.5
-    with pytest.raises(RuntimeError, match="one or two dimensions"):
-        F.linear(x, fb.ones(1, 1, 2))
+    with pytest.raises(RuntimeError, match="cannot be multiplied"):
+        F.linear(x, fb.ones(1, 3))

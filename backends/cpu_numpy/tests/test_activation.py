@@ -59,7 +59,9 @@ def test_in_place_activations_write_into_their_argument() -> None:
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("shape", [(), (3, 5), (200, 201)])
-def test_threshold_backward_passes_exactly_what_is_above(shape: tuple[int, ...], dtype: str) -> None:
+def test_threshold_backward_passes_exactly_what_is_above(
+    shape: tuple[int, ...], dtype: str
+) -> None:
     a, grad = np.asarray(draw(shape, dtype)), np.asarray(draw(shape, dtype, 1))
     if a.size > 10:
         a.flat[0], a.flat[1], grad.flat[2], grad.flat[3] = np.nan, np.inf, np.nan, np.inf
@@ -67,6 +69,14 @@ def test_threshold_backward_passes_exactly_what_is_above(shape: tuple[int, ...],
     for g, x in ((grad, a), (grad.T, a.T), (np.broadcast_to(grad.flat[0], a.shape), a)):
         expected = aten.threshold_backward(tensor(g.copy()), tensor(x), 0.25)
         agree(KERNELS["threshold_backward"](g, x, 0.25), expected)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("shape", [(3, 5), (200, 201)])
+def test_leaky_relu_backward_agrees(shape: tuple[int, ...], dtype: str) -> None:
+    a, grad = draw(shape, dtype), draw(shape, dtype, 1)
+    expected = aten.leaky_relu_backward(tensor(grad), tensor(a), 0.1, False)
+    agree(KERNELS["leaky_relu_backward"](grad, a, 0.1), expected)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

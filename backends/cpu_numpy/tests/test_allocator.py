@@ -52,7 +52,14 @@ def test_memory_is_reused_without_the_garbage_collector() -> None:
 def test_every_view_keeps_the_memory() -> None:
     a = empty(LARGE, np.float32)
     a.fill(1)
-    views = [a[3:], a.reshape(-1)[5:], a.T, a.view(np.int32), np.ndarray(3, np.uint8, a), a[0][None]]
+    views = [
+        a[3:],
+        a.reshape(-1)[5:],
+        a.T,
+        a.view(np.int32),
+        np.ndarray(3, np.uint8, a),
+        a[0][None],
+    ]
     copies = [v.copy() for v in views]
     del a
     while views:
@@ -144,7 +151,7 @@ def test_threads_never_share_memory() -> None:
 def test_the_environment_switches_the_pool(value: str) -> None:
     program = (
         "from flambeau_numpy.allocator import empty, is_pooled, memory_stats;"
-        "a = empty((1000, 1000), 'float32'); print(is_pooled(a), memory_stats()['limit_bytes'] >> 20)"
+        "a = empty((1000, 1000), 'f4'); print(is_pooled(a), memory_stats()['limit_bytes'] >> 20)"
     )
     settings = {"FLAMBEAU_CPU_CACHE": value, "FLAMBEAU_CPU_CACHE_MB": "7"}
     done = subprocess.run(

@@ -23,7 +23,9 @@ ORDERED = (*FLOATS, *INTEGERS, "bool")
         ((slice(0, 4, 1), None, slice(2, 6, 1)), (4, 1, 4)),
     ],
 )
-def test_slice_aliases_even_a_single_element(items: tuple[Any, ...], shape: tuple[int, ...]) -> None:
+def test_slice_aliases_even_a_single_element(
+    items: tuple[Any, ...], shape: tuple[int, ...]
+) -> None:
     a = draw((4, 6), "float32")
     r = MOVEMENT["slice"](a, items)
     assert type(r) is np.ndarray
@@ -41,7 +43,7 @@ def test_view_aliases_or_refuses() -> None:
         assert np.shares_memory(r, a)
         np.testing.assert_array_equal(r, source.reshape(shape))
     for source, shape in ((a.T, (24,)), (a[:, :3], (12,)), (a, (5, 5))):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="cannot (view|reshape)"):
             MOVEMENT["view"](source, shape)
 
 
@@ -56,7 +58,7 @@ def test_expand_aliases_with_strides_of_zero(dtype: str) -> None:
         if source.size:
             assert np.shares_memory(r, a)
             assert r.flags.writeable
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="cannot expand"):
         MOVEMENT["expand"](a, (4, 1, 2))
 
 
@@ -80,10 +82,26 @@ def test_cat_and_flip_agree(dtype: str) -> None:
                 agree(MOVEMENT["flip"](x, dims), torch.flip(tensor(x), dims))
 
 
+@pytest.mark.parametrize("dtype", list(DTYPES))
+def test_gradients_of_views_put_back_what_the_view_selects(dtype: str) -> None:
+    a = draw((4, 5, 6), dtype)
+    for items in ((2, slice(1, 5, 2), slice(0, 6, 1)), (None, slice(0, 0, 1), 1, 2), (1, 2, 3)):
+        part = MOVEMENT["slice"](a, items)
+        put = MOVEMENT["slice_backward"](part.copy(), a.shape, items)
+        np.testing.assert_array_equal(MOVEMENT["slice"](put, items), part)
+        assert np.count_nonzero(put) == np.count_nonzero(part)
+    part = MOVEMENT["diagonal"](a, 1, 2, 0)
+    put = MOVEMENT["diagonal_backward"](part.copy(), a.shape, 1, 2, 0)
+    np.testing.assert_array_equal(MOVEMENT["diagonal"](put, 1, 2, 0), part)
+    assert np.count_nonzero(put) == np.count_nonzero(part)
+    for name in ("tril", "triu"):
+        agree(INDEXING[name](a, -1), getattr(torch, name)(tensor(a), -1))
+
+
 def test_large_cat_agrees() -> None:
     a, b = draw((200, 300), "float32"), draw((100, 300), "float32", 1)
     agree(MOVEMENT["cat"]((a, b), 0), torch.cat([*map(tensor, (a, b))], 0))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="must match exactly"):
         MOVEMENT["cat"]((a, b[:, 1:]), 0)
 
 

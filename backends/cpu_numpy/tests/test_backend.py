@@ -1,4 +1,4 @@
-"""The runtime of the CPU: host memory, strides, values, and data that come from NumPy and Python."""
+"""The runtime of the CPU: host memory, strides, values, and data from NumPy and Python."""
 
 from __future__ import annotations
 

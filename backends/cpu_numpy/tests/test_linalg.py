@@ -30,19 +30,24 @@ def test_matmul_agrees(left: tuple[int, ...], right: tuple[int, ...], dtype: str
 
 @pytest.mark.parametrize("dtype", ["float32", "complex64", "float16", "bfloat16"])
 @pytest.mark.parametrize(
-    ("left", "right"), [((200, 130), (130, 90)), ((8, 70, 64), (8, 64, 30)), ((8, 70, 64), (64, 30))]
+    ("left", "right"),
+    [((200, 130), (130, 90)), ((8, 70, 64), (8, 64, 30)), ((8, 70, 64), (64, 30))],
 )
 def test_large_matmul_agrees_in_every_layout(
     left: tuple[int, ...], right: tuple[int, ...], dtype: str
 ) -> None:
     a, b = draw(left, dtype, scale=0.3), draw(right, dtype, 1, scale=0.3)
     expected = torch.matmul(tensor(a), tensor(b))
-    for x in (a, np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2), np.repeat(a, 2, -1)[..., ::2]):
+    for x in (
+        a,
+        np.ascontiguousarray(a.swapaxes(-1, -2)).swapaxes(-1, -2),
+        np.repeat(a, 2, -1)[..., ::2],
+    ):
         agree(KERNELS["matmul"](x, b), expected, scale=10)
 
 
 def test_matmul_of_mismatched_shapes_raises_value_error() -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="mismatch"):
         KERNELS["matmul"](np.ones((2, 3)), np.ones((4, 2)))
 
 

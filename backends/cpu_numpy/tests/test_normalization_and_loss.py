@@ -18,7 +18,9 @@ SHAPES = [(6, 5), (700, 40), (4, 5, 3), (2, 3, 8, 9), (3, 70, 20, 50), (2, 3, 2,
 @pytest.mark.parametrize("affine", [False, True])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_batch_norm_and_its_gradients_agree(shape: tuple[int, ...], dtype: str, affine: bool) -> None:
+def test_batch_norm_and_its_gradients_agree(
+    shape: tuple[int, ...], dtype: str, affine: bool
+) -> None:
     channels = shape[1]
     weight, bias = (draw((channels,), dtype, s) if affine else None for s in (1, 2))
     base = draw(shape, dtype)
@@ -43,7 +45,7 @@ def test_batch_norm_and_its_gradients_agree(shape: tuple[int, ...], dtype: str, 
 def test_batch_norm_of_half_precision_is_computed_in_float32(dtype: str) -> None:
     x, weight, bias = draw((4, 3, 8, 8), dtype), draw((3,), dtype, 1), draw((3,), dtype, 2)
     out, mean, invstd = NORM["batch_norm_train"](x, weight, bias, 1e-5)
-    assert mean.dtype == invstd.dtype == np.float32
+    assert mean.dtype == invstd.dtype == x.dtype
     wide = [a.astype(np.float32) for a in (x, weight, bias)]
     agree(out, tensor(NORM["batch_norm_train"](*wide, 1e-5)[0].astype(x.dtype)))
     dx, dw, db = NORM["batch_norm_backward"](x, x, weight, mean, invstd)
@@ -62,6 +64,31 @@ def test_batch_norm_of_no_images_has_empty_output() -> None:
     out, mean, _ = NORM["batch_norm_train"](x, None, None, 1e-5)
     assert out.shape == x.shape
     assert mean.shape == (3,)
+
+
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(
+    ("lead", "last"), [((4,), (6,)), ((3, 5), (4, 7)), ((700,), (300,)), ((0,), (3,))]
+)
+def test_layer_norm_and_its_gradients_agree(
+    lead: tuple[int, ...], last: tuple[int, ...], dtype: str, affine: bool
+) -> None:
+    x = draw((*lead, *last), dtype)
+    weight, bias = (draw(last, dtype, s) if affine else None for s in (1, 2))
+    t = [tensor(a).requires_grad_() if a is not None else None for a in (x, weight, bias)]
+    expected = F.layer_norm(t[0], last, t[1], t[2], 1e-5)
+    out, mean, invstd = NORM["layer_norm"](x, weight, bias, last, 1e-5)
+    agree(out, expected.detach(), scale=4)
+    assert mean.shape == invstd.shape == (*lead, *(1 for _ in last))
+    if dtype in ("float16", "bfloat16"):
+        return  # statistics rounded to the dtype of the input, as the decomposition has them
+    grad = draw(x.shape, dtype, 3)
+    expected.backward(tensor(grad))
+    found = NORM["layer_norm_backward"](grad, x, weight, mean, invstd, last)
+    for ours, source in zip(found, t, strict=True):
+        if source is not None:
+            agree(ours, source.grad, scale=100)
 
 
 TARGET = np.array([1, 0, 3, 2, 3, 1])
@@ -95,9 +122,7 @@ def test_nll_loss_of_one_row_without_batch() -> None:
     for reduction in ("none", "mean", "sum"):
         loss, total = LOSS["nll_loss"](log_probs, target, None, reduction, -100)
         agree(loss, F.nll_loss(tensor(log_probs), tensor(target), reduction=reduction))
-        grad = LOSS["nll_loss_backward"](
-            np.array(1.0), (4,), target, None, reduction, -100, total
-        )
+        grad = LOSS["nll_loss_backward"](np.array(1.0), (4,), target, None, reduction, -100, total)
         assert grad.tolist() == [0, 0, -1, 0]
 
 
@@ -125,4 +150,8 @@ def test_cross_entropy_and_its_gradient_agree(target: np.ndarray, dtype: str) ->
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
 def test_mse_loss_agrees(reduction: str, dtype: str) -> None:
     a, b = draw((3, 5), dtype), draw((3, 5), dtype, 1)
-    agree(LOSS["mse_loss"](a, b, reduction), F.mse_loss(tensor(a), tensor(b), reduction=reduction), scale=2)
+    agree(
+        LOSS["mse_loss"](a, b, reduction),
+        F.mse_loss(tensor(a), tensor(b), reduction=reduction),
+        scale=2,
+    )

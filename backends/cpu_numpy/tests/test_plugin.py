@@ -56,7 +56,15 @@ def test_kernels_are_named_in_the_contract(family: object) -> None:
 
 
 # "…" in the contract's row of random ops stands for these.
-RANDOM = {"normal_serial", "multinomial", "cauchy", "geometric", "log_normal", "random_full", "poisson"}
+RANDOM = {
+    "normal_serial",
+    "multinomial",
+    "cauchy",
+    "geometric",
+    "log_normal",
+    "random_full",
+    "poisson",
+}
 
 
 def test_kernels_make_arrays_that_share_nothing_with_their_inputs() -> None:

@@ -39,8 +39,12 @@ def test_reduction_agrees_over_all_dims(op: str, dtype: str, keepdim: bool) -> N
         agree(KERNELS[op](a, dims, keepdim), expected_of(op, a, dims, keepdim), scale=4)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "int64", "complex64"])
-@pytest.mark.parametrize("shape", [(40, 50, 60), (7, 1030, 3), (2, 3, 5000), (3000, 2, 4), (1, 1, 9001)])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "bfloat16", "float32", "float64", "int64", "complex64"]
+)
+@pytest.mark.parametrize(
+    "shape", [(40, 50, 60), (7, 1030, 3), (2, 3, 5000), (3000, 2, 4), (1, 1, 9001)]
+)
 def test_large_sums_agree_over_all_dims(shape: tuple[int, ...], dtype: str) -> None:
     a = draw(shape, dtype, scale=1)
     wide = {"complex64": np.complex128, "int64": np.int64}.get(dtype, np.float64)
@@ -126,7 +130,10 @@ def test_statistics_agree_over_all_dims(op: str, dtype: str, keepdim: bool) -> N
                 found = KERNELS[op](x, dims, 1, keepdim)
                 expected = torch.var(t, dims, correction=1, keepdim=keepdim)
             else:
-                found, expected = KERNELS[op](x, dims, keepdim), getattr(torch, op)(t, dims, keepdim)
+                found, expected = (
+                    KERNELS[op](x, dims, keepdim),
+                    getattr(torch, op)(t, dims, keepdim),
+                )
             agree(found, expected, scale=4)
 
 

@@ -152,7 +152,9 @@ def test_silent_functions_keep_name_and_documentation() -> None:
     assert (copy.__name__, copy.__doc__, copy.__module__) == ("half", half.__doc__, __name__)
 
 
-def test_without_nameless_functions_quiet_takes_their_place(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_nameless_functions_quiet_takes_their_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(silence, "NAMELESS", False)
     divide = silent(lambda a, b, divide=np.divide: divide(a, b))
     with warnings.catch_warnings():

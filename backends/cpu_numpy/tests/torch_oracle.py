@@ -1,4 +1,4 @@
-"""PyTorch beside the NumPy kernels: the same data as arrays and as tensors, and comparison of results."""
+"""PyTorch beside the NumPy kernels: the same data as arrays and tensors, and comparison."""
 
 from __future__ import annotations
 

@@ -95,6 +95,7 @@ class BoundBackend:
 
     def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
         """`a` in another shape: an alias where strides allow it, else a copy."""
+        a = self.fresh(a)  # formulas pass on what kernels return, 0-d numbers too
         try:
             return self.view(a, shape)  # type: ignore[attr-defined]
         except self.error:

@@ -13,8 +13,7 @@ from flambeau import _dtype as D
 from flambeau._modes import recording
 from flambeau._promotion import python_number, result_type
 from flambeau._spec import Spec
-from flambeau._storage import Storage
-from flambeau._views import edge, storage_of
+from flambeau._views import edge
 from flambeau.autograd import anomaly
 from flambeau.autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
 
@@ -91,6 +90,9 @@ def _spec(a: Any) -> Any:
 # Recording of the hot families.
 
 
+# The generated methods call these only while no mode is on; `Op.record` serves the rest.
+
+
 def record_unary(t: Tensor, x: Tensor, node: type) -> None:
     """Give `t` the history of a one-input op on `x`, if `x` has one."""
     e = (x._fn or x) if x._rg is True else edge(x)
@@ -99,21 +101,15 @@ def record_unary(t: Tensor, x: Tensor, node: type) -> None:
     n = new(node)
     n._hooks = None
     n.edges = (e,)
-    if node.__base__ is SavesResult:
-        t._st = st = Storage(t._a, t._be, t.dtype)
-        if not t._be.strided:
-            t._st = None
-            st = storage_of(t)
-        n.saved = (t._a, st, 0)
-    elif node.__base__ is SavesInput:
+    if (keeps := node.keeps) == 2:
+        n.saved = (t._a, None, 0)  # `storage_of` fills in the storage once the result has one
+    elif keeps:
         n.saved = (x, x._a, 0 if (s := x._st) is None else s.version)
     else:
         n.saved = ()
     n.seq = next_seq()
     t._fn = n
     t._rg = True
-    if modes:
-        after_record(n)
 
 
 def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
@@ -125,30 +121,27 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
             # A view made under no_grad requires a gradient and has nowhere to send it.
             if not ((x._rg and x.requires_grad) or (y._rg and y.requires_grad)):
                 return
-        kx, ky = node.keep[0 if e1 is None else 2]
+        keep = node.keep[0 if e1 is None else 2]
     else:
-        kx, ky = node.keep[1 if e1 is None else 3]
+        keep = node.keep[1 if e1 is None else 3]
     n = new(node)
     n._hooks = None
     n.edges = (e0, e1)
     a = x._a
     b = y._a
-    n.shapes = None if (sa := a.shape) == (sb := b.shape) else (sa, sb)
-    if kx:
-        va = 0 if (s := x._st) is None else s.version
-        if ky:
-            n.saved = (x, a, va, y, b, 0 if (s := y._st) is None else s.version)
-        else:
-            n.saved = (x, a, va, None, None, 0)
-    elif ky:
-        n.saved = (None, None, 0, y, b, 0 if (s := y._st) is None else s.version)
-    else:
+    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+    if not keep:
         n.saved = ()
+    elif keep == 3:
+        va = 0 if (s := x._st) is None else s.version
+        n.saved = (x, a, va, y, b, 0 if (s := y._st) is None else s.version)
+    elif keep == 1:
+        n.saved = (x, a, 0 if (s := x._st) is None else s.version, None, None, 0)
+    else:
+        n.saved = (None, None, 0, y, b, 0 if (s := y._st) is None else s.version)
     n.seq = next_seq()
     t._fn = n
     t._rg = True
-    if modes:
-        after_record(n)
 
 
 def record_scalar(t: Tensor, x: Tensor, number: Any, node: type) -> None:
@@ -156,21 +149,21 @@ def record_scalar(t: Tensor, x: Tensor, number: Any, node: type) -> None:
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
         return
-    kx, ky = node.keep[1]
+    keep = node.keep[1]
     n = new(node)
     n._hooks = None
     n.edges = (e, None)
     n.shapes = None
-    if kx:
+    if not keep:
+        n.saved = ()
+    elif keep & 1:
         va = 0 if (s := x._st) is None else s.version
-        n.saved = (x, x._a, va, None, number if ky else None, 0)
+        n.saved = (x, x._a, va, None, number if keep & 2 else None, 0)
     else:
-        n.saved = (None, None, 0, None, number, 0) if ky else ()
+        n.saved = (None, None, 0, None, number, 0)
     n.seq = next_seq()
     t._fn = n
     t._rg = True
-    if modes:
-        after_record(n)
 
 
 def after_record(node: Any) -> None:

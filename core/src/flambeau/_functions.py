@@ -158,6 +158,11 @@ from flambeau.ops.linalg import (
     mv,
     outer,
 )
+from flambeau.ops.loss import (
+    cross_entropy,
+    mse_loss,
+    nll_loss,
+)
 from flambeau.ops.movement import (
     alias,
     as_strided,
@@ -195,6 +200,16 @@ from flambeau.ops.movement import (
     unsqueeze,
     view,
     view_as,
+)
+from flambeau.ops.normalization import (
+    batch_norm,
+    layer_norm,
+)
+from flambeau.ops.pooling import (
+    adaptive_avg_pool2d,
+    avg_pool2d,
+    max_pool2d,
+    max_pool2d_with_indices,
 )
 from flambeau.ops.reduction import (
     all,
@@ -244,6 +259,7 @@ __all__ = [
     "abs",
     "absolute",
     "acos",
+    "adaptive_avg_pool2d",
     "add",
     "addcdiv",
     "addcmul",
@@ -266,6 +282,8 @@ __all__ = [
     "asin",
     "atan",
     "atan2",
+    "avg_pool2d",
+    "batch_norm",
     "bernoulli",
     "bernoulli_",
     "bitwise_and",
@@ -293,6 +311,7 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
+    "cross_entropy",
     "cumprod",
     "cumsum",
     "diag",
@@ -335,6 +354,7 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "layer_norm",
     "le",
     "leaky_relu",
     "lerp",
@@ -358,6 +378,8 @@ __all__ = [
     "masked_select",
     "matmul",
     "max",
+    "max_pool2d",
+    "max_pool2d_with_indices",
     "maximum",
     "mean",
     "min",
@@ -365,6 +387,7 @@ __all__ = [
     "mm",
     "moveaxis",
     "movedim",
+    "mse_loss",
     "mul",
     "multinomial",
     "multiply",
@@ -378,6 +401,7 @@ __all__ = [
     "new_ones",
     "new_tensor",
     "new_zeros",
+    "nll_loss",
     "nonzero",
     "norm",
     "normal",

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from flambeau import _views
 from flambeau._dispatch import cast, new, wrap
 from flambeau._modes import recording, set_recording
-from flambeau._storage import Storage
 from flambeau._views import edge, geometry_of, replay, steps, storage_of
 from flambeau.autograd.node import Node, next_seq
 
@@ -209,8 +208,7 @@ def exchange(self: Tensor, result: Tensor) -> None:
     if not owned or be.backend.strides(native) != be.backend.strides(self._a):
         native = be.clone(self._a)  # type: ignore[attr-defined]
         be.assign(native, result._a)  # type: ignore[attr-defined]
-    if (st := self._st) is None:
-        st = self._st = Storage(native, be, self.dtype)
+    st = storage_of(self)
     self._a = st.buffer = native
     st.version += 1
 
@@ -218,11 +216,7 @@ def exchange(self: Tensor, result: Tensor) -> None:
 def write(self: Tensor, native: Any) -> None:
     """Put the values of a native array into the memory of `self`, and count the write."""
     be = self._be
-    st = self._st
-    if st is None:
-        st = self._st = Storage(self._a, be, self.dtype)
-        if not be.strided:
-            storage_aliases(self, st)
+    st = storage_of(self)
     if be.strided:
         be.assign(self._a, native)
         st.version += 1
@@ -243,13 +237,6 @@ def write(self: Tensor, native: Any) -> None:
                 t._a = replay(be, st.buffer, _memory_steps(t))
     finally:
         set_recording(before)
-
-
-def storage_aliases(self: Tensor, st: Storage) -> None:
-    """Register `self` with its storage on a backend without strides."""
-    import weakref
-
-    st.aliases = [*st.aliases, weakref.ref(self)]
 
 
 def _memory_steps(t: Tensor) -> list[Any]:

@@ -47,6 +47,8 @@ class Tensor(TensorMethods):
     dtype: DType
     _rg: Any  # True, False, or 2 for a view: ask the base
 
+    seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers
+
     _fn: Any = None  # Node, or Out for one output of several; a view's is rebuilt by `edge`
     _st: Storage | None = None  # None: version 0, shared with nobody
     _base: Any = None  # root of the chain of views

@@ -19,13 +19,12 @@ from flambeau._dispatch import (
 )
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
-from flambeau._storage import Storage
+from flambeau._views import make_view, storage_of
 
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
     from flambeau._inplace import inplace
     from flambeau._tensor import Tensor
-    from flambeau._views import make_view
 
 modes = 0
 bool_ = D.bool_
@@ -43,7 +42,7 @@ def count_write(t: Tensor) -> None:
     """Note one write to memory that nobody shares."""
     st = t._st
     if st is None:
-        st = t._st = Storage(t._a, t._be, t.dtype)
+        st = storage_of(t)
     st.version += 1
 
 
@@ -61,12 +60,11 @@ def replace_by_view(t: Tensor, view: Tensor) -> Tensor:
 
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _ops, inplace, make_view, Tensor, getitem
+    global _ops, inplace, Tensor, getitem
     from flambeau import _functions as _ops
     from flambeau._indexing import getitem
     from flambeau._inplace import inplace
     from flambeau._tensor import Tensor
-    from flambeau._views import make_view
     from flambeau.ops._table import OPS
 
     nodes = globals()

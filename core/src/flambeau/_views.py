@@ -71,6 +71,9 @@ def storage_of(t: Tensor) -> Storage:
         st = t._st = Storage(t._a, t._be, t.dtype)
         if not t._be.strided:
             st.aliases = [weakref.ref(t)]
+        fn = t._fn
+        if fn is not None and fn.keeps == 2:
+            fn.adopt(st)
     return st
 
 

@@ -1,11 +1,12 @@
 """The caching host allocator: memory of large results, kept for the next result of about that size.
 
-The C library returns large blocks to the system when they are freed, and the system hands out zeroed
-pages one fault at a time: a chain of operations on 1 MB arrays spends ten times as long on page faults
-as on arithmetic.  Blocks therefore go to a pool when the last array that sees them dies.
+The C library returns large blocks to the system when they are freed, and the system hands out
+zeroed pages one fault at a time: a chain of operations on 1 MB arrays spends ten times as long on
+page faults as on arithmetic. Blocks therefore go to a pool when the last array that sees them
+dies.
 
-``FLAMBEAU_CPU_CACHE=0`` in the environment switches the pool off; ``FLAMBEAU_CPU_CACHE_MB`` bounds it
-(default: an eighth of the machine's memory, at most 2048).
+``FLAMBEAU_CPU_CACHE=0`` in the environment switches the pool off; ``FLAMBEAU_CPU_CACHE_MB`` bounds
+it (default: an eighth of the machine's memory, at most 2048).
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ _plain = np.empty
 
 
 class _Block(np.ndarray):
-    """Memory of the pool.  A type of its own, lest NumPy skips the lease when it sets an array's base."""
+    """Memory of the pool; a type of its own, lest NumPy skips the lease when it sets a base."""
 
     __slots__ = ()
 
 
 class _Lease(np.ndarray):
-    """A block on loan: the base of the arrays that use it.  Its end returns the block to the pool."""
+    """A block on loan, base of the arrays that use it.  Its end returns the block to the pool."""
 
     __slots__ = ()
 
     def __del__(self) -> None:
         block = self.base
         if block is not None:
-            _give_back(block)
+            _give_back(block)  # type: ignore[arg-type]
 
 
 class _Pool:
     """Free blocks by size.
 
-    The lock is never waited for.  A lease may end anywhere, inside this code too, and in any thread;
-    whoever finds the lock taken allocates or frees in the ordinary way.
+    The lock is never waited for.  A lease may end anywhere, inside this code too, and in any
+    thread; whoever finds the lock taken allocates or frees in the ordinary way.
     """
 
     def __init__(self, limit: int, enabled: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -37,17 +38,18 @@ class NumpyBackend(plugin.Backend):
     array = np.ndarray
     strided = True
 
-    # What the dispatcher calls per op is a function of C, or nearly.
-    to_array = staticmethod(np.asarray)
+    # Called after every kernel that returned a number: no Python frame.
+    to_array: Callable[[Any], Array] = staticmethod(np.asarray)  # type: ignore[assignment]
 
-    @staticmethod
-    def dtype_of(array: Array) -> plugin.dtype:
+    def dtype_of(self, array: Array) -> plugin.dtype:
         """The flambeau dtype of `array`."""
         return FROM_NUMPY[array.dtype]
 
-    # -- host memory -----------------------------------------------------------------------------------
+    # -- host memory ------------------------------------------------------------------------------
 
-    def from_host(self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int) -> Array:
+    def from_host(
+        self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int
+    ) -> Array:
         """An array with a copy of `data`: C-contiguous, little-endian elements."""
         kind = TO_NUMPY[dtype]
         made = allocator.empty(shape, kind)
@@ -62,7 +64,7 @@ class NumpyBackend(plugin.Backend):
         """The source of random bits, which draws whole arrays at once."""
         return MT19937()
 
-    # -- values ----------------------------------------------------------------------------------------
+    # -- values -----------------------------------------------------------------------------------
 
     def scalar(self, value: Scalar, dtype: plugin.dtype) -> Array:
         """A 0-d array holding `value`."""
@@ -85,7 +87,7 @@ class NumpyBackend(plugin.Backend):
         """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
         return (array.astype(np.float32) if array.dtype == BFLOAT16 else array).tolist()
 
-    # -- strides ---------------------------------------------------------------------------------------
+    # -- strides ----------------------------------------------------------------------------------
 
     def strides(self, array: Array) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""
@@ -129,7 +131,7 @@ class NumpyBackend(plugin.Backend):
         flat = as_strided(root, (last + 1 if root.size else 0,), (size,))
         return as_strided(flat[offset if prod(shape) else 0 :], shape, steps)
 
-    # -- NumPy and Python data -------------------------------------------------------------------------
+    # -- NumPy and Python data --------------------------------------------------------------------
 
     def from_numpy(self, array: Any, copy: bool = False) -> Array:
         """`array` itself as a native array, or a copy of it.
@@ -149,20 +151,20 @@ class NumpyBackend(plugin.Backend):
             return np.array(array, copy=True, order="K", subok=False)
         if array.size and any(s < 0 for s in array.strides):
             raise ValueError(
-                "At least one stride in the given numpy array is negative, and tensors with negative "
-                f"strides are not currently supported (strides {array.strides}). Make a copy of the "
-                "array: array.copy()"
+                "At least one stride in the given numpy array is negative, and tensors with "
+                "negative strides are not currently supported (strides "
+                f"{array.strides}). Make a copy of the array: array.copy()"
             )
         if any(s % array.itemsize for s in array.strides):
             raise ValueError(
                 "given numpy array strides not a multiple of the element byte size: strides "
-                f"{array.strides}, element size {array.itemsize}. Copy the numpy array to a new array."
+                f"{array.strides}, element size {array.itemsize}. Copy the array: array.copy()"
             )
         if not array.flags.writeable:
             warnings.warn(
-                "The given NumPy array is not writable, and tensors do not know this: writing to the "
-                "tensor fails or is undefined. Copy the array, or make it writable, before converting "
-                "it to a tensor.",
+                "The given NumPy array is not writable, and tensors do not know this: writing to "
+                "the tensor fails or is undefined. Copy the array, or make it writable, before "
+                "converting it to a tensor.",
                 UserWarning,
                 stacklevel=4,
             )
@@ -172,8 +174,10 @@ class NumpyBackend(plugin.Backend):
         """`array` for the user, over the same memory."""
         return array.view()
 
-    def from_nested(self, data: Any, dtype: plugin.dtype | None) -> tuple[Array, plugin.dtype] | None:
-        """Nested lists of Python numbers as an array, with its dtype; None for what needs more care.
+    def from_nested(
+        self, data: Any, dtype: plugin.dtype | None
+    ) -> tuple[Array, plugin.dtype] | None:
+        """Nested lists of numbers as an array, with its dtype; None for what needs more care.
 
         The element type of floats is left to the caller unless `dtype` says it.
         """
@@ -210,8 +214,8 @@ def _supported(array: Array) -> Array:
     dtype = array.dtype
     if not dtype.isnative and (native := dtype.newbyteorder("=")) in FROM_NUMPY:
         raise ValueError(
-            "given numpy array has byte order different from the native byte order. Conversion between "
-            f"byte orders is currently not supported: dtype {dtype.str!r}; use array.astype({native.name!r})"
+            "given numpy array has byte order different from the native byte order, which is not "
+            f"supported: dtype {dtype.str!r}; use array.astype({native.name!r})"
         )
     raise TypeError(
         f"can't convert np.ndarray of type {dtype}. The only supported types are: "
@@ -224,4 +228,6 @@ def _extent(root: Array) -> tuple[int, int]:
     """First and last element of the memory of `root`, counted from its first element."""
     if not root.size:
         return 0, -1
-    return 0, sum(s * (n - 1) for s, n in zip(root.strides, root.shape, strict=True)) // root.itemsize
+    return 0, sum(
+        s * (n - 1) for s, n in zip(root.strides, root.shape, strict=True)
+    ) // root.itemsize

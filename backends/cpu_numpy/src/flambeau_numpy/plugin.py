@@ -30,9 +30,8 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     """The NumPy kernels."""
     if device_type != "cpu":
         return None
-    from flambeau_numpy.kernels import KERNELS
-
     from flambeau.ops._table import OPS  # transitional: remove when core declares all families
+    from flambeau_numpy.kernels import KERNELS
 
     known = {n: k for n, k in KERNELS.items() if n in OPS or n.rstrip("_") in OPS}
     known |= {n: KERNELS[n] for n in ("assign", "fill_")}

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import traceback
 import warnings
+from collections.abc import Callable
 from typing import Any
+
+from flambeau.autograd import engine
 
 enabled = False
 _check_nan = True
@@ -94,6 +97,11 @@ def _set(mode: bool, check_nan: bool) -> None:
 
     if mode != enabled:
         _dispatch.shift_modes(+1 if mode else -1)
+        if mode:
+            # First: what a profiler times should not be part of what is checked.
+            engine.watchers.insert(0, checked_apply)
+        else:
+            engine.watchers.remove(checked_apply)
     enabled, _check_nan = mode, check_nan
 
 
@@ -107,10 +115,15 @@ def remember_call(node: Any) -> None:
     )
 
 
-def checked_apply(node: Any, F: Any, g: Any) -> Any:  # noqa: N803
+def checked_apply(
+    node: Any,
+    apply: Callable[[Any, Any], Any],
+    F: Any,  # noqa: N803
+    g: Any,
+) -> Any:
     """Apply a node; on failure or NaN, say where its forward call was."""
     try:
-        parts = node.apply(F, g)
+        parts = apply(F, g)
     except Exception:
         _warn(node)
         raise

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from flambeau._modes import recording, set_recording
-from flambeau.autograd import anomaly
 from flambeau.autograd.node import Node
 
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
 
 _accumulating = threading.Lock()
+
+# Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` in place of ``apply(F, g)``.
+watchers: list[Callable[[Node, Callable[[Any, Any], Any], Any, Any], Any]] = []
 several_devices = False  # whether this process ever recorded a copy between devices
 
 
@@ -81,7 +84,7 @@ class _Walk:
         self.heap: list[int] = []
         self.todo: dict[int, Node] = {}
         self.sums: dict[int, Any] = {}
-        self.leaves: dict[int, tuple[Tensor, Any, bool]] = {}  # id -> (leaf, sum, owned)
+        self.leaves: dict[int, list[Any]] = {}  # id -> [leaf, sum, whether the sum is ours]
         self.where: dict[int, Any] = {}  # node number -> F, where it differs from self.F
         self.wanted: dict[Any, Any] | None = None  # node number or leaf id -> captured gradient
         self.needed: set[int] | None = None  # node numbers on a path to the inputs
@@ -138,25 +141,33 @@ class _Walk:
     def push_leaf(self, leaf: Tensor, g: Any, owned: bool) -> None:
         if (held := self.leaves.get(id(leaf))) is not None:
             F = self.F if not self.F.native else leaf._be
-            self.leaves[id(leaf)] = (leaf, F.add(held[1], g), True)
+            self.leaves[id(leaf)] = [leaf, F.add(held[1], g), True]
         else:
-            self.leaves[id(leaf)] = (leaf, g, owned)
+            self.leaves[id(leaf)] = [leaf, g, owned]
 
     def loop(self) -> None:
-        """Visit the waiting nodes, newest first, until none is left."""
+        """Visit the waiting nodes, newest first, until none is left.
+
+        A graph is mostly chains: a node that is alone in waiting stays in `alone` and goes neither
+        through the heap nor through the dictionaries.
+        """
         heap, todo, sums, leaves = self.heap, self.todo, self.sums, self.leaves
         F, retain, native = self.F, self.retain, self.F.native
         array, add = F.array, F.add
-        special = bool(self.where or several_devices or anomaly.enabled or self.wanted is not None)
+        special = bool(self.where or several_devices or watchers or self.wanted is not None)
         heapify(heap)
-        while heap:
-            s = -heappop(heap)
-            node = todo.pop(s)
-            g = sums.pop(s)
+        alone = None
+        while alone is not None or heap:
+            if alone is not None:
+                node, g, alone = alone, waiting, None  # noqa: F821 - set together with `alone`
+            else:
+                s = -heappop(heap)
+                node = todo.pop(s)
+                g = sums.pop(s)
             if type(g) is not array and native and type(g) is not dict:
                 g = F.to_array(g)
             if special:
-                self.visit(s, node, g)
+                self.visit(node.seq, node, g)
                 continue
             if node._hooks is None:
                 parts = node.apply(F, g)
@@ -168,21 +179,30 @@ class _Walk:
             for e, p in zip(node.edges, parts):  # noqa: B905 - `strict` costs 10 % of the loop
                 if p is None or e is None:
                     continue
-                if isinstance(e, Node):
-                    if (s := e.seq) in sums:
+                if s := e.seq:
+                    if alone is e:
+                        waiting = add(waiting, p) if e.n_out == 1 else _merge(add, waiting, p)
+                    elif s in sums:
                         have = sums[s]
                         sums[s] = add(have, p) if e.n_out == 1 else _merge(add, have, p)
+                    elif alone is None and not heap:
+                        alone, waiting = e, p
                     else:
                         sums[s] = p
                         todo[s] = e
                         heappush(heap, -s)
+                        if alone is not None:
+                            s = alone.seq
+                            sums[s], todo[s], alone = waiting, alone, None
+                            heappush(heap, -s)
                 elif (held := leaves.get(id(e))) is not None:
-                    leaves[id(e)] = (e, add(held[1], p), True)
+                    held[1] = add(held[1], p)
+                    held[2] = True
                 else:
-                    leaves[id(e)] = (e, p, p is not g)
+                    leaves[id(e)] = [e, p, p is not g]
 
     def visit(self, s: int, node: Node, g: Any) -> None:
-        """One step of the loop with captured inputs, several devices or anomaly mode."""
+        """One step of the loop with captured inputs, several devices or watchers."""
         needed, wanted = self.needed, self.wanted
         F = self.where.pop(s, self.F)
         if needed is not None and s not in needed:
@@ -193,7 +213,7 @@ class _Walk:
             wanted[s] = (F, g)
             if not any(_reaches(e, needed, wanted) for e in node.edges):
                 return
-        parts = anomaly.checked_apply(node, F, g) if anomaly.enabled else node.apply(F, g)
+        parts = _watched_apply(node, F, g) if watchers else node.apply(F, g)
         if node._hooks is not None:
             parts = _run_post_hooks(node, F, parts, g)
         if not self.retain and node.saved:
@@ -257,6 +277,13 @@ class _Walk:
                 grad, _ = _run_leaf_hooks(t, grad)
             out.append(grad)
         return out
+
+
+def _watched_apply(node: Node, F: Any, g: Any) -> Any:  # noqa: N803
+    apply = node.apply
+    for watch in tuple(watchers):
+        apply = partial(watch, node, apply)
+    return apply(F, g)
 
 
 def _reaches(e: Any, needed: set[int] | None, wanted: dict[Any, Any]) -> bool:

@@ -73,6 +73,7 @@ class Node:
     edges: tuple[Any, ...]
     saved: Any
     seq: int
+    keeps: ClassVar[int] = 0
 
     def __init__(self) -> None:
         self._hooks: Hooks | None = None
@@ -204,12 +205,15 @@ class Unary(Node):
     __slots__ = ()
 
     formula: ClassVar[Callable[..., Any]]
+    keeps: ClassVar[int]  # 0 nothing, 1 the input, 2 the result
 
 
 class SavesNothing(Unary):
     """The formula takes the gradient alone."""
 
     __slots__ = ()
+
+    keeps = 0
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
         return (self.formula(F, g),)
@@ -219,6 +223,8 @@ class SavesInput(Unary):
     """The formula takes the gradient and the input."""
 
     __slots__ = ()
+
+    keeps = 1
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
         if self.saved is None:
@@ -231,17 +237,23 @@ class SavesInput(Unary):
 
 
 class SavesResult(Unary):
-    """The formula takes the gradient and the result."""
+    """The formula takes the gradient and the result.
+
+    ``saved`` is (array, storage, version); the storage is None as long as the result has none, which
+    means that nobody wrote to it.
+    """
 
     __slots__ = ()
+
+    keeps = 2
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
         if self.saved is None:
             raise self.freed()
         native, st, version = self.saved
-        if st.version != version:
+        if st is not None and st.version != version:
             raise self.stale("result", native.shape, st.version, version)
-        return (self.formula(F, g, native if F.native else F.result(self, native, st)),)
+        return (self.formula(F, g, native if F.native else F.result(self, native, g._be)),)
 
     def adopt(self, storage: Any) -> None:
         if self.saved is not None:
@@ -251,14 +263,14 @@ class SavesResult(Unary):
 class Binary(Node):
     """A broadcasting node with two inputs; ``f0`` and ``f1`` are the formulas of its sides.
 
-    ``keep[i]`` tells which operands to save when the sides wanted are those of the bits of ``i``.
+    ``keep[i]`` has a bit per operand to save when the gradients wanted are those of the bits of ``i``.
     """
 
     __slots__ = ("shapes",)
 
     f0: ClassVar[Callable[..., Any]]
     f1: ClassVar[Callable[..., Any]]
-    keep: ClassVar[tuple[tuple[bool, bool], ...]]
+    keep: ClassVar[tuple[int, ...]]
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
         a, b = self.operands(F, g)

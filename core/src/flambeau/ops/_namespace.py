@@ -6,15 +6,12 @@ It offers the same names as `flambeau._bound.BoundBackend`, on tensors.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch import cast, new, scalar_native, wrap
 from flambeau._tensor import Tensor
 from flambeau.autograd.node import Node, Out
 from flambeau.ops._table import OPS
-
-if TYPE_CHECKING:
-    from flambeau._storage import Storage
 
 
 class TensorNamespace:
@@ -75,9 +72,8 @@ class TensorNamespace:
         """The elements of `a` that an as_strided view of its base selects."""
         return OPS["as_strided_region"](a, shape, *args)
 
-    def result(self, node: Node, native: Any, storage: Storage, index: int = 0) -> Tensor:
+    def result(self, node: Node, native: Any, be: Any, index: int = 0) -> Tensor:
         """A saved result as a tensor with the history of its node."""
-        be = storage._be
         t = new(Tensor)
         t._a = native
         t._be = be

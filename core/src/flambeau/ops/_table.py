@@ -120,7 +120,7 @@ class Op:
                 return
             f0, f1 = rules["self"], rules["other"]
             u0, u1 = _used(self, f0), _used(self, f1)
-            keep = ((False, False), u0, u1, (u0[0] or u1[0], u0[1] or u1[1]))
+            keep = (0, u0, u1, u0 | u1)
             space = {
                 "title": self.title,
                 "f0": staticmethod(f0),
@@ -279,15 +279,15 @@ class Op:
             n.save(args, result)
         elif issubclass(node_type, Binary):
             x, y = args
-            kx, ky = node_type.keep[(edges[0] is not None) + 2 * (edges[1] is not None)]
+            keep = node_type.keep[(edges[0] is not None) + 2 * (edges[1] is not None)]
             n.shapes = None if x._a.shape == y._a.shape else (x._a.shape, y._a.shape)
-            left = (x, x._a, x._version) if kx else (None, None, 0)
-            right = (y, y._a, y._version) if ky else (None, None, 0)
-            n.saved = (*left, *right) if kx or ky else ()
+            left = (x, x._a, x._version) if keep & 1 else (None, None, 0)
+            right = (y, y._a, y._version) if keep & 2 else (None, None, 0)
+            n.saved = (*left, *right) if keep else ()
         elif base is SavesInput:
             n.saved = (args[0], args[0]._a, args[0]._version)
         elif base is SavesResult:
-            n.saved = (result._a, storage_of(result), 0)
+            n.saved = (result._a, None, 0)
         else:
             n.saved = ()
         n.seq = next_seq()
@@ -468,7 +468,7 @@ class SavedResult:
             raise node.stale(name, self.native.shape, self.storage.version, self.version)
         if F.native:
             return self.native
-        return F.result(node, self.native, self.storage, self.index)
+        return F.result(node, self.native, self.storage._be, self.index)
 
 
 def _observed(observe: Any, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
@@ -498,14 +498,15 @@ def _kind(annotation: Any) -> str:
     return _PLAIN
 
 
-def _used(op: Op, formula: Callable[..., Any]) -> tuple[bool, bool]:
+def _used(op: Op, formula: Callable[..., Any]) -> int:
+    """Which operands a formula uses: bit 0 for the first, bit 1 for the second."""
     wants = tuple(inspect.signature(formula).parameters)[2:]
     if len(wants) != 2 or wants[0].lstrip("_") != "self" or wants[1].lstrip("_") != "other":
         raise TypeError(
             f"{op.name}: a formula of a broadcasting op takes (F, g, self, other), each with an "
             f"underscore if unused; got {wants}"
         )
-    return not wants[0].startswith("_"), not wants[1].startswith("_")
+    return (not wants[0].startswith("_")) + 2 * (not wants[1].startswith("_"))
 
 
 def primitive(body: Callable[..., Any] | None = None, **facts: Any) -> Any:

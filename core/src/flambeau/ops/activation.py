@@ -39,9 +39,14 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
+def wide_dtype(dtype: DType) -> DType:
+    """What formulas of several steps compute in: float32 for float16 and bfloat16."""
+    return D.float32 if dtype in (D.float16, D.bfloat16) else dtype
+
+
 def wide(x: Tensor) -> Tensor:
-    """`x`, in float32 if it is float16 or bfloat16: what formulas of several steps compute in."""
-    return cast(x, D.float32) if x.dtype in (D.float16, D.bfloat16) else x
+    """`x` in the dtype that formulas of several steps compute in."""
+    return cast(x, wide_dtype(x.dtype))
 
 
 # -- rectifiers ------------------------------------------------------------------------------------
@@ -90,8 +95,23 @@ def _leaky_relu(input: Tensor, negative_slope: float) -> Tensor:
 
 @_leaky_relu.gradient
 def _(F, g, input, negative_slope):
-    positive = F.gt(input, F.scalar(0, input))
-    return F.where(positive, g, F.mul(g, F.scalar(negative_slope, g)))
+    return F.leaky_relu_backward(g, input, negative_slope)
+
+
+@composite
+def _leaky_relu_backward(grad: Tensor, input: Tensor, negative_slope: float) -> Tensor:
+    g = wide(grad)
+    return cast(_where(input > 0, g, g * negative_slope), grad.dtype)
+
+
+@_leaky_relu_backward.gradient("grad")
+def _(F, g, input, negative_slope):
+    return F.leaky_relu_backward(g, input, negative_slope)
+
+
+@_leaky_relu_backward.gradient("input")
+def _(F, g):
+    return F.zeros(g.shape, g)  # piecewise constant in `input`
 
 
 @composite

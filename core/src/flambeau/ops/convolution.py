@@ -82,7 +82,7 @@ def _conv2d_input_grad(
     dilation: Pair,
     groups: int,
 ) -> Tensor:
-    """The adjoint of `conv2d` in its input: the spaced gradient convolved with the turned kernel."""
+    """The adjoint of `conv2d` in its input: the spaced gradient with the turned kernel."""
     features, depth, *kernel = weight.shape
     spread = spaced(grad, stride)
     before = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
@@ -234,7 +234,7 @@ def conv_transpose2d(
             f"Given transposed=1, weight of size {list(w.shape)}, expected input{given} to have "
             f"{channels} channels, but got {x.shape[1]} channels instead"
         )
-    _check_bias(w, bias, features)
+    _check_bias(w, bias, features, "Given transposed=1, ")
     dims = zip(x.shape[2:], w.shape[2:], step, edge, spread, extra, strict=True)
     size = [(n - 1) * s - 2 * p + d * (k - 1) + e + 1 for n, k, s, p, d, e in dims]
     if min(size) < 1:
@@ -282,7 +282,7 @@ def _convolution(
             f"Given groups={groups}, weight of size {list(w.shape)}, expected input{given} to have "
             f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
         )
-    _check_bias(w, bias, w.shape[0])
+    _check_bias(w, bias, w.shape[0], "Given ")
     padded = [n + a + b for n, a, b in zip(x.shape[2:], before, after, strict=True)]
     reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], spread, strict=True)]
     if any(n < r for n, r in zip(padded, reach, strict=True)):
@@ -359,10 +359,10 @@ def _check_settings(
         raise RuntimeError(f"non-positive groups is not supported, got {groups}")
 
 
-def _check_bias(w: Tensor, bias: Tensor | None, features: int) -> None:
+def _check_bias(w: Tensor, bias: Tensor | None, features: int, given: str) -> None:
     if bias is not None and tuple(bias.shape) != (features,):
         raise RuntimeError(
-            f"Given weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
+            f"{given}weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
             f"{features} elements, but got bias of size {list(bias.shape)} instead"
         )
 

@@ -16,6 +16,7 @@ from flambeau._dtype import dtype as DType  # noqa: N812
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
+from flambeau.autograd.node import Binary
 from flambeau.ops._rules import broadcast, broadcast_shapes, need_tensor
 from flambeau.ops._table import Op, composite, primitive
 
@@ -60,14 +61,25 @@ def _add(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
-@_add.gradient("self")
-def _(F, g, _self, _other):
-    return g
+class AddNode(Binary):
+    """The history of a sum: both sides get the gradient as it is."""
+
+    __slots__ = ()
+
+    title = "AddBackward0"
+    keep = (0, 0, 0, 0)
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        if (shapes := self.shapes) is None:
+            return g, g
+        e0, e1 = self.edges
+        return (
+            None if e0 is None else F.sum_to(g, shapes[0]),
+            None if e1 is None else F.sum_to(g, shapes[1]),
+        )
 
 
-@_add.gradient("other")
-def _(F, g, _self, _other):
-    return g
+_add.node = AddNode
 
 
 @primitive(
@@ -96,14 +108,26 @@ def _mul(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
-@_mul.gradient("self")
-def _(F, g, _self, other):
-    return F.mul(g, other)
+class MulNode(Binary):
+    """The history of a product: each side gets the gradient times the other side."""
+
+    __slots__ = ()
+
+    title = "MulBackward0"
+    keep = (0, 2, 1, 3)
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        a, b = self.operands(F, g)
+        e0, e1 = self.edges
+        g0 = None if e0 is None else F.mul(g, b)
+        g1 = None if e1 is None else F.mul(g, a)
+        if (shapes := self.shapes) is not None:
+            g0 = None if g0 is None else F.sum_to(g0, shapes[0])
+            g1 = None if g1 is None else F.sum_to(g1, shapes[1])
+        return g0, g1
 
 
-@_mul.gradient("other")
-def _(F, g, self, _other):
-    return F.mul(g, self)
+_mul.node = MulNode
 
 
 @primitive(promotes="float")

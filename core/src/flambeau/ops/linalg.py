@@ -58,7 +58,7 @@ class MatmulNode(Binary):
     __slots__ = ()
 
     title = "MatmulBackward0"
-    keep = ((False, False), (False, True), (True, False), (True, True))
+    keep = (0, 2, 1, 3)
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         a, b = self.operands(F, g)

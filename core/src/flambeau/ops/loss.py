@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type
 from flambeau._tensor import Tensor
@@ -224,7 +225,7 @@ def nll_loss(
     rows = x if x.dim() <= 2 else _rows(x)
     classes = classes.reshape((-1,) if x.dim() > 1 else ())
     loss = _nll_loss(rows, classes, weight, reduction, ignore_index)[0]
-    return loss.reshape(target.shape) if reduction == "none" else loss
+    return loss.reshape(target.shape) if reduction == "none" and x.dim() > 1 else loss
 
 
 def cross_entropy(
@@ -238,11 +239,11 @@ def cross_entropy(
     """-w[t]·log(softmax(x)[t]) for scores x and classes t; -Σ w·t·log(softmax(x)) for a floating t.
 
     `label_smoothing` ε mixes the target with the uniform distribution, (1 - ε)·t + ε / C.  With
-    classes, ``"mean"`` divides by the sum of w[t] over the targets that are not `ignore_index`; with
-    probabilities, by the batch size.
+    classes, ``"mean"`` divides by the sum of w[t] over the targets that are not `ignore_index`;
+    with probabilities, by the batch size.
 
-    Shapes: input (C), (N, C) or (N, C, d1, ...), target without C or as input, weight (C); result ()
-    or, for ``"none"``, without C.
+    Shapes: input (C), (N, C) or (N, C, d1, ...), target without C or as input, weight (C);
+    result () or, for ``"none"``, without C.
 
     Raises:
         ValueError: the batch sizes differ, or an unknown `reduction`.
@@ -347,8 +348,8 @@ def _check_target_shape(scores: tuple[int, ...], given: tuple[int, ...]) -> None
 def _check_class_weight(x: Tensor, weight: Tensor, classes: int) -> None:
     if tuple(weight.shape) != (classes,):
         raise RuntimeError(
-            f"weight tensor should be defined either for all {classes} classes or no classes but got "
-            f"weight tensor of shape: {list(weight.shape)}"
+            f"weight tensor should be defined either for all {classes} classes or no classes but "
+            f"got weight tensor of shape: {list(weight.shape)}"
         )
     if weight.dtype is not x.dtype:
         raise RuntimeError(

@@ -1,4 +1,4 @@
-"""Normalisation by mean and variance: of a channel over the batch, or of an element's own features.
+"""Normalisation by mean and variance: of channels over a batch, of an element's features.
 
 Both are x̂ = (x - mean)·r, y = x̂·w + b with r = 1 / √(variance + eps).  They differ in the dimensions
 over which statistics are taken (S) and along which one weight serves all elements (W), so the
@@ -20,7 +20,7 @@ from flambeau._modes import no_grad
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import need_tensor, sizes
 from flambeau.ops._table import composite
-from flambeau.ops.activation import need_floating, wide
+from flambeau.ops.activation import need_floating, wide, wide_dtype
 
 __all__ = ["batch_norm", "layer_norm"]
 
@@ -52,7 +52,6 @@ def _layer_axes(shape: Sequence[int], normalized_shape: tuple[int, ...]) -> Axes
 
 # -- formulas that both share ----------------------------------------------------------------------
 
-
 def _train(
     axes: Axes, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -62,9 +61,9 @@ def _train(
     invstd = ((centred * centred).mean(axes.statistics, True) + eps).rsqrt()
     result = centred * invstd
     if weight is not None:
-        result = result * weight.reshape(axes.weight)
+        result = result * wide(weight).reshape(axes.weight)
     if bias is not None:
-        result = result + bias.reshape(axes.weight)
+        result = result + wide(bias).reshape(axes.weight)
     return cast(result, input.dtype), cast(mean, input.dtype), cast(invstd, input.dtype)
 
 
@@ -73,13 +72,13 @@ def _backward(
 ) -> tuple[Tensor, Tensor, Tensor]:
     g, x, r = wide(grad), wide(input), wide(invstd).reshape(axes.statistic)
     xhat = (x - wide(mean).reshape(axes.statistic)) * r
-    p = g if weight is None else g * weight.reshape(axes.weight)
+    p = g if weight is None else g * wide(weight).reshape(axes.weight)
     shared = p.mean(axes.statistics, True) + xhat * (p * xhat).mean(axes.statistics, True)
-    over_weight, over_bias = (t.sum(axes.weights) if axes.weights else t for t in (g * xhat, g))
-    over_input, over_weight, over_bias = (
-        cast(t, input.dtype) for t in (r * (p - shared), over_weight, over_bias)
+    dtype = input.dtype if weight is None else weight.dtype
+    over_weight, over_bias = (
+        cast(t.sum(axes.weights) if axes.weights else t, dtype) for t in (g * xhat, g)
     )
-    return over_input, over_weight, over_bias
+    return cast(r * (p - shared), input.dtype), over_weight, over_bias
 
 
 def _total(F: Any, a: Any, dims: tuple[int, ...]) -> Any:
@@ -100,61 +99,62 @@ def _train_gradient(
 ) -> tuple[Any, Any, Any]:
     """Add to the gradients from the output those that came through the statistics."""
     over_input, over_weight, over_bias = grads
-    count = math.prod(input.shape[d] for d in axes.statistics)
+    count = max(math.prod(input.shape[d] for d in axes.statistics), 1)
     if g[1] is not None:
-        part = F.div(F.reshape(g[1], axes.statistic), F.scalar(max(count, 1), g[1]))
-        over_input = _plus(F, over_input, F.expand(part, tuple(input.shape)))
+        part = F.div(F.reshape(g[1], axes.statistic), F.scalar(count, g[1]))
+        part = F.cast_like(F.expand(part, tuple(input.shape)), input)
+        over_input = _plus(F, over_input, part)
     if g[2] is not None:  # d invstd / dx = -invstd³·(x - mean) / count
         r = F.reshape(invstd, axes.statistic)
         factor = F.mul(F.mul(F.reshape(g[2], axes.statistic), F.mul(r, r)), r)
-        factor = F.mul(factor, F.scalar(-1 / max(count, 1), factor))
-        centred = F.sub(input, F.reshape(mean, axes.statistic))
-        over_input = _plus(F, over_input, F.mul(factor, centred))
+        factor = F.mul(factor, F.scalar(-1 / count, factor))
+        centred = F.sub(F.cast_like(input, mean), F.reshape(mean, axes.statistic))
+        over_input = _plus(F, over_input, F.cast_like(F.mul(factor, centred), input))
     return over_input, over_weight, over_bias
 
 
 def _double_backward(
     F: Any, axes: Axes, g: Any, grad: Any, input: Any, weight: Any, mean: Any, invstd: Any
-) -> tuple[Any, Any, Any, Any, Any]:
-    """The gradient of `_backward`; g holds those of the gradients of input (A), weight (B), bias (C).
+) -> tuple[Any, ...]:
+    """The gradient of `_backward`; g holds A, B, C for the gradients of input, weight and bias.
 
     With q = A·r: over grad w·P(q) + B·x̂ + C; over weight Σ_W grad·P(q); over x̂
     B·grad - q·mean_S(p·x̂) - p·mean_S(q·x̂); over r, apart from x̂, Σ_S A·P(p).
     """
-    a, b, c = g[0], g[1], g[2]
-    scale = None if weight is None else F.reshape(weight, axes.weight)
-    r, m = F.reshape(invstd, axes.statistic), F.reshape(mean, axes.statistic)
-    centred = F.sub(input, m)
+    a, b, c = (None if v is None else F.cast_like(v, invstd) for v in g[:3])
+    v, x = F.cast_like(grad, invstd), F.cast_like(input, invstd)
+    w = None if weight is None else F.reshape(F.cast_like(weight, invstd), axes.weight)
+    r = F.reshape(invstd, axes.statistic)
+    centred = F.sub(x, F.reshape(mean, axes.statistic))
     xhat = F.mul(centred, r)
-    over_grad = over_weight = over_xhat = over_r = None
+    over_grad = over_input = over_weight = over_mean = over_xhat = over_r = None
     if a is not None:
-        p, q = grad if scale is None else F.mul(grad, scale), F.mul(a, r)
-        p_slope = F.mean(F.mul(p, xhat), axes.statistics, True)
-        q_slope = F.mean(F.mul(q, xhat), axes.statistics, True)
-        p_rest = F.sub(F.sub(p, F.mean(p, axes.statistics, True)), F.mul(xhat, p_slope))
-        q_rest = F.sub(F.sub(q, F.mean(q, axes.statistics, True)), F.mul(xhat, q_slope))
-        over_grad = q_rest if scale is None else F.mul(q_rest, scale)
-        over_weight = _total(F, F.mul(grad, q_rest), axes.weights)
+        p, q = v if w is None else F.mul(v, w), F.mul(a, r)
+        p_slope, q_slope = (F.mean(F.mul(y, xhat), axes.statistics, True) for y in (p, q))
+        p_rest, q_rest = (
+            F.sub(F.sub(y, F.mean(y, axes.statistics, True)), F.mul(xhat, slope))
+            for y, slope in ((p, p_slope), (q, q_slope))
+        )
+        over_grad = q_rest if w is None else F.mul(q_rest, w)
         over_xhat = F.neg(F.add(F.mul(q, p_slope), F.mul(p, q_slope)))
         over_r = _total(F, F.mul(a, p_rest), axes.statistics)
+        if weight is not None:
+            total = _total(F, F.mul(v, q_rest), axes.weights)
+            over_weight = F.cast_like(F.reshape(total, weight.shape), weight)
     if b is not None:
         b = F.reshape(b, axes.weight)
         over_grad = _plus(F, over_grad, F.mul(xhat, b))
-        over_xhat = _plus(F, over_xhat, F.mul(grad, b))
+        over_xhat = _plus(F, over_xhat, F.mul(v, b))
     if c is not None:
         over_grad = _plus(F, over_grad, F.expand(F.reshape(c, axes.weight), tuple(grad.shape)))
-    over_input = over_mean = None
     if over_xhat is not None:
-        over_input = F.mul(over_xhat, r)
-        over_mean = F.reshape(F.neg(_total(F, over_input, axes.statistics)), mean.shape)
+        shifted = F.mul(over_xhat, r)
+        over_input = F.cast_like(shifted, input)
+        over_mean = F.reshape(F.neg(_total(F, shifted, axes.statistics)), mean.shape)
         over_r = _plus(F, over_r, _total(F, F.mul(over_xhat, centred), axes.statistics))
     if over_r is not None:
         over_r = F.reshape(over_r, invstd.shape)
-    if weight is None or over_weight is None:
-        over_weight = None
-    else:
-        over_weight = F.reshape(over_weight, weight.shape)
-    return over_grad, over_input, over_weight, over_mean, over_r
+    return F.cast_like(over_grad, grad), over_input, over_weight, over_mean, over_r
 
 
 # -- canonical: over the batch ---------------------------------------------------------------------
@@ -166,43 +166,51 @@ def _batch_norm(
 ) -> Tensor:
     """(x - mean)·invstd·weight + bias per channel, with given statistics."""
     channel = _batch_axes(input.shape).weight
-    scale = wide(invstd) if weight is None else wide(invstd) * weight
-    result = (wide(input) - mean.reshape(channel)) * scale.reshape(channel)
+    scale = wide(invstd) if weight is None else wide(invstd) * wide(weight)
+    result = (wide(input) - wide(mean).reshape(channel)) * scale.reshape(channel)
     if bias is not None:
-        result = result + bias.reshape(channel)
+        result = result + wide(bias).reshape(channel)
     return cast(result, input.dtype)
+
+
+def _scale(F: Any, weight: Any, invstd: Any) -> Any:
+    return invstd if weight is None else F.mul(invstd, F.cast_like(weight, invstd))
+
+
+def _centred_total(F: Any, g: Any, input: Any, mean: Any) -> Any:
+    axes = _batch_axes(g.shape)
+    centred = F.sub(F.cast_like(input, mean), F.reshape(mean, axes.weight))
+    return F.sum(F.mul(F.cast_like(g, mean), centred), axes.weights, False)
+
+
+def _grad_total(F: Any, g: Any, like: Any) -> Any:
+    return F.sum(F.cast_like(g, like), _batch_axes(g.shape).weights, False)
 
 
 @_batch_norm.gradient("input")
 def _(F, g, weight, invstd):
-    scale = invstd if weight is None else F.mul(invstd, weight)
-    return F.mul(g, F.reshape(scale, _batch_axes(g.shape).weight))
+    scale = F.reshape(_scale(F, weight, invstd), _batch_axes(g.shape).weight)
+    return F.cast_like(F.mul(F.cast_like(g, invstd), scale), g)
 
 
 @_batch_norm.gradient("weight")
-def _(F, g, input, mean, invstd):
-    axes = _batch_axes(g.shape)
-    centred = F.sub(input, F.reshape(mean, axes.weight))
-    return F.mul(F.sum(F.mul(g, centred), axes.weights, False), invstd)
+def _(F, g, input, weight_dtype, mean, invstd):
+    return F.cast(F.mul(_centred_total(F, g, input, mean), invstd), weight_dtype)
 
 
 @_batch_norm.gradient("bias")
-def _(F, g):
-    return F.sum(g, _batch_axes(g.shape).weights, False)
+def _(F, g, bias_dtype, invstd):
+    return F.cast(_grad_total(F, g, invstd), bias_dtype)
 
 
 @_batch_norm.gradient("mean")
 def _(F, g, weight, invstd):
-    scale = invstd if weight is None else F.mul(invstd, weight)
-    return F.neg(F.mul(F.sum(g, _batch_axes(g.shape).weights, False), scale))
+    return F.neg(F.mul(_grad_total(F, g, invstd), _scale(F, weight, invstd)))
 
 
 @_batch_norm.gradient("invstd")
 def _(F, g, input, weight, mean):
-    axes = _batch_axes(g.shape)
-    centred = F.sub(input, F.reshape(mean, axes.weight))
-    total = F.sum(F.mul(g, centred), axes.weights, False)
-    return total if weight is None else F.mul(total, weight)
+    return _scale(F, weight, _centred_total(F, g, input, mean))
 
 
 @composite(results=3, title="NativeBatchNormBackward0")
@@ -246,7 +254,7 @@ def _layer_norm(
     normalized_shape: tuple[int, ...],
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """x̂·weight + bias over the last dimensions; also mean and invstd, those dimensions kept as 1."""
+    """x̂·weight + bias over the last dimensions; mean and invstd keep those as 1."""
     return _train(_layer_axes(input.shape, normalized_shape), input, weight, bias, eps)
 
 
@@ -295,9 +303,9 @@ def batch_norm(
 ) -> Tensor:
     """(x - E[x]) / √(Var[x] + `eps`)·w + b per channel.
 
-    In training E and Var are those of the batch (Var biased), and the running statistics, if given,
-    become (1 - `momentum`)·running + `momentum`·batch (with the unbiased Var).  Otherwise the running
-    statistics serve.  `cudnn_enabled` is accepted and left to the backend.
+    In training E and Var are those of the batch (Var biased), and the running statistics, if
+    given, become (1 - `momentum`)·running + `momentum`·batch (with the unbiased Var).  Otherwise
+    the running statistics serve.  `cudnn_enabled` is accepted and left to the backend.
 
     Shapes: input (N, C, *), all others (C); result as input.
 
@@ -328,7 +336,8 @@ def batch_norm(
     _check_dtypes("batch_norm", x, given)
     if not training:
         assert running_mean is not None and running_var is not None
-        return _batch_norm(x, weight, bias, running_mean, (running_var + eps).rsqrt())
+        invstd = cast((wide(running_var) + eps).rsqrt(), running_var.dtype)
+        return _batch_norm(x, weight, bias, running_mean, invstd)
     result, mean, invstd = _batch_norm_train(x, weight, bias, eps)
     if x.numel():
         with no_grad():
@@ -388,8 +397,8 @@ def layer_norm(
 
 def _check_dtypes(name: str, x: Tensor, others: dict[str, Tensor | None]) -> None:
     for argument, t in others.items():
-        if t is not None and t.dtype is not x.dtype:
+        if t is not None and t.dtype not in (x.dtype, wide_dtype(x.dtype)):
             raise RuntimeError(
-                f"{name}: mixed dtype: expected {argument} to have the dtype {x.dtype} of the input, "
-                f"got {t.dtype}"
+                f"{name}: mixed dtype: expected {argument} to have the dtype {x.dtype} of the "
+                f"input, got {t.dtype}"
             )

@@ -14,7 +14,7 @@ from flambeau.ops._windows import Pair, Places, framed, places, windows
 from flambeau.ops.activation import wide
 from flambeau.ops.convolution import _conv2d, _conv2d_input_grad
 from flambeau.ops.creation import ones, tensor, zeros
-from flambeau.ops.elementwise import _where
+from flambeau.ops.elementwise import _where, div
 from flambeau.ops.indexing import _gather, _scatter_add
 from flambeau.ops.movement import cat
 from flambeau.ops.reduction import _argmax
@@ -158,7 +158,7 @@ def _avg_pool2d(
     divisors = _divisors(
         total, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
     )
-    mean = total / divisors if x.dtype.fp else total // divisors
+    mean = div(total, divisors, rounding_mode=None if x.dtype.fp else "trunc")
     return cast(mean, input.dtype).reshape((n, c, *count))
 
 
@@ -388,8 +388,8 @@ def _window(
         if p > k // 2:
             size = "effective kernel size" if p > (d * (k - 1) + 1) // 2 else "kernel size"
             raise RuntimeError(
-                f"{where}: pad should be at most half of {size}, but got pad={p}, kernel_size={k} and "
-                f"dilation={d}"
+                f"{where}: pad should be at most half of {size}, but got pad={p}, "
+                f"kernel_size={k} and dilation={d}"
             )
     output = [
         _count(*sizes, bool(ceil_mode))

@@ -43,6 +43,7 @@ class Arr:
         seed: separates arrays of the same description.
         literal: the numbers of kind ``"literal"``.
         equal_rows: every entry along the first dimension equals the first, as in expanded memory.
+        fixed: no gradient is taken with respect to it.
 
     >>> import flambeau as fb
     >>> from flambeau.testing.samples import Arr
@@ -58,6 +59,7 @@ class Arr:
     seed: int = 0
     literal: tuple[Any, ...] = ()
     equal_rows: bool = False
+    fixed: bool = False
 
     def values(self, dtype: DType) -> list[Any]:
         """The elements as Python numbers, in row-major order; `dtype` is the one under test."""
@@ -94,7 +96,7 @@ class Sample:
         args: descriptions of arrays (`Arr`, also inside tuples and lists), markers, plain values.
         name: what is particular about it, unique within its op.
         grad: whether the op is smooth here, so that its gradient can be checked by differences in
-            the arrays that have the dtype under test.
+            the arrays that have the dtype under test and are not fixed.
     """
 
     args: tuple[Any, ...]
@@ -168,7 +170,9 @@ def _uniform(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> I
 def _nonzero(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> Iterator[Any]:
     if dtype.category == 0:
         return (True for _ in range(count))
-    first, last, grid = _bounds(array.low, max(array.high, 1), dtype)
+    # Integers need one in the range; for floats the range may end before a jump at 1.
+    high = max(array.high, 1) if dtype.category == 1 else array.high
+    first, last, grid = _bounds(array.low, high, dtype)
     first = max(first, 1)
 
     def draw() -> Any:

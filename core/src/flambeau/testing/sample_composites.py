@@ -272,10 +272,10 @@ NORMALIZATION = {
 _LOG_PROBS = Arr((4, 3), low=-3, high=-0.25)
 _TARGET = Arr((4,), int64, kind="literal", literal=(2, 0, 1, 2))
 _IGNORING = Arr((4,), int64, kind="literal", literal=(2, -100, 1, -100))
-_CLASS_WEIGHT = Arr((3,), low=0.5, high=2, seed=8)
-_ONE = Arr((), kind="literal", literal=(1.0,))
-_FOUR = Arr((), kind="literal", literal=(4.0,))
-_TWO = Arr((), kind="literal", literal=(2.0,))
+_CLASS_WEIGHT = Arr((3,), low=0.5, high=2, seed=8, fixed=True)
+_ONE = Arr((), kind="literal", literal=(1.0,), fixed=True)
+_FOUR = Arr((), kind="literal", literal=(4.0,), fixed=True)
+_TWO = Arr((), kind="literal", literal=(2.0,), fixed=True)
 
 LOSS = {
     "nll_loss": [

@@ -48,6 +48,8 @@ def _reshaped(a: Arr, shape: tuple[int, ...]) -> Arr:
 
 _STEPS = Arr((2, 3), kind="nonzero", low=0.25, high=0.75)  # away from the jumps at integers
 _DIVISOR = Arr((2, 3), kind="nonzero", low=0.5, high=3, seed=2)
+# In whatever shapes they meet, no element of the first equals one of the second (as floats).
+_UNEQUAL = Arr((2, 3), kind="distinct"), Arr((2, 3), kind="distinct", low=-1.9, high=2.1)
 
 CREATION = {
     "full": [
@@ -118,8 +120,8 @@ ELEMENTWISE = {
     "fmod": _binary(_STEPS, Arr((2, 3), low=1, high=3, seed=2)),
     "floor_divide": _binary(_STEPS, Arr((2, 3), low=1, high=3, seed=2), grad=False),
     "atan2": _binary(b=_DIVISOR),
-    "maximum": _binary(Arr((2, 3), kind="distinct"), Arr((2, 3), kind="distinct", high=2.3)),
-    "minimum": _binary(Arr((2, 3), kind="distinct"), Arr((2, 3), kind="distinct", high=2.3)),
+    "maximum": _binary(*_UNEQUAL),
+    "minimum": _binary(*_UNEQUAL),
     **{name: _binary(grad=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")},
     **{name: _binary(grad=False) for name in ("bitwise_and", "bitwise_or", "bitwise_xor")},
     "where": [

@@ -1,8 +1,8 @@
 """Convolution of every channel with a kernel of its own (groups == channels, stride 1).
 
-Matrix products of depth kh·kw and height 1 waste BLAS.  In the padded image, flattened, each tap is a
-shift by i·dh·width + j·dw; the output is a weighted sum of shifted vectors, whose entries beyond the
-output's width are dropped at the end.
+Matrix products of depth kh·kw and height 1 waste BLAS. In the padded image, flattened, each tap is
+a shift by i·dh·width + j·dw; the output is a weighted sum of shifted vectors, whose entries beyond
+the output's width are dropped at the end.
 """
 
 from __future__ import annotations
@@ -20,9 +20,7 @@ BLOCK = 1 << 15  # elements of a block of channels: image, sum and term stay in 
 
 def fits(plan: Plan) -> bool:
     """Whether this module applies."""
-    return (
-        plan.channels == plan.features == 1 and tuple(plan.stride) == (1, 1) and plan.groups > 1
-    )
+    return plan.channels == plan.features == 1 and tuple(plan.stride) == (1, 1) and plan.groups > 1
 
 
 def mirrored(plan: Plan) -> Plan | None:
@@ -30,15 +28,13 @@ def mirrored(plan: Plan) -> Plan | None:
     if not fits(plan):
         return None
     padding = tuple(
-        d * (k - 1) - p
-        for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True)
+        d * (k - 1) - p for d, k, p in zip(plan.dilation, plan.kernel, plan.padding, strict=True)
     )
     if min(padding) < 0:
         return None
     shape = (plan.images, plan.groups, *plan.out)
-    return Plan(
-        shape, (plan.groups, 1, *plan.kernel), (1, 1), padding, plan.dilation, plan.groups
-    )  # type: ignore[arg-type]
+    weight = (plan.groups, 1, *plan.kernel)
+    return Plan(shape, weight, (1, 1), padding, plan.dilation, plan.groups)  # type: ignore[arg-type]
 
 
 def _blocks(plan: Plan, x: Array) -> Iterator[tuple[slice, slice, Array]]:

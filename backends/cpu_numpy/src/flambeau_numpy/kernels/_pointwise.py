@@ -1,8 +1,8 @@
 """Ufuncs as kernels: silent, with pooled memory for large results, and blockwise formulas.
 
-A kernel made here costs one Python frame (0.08 µs) over the bare ufunc on small arrays.  For that it
-drops floating-point warnings and lets large results reuse memory, which is worth a factor of ten in a
-chain of operations (see `flambeau_numpy.allocator`).
+A kernel made here costs one Python frame (0.08 µs) over the bare ufunc on small arrays. For that
+it drops floating-point warnings and lets large results reuse memory, which is worth a factor of
+ten in a chain of operations (see `flambeau_numpy.allocator`).
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ Kernel = Callable[..., Any]
 
 FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)
+_HALVES = frozenset({FLOAT16, BFLOAT16})
 BLOCK = 32768  # elements per step of a blockwise formula: its float32 blocks fit the level-2 cache
 
 
 def is_half(dtype: np.dtype) -> bool:
     """Whether values of `dtype` are computed in float32."""
-    return dtype == FLOAT16 or dtype == BFLOAT16
+    return dtype in _HALVES
 
 
 def wide(a: Array) -> Array:
@@ -52,7 +53,7 @@ def _large(ufunc: np.ufunc) -> Kernel:
     def large(*operands: Array) -> Array:
         dtype = operands[0].dtype
         if dtype.itemsize == 2 and is_half(dtype):
-            # NumPy's loops over 16-bit floats convert element by element; whole conversions are faster.
+            # NumPy's loops over 16-bit floats convert number by number; whole arrays go faster.
             result = ufunc(*(o.astype(FLOAT32) for o in operands))
             return result.astype(dtype) if result.dtype == FLOAT32 else result
         return ufunc(*operands, out=_out_for(ufunc, *operands))
@@ -61,7 +62,7 @@ def _large(ufunc: np.ufunc) -> Kernel:
 
 
 def _large_extremum(ufunc: np.ufunc) -> Kernel:
-    # Against a number, np.maximum and np.minimum are three times slower than against a vector of it.
+    # Against a number, np.maximum and np.minimum take three times as long as against a vector.
     large = _large(ufunc)
 
     @quiet

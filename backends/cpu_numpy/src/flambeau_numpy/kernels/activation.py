@@ -1,4 +1,4 @@
-"""Activation functions and their gradients, in one pass over memory where the function has several steps."""
+"""Activation functions and their gradients, in one pass over memory even if of several steps."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from scipy import special
 from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels._pointwise import BLOCK, Array, binary, blockwise, is_half, wide
-from flambeau_numpy.kernels.elementwise import erf_block
-from flambeau_numpy.kernels.reduction import SMALL, ones
+from flambeau_numpy.kernels.elementwise import erf_block, where
+from flambeau_numpy.kernels.reduction import SMALL, maximum_over, ones, sum_along
 from flambeau_numpy.silence import quiet, silent
 
 ZERO = {d: np.zeros((), d) for d in TO_NUMPY.values()}
@@ -110,6 +110,15 @@ def leaky_relu(a: Array, negative_slope: float) -> Any:
     else:
         result = np.where(x > 0, x, low)
     return np.asarray(result).astype(a.dtype, copy=False)
+
+
+@quiet
+def leaky_relu_backward(grad: Array, a: Array, negative_slope: float) -> Any:
+    """`grad` where `a` is positive, negative_slope·grad elsewhere."""
+    g = wide(grad)
+    return where(a > 0, g, np.asarray(g * g.dtype.type(negative_slope))).astype(
+        grad.dtype, copy=False
+    )
 
 
 @quiet
@@ -239,13 +248,13 @@ def _row_sum(x: Array) -> Array:
 
 
 def _softmax_rows(out: Array, x: Array) -> None:
-    np.subtract(x, np.maximum.reduce(x, 1, None, None, True), out)
+    np.subtract(x, maximum_over(x, 1, None, None, True), out)
     np.exp(out, out)
     out *= np.reciprocal(_row_sum(out))
 
 
 def _log_softmax_rows(out: Array, x: Array) -> None:
-    np.subtract(x, np.maximum.reduce(x, 1, None, None, True), out)
+    np.subtract(x, maximum_over(x, 1, None, None, True), out)
     out -= np.log(_row_sum(np.exp(out)))
 
 
@@ -275,9 +284,9 @@ def _along(formula: Any, dim: int, *operands: Array) -> Array:
 def softmax(a: Array, dim: int) -> Any:
     """exp(a) / Σ exp(a) along `dim`."""
     if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
-        e = a - np.maximum.reduce(a, dim, None, None, True)
+        e = a - maximum_over(a, dim, None, None, True)
         np.exp(e, e)
-        e /= np.add.reduce(e, dim, None, None, True)
+        e /= sum_along(e, dim, None, None, True)
         return e
     return _along(_softmax_rows, dim, a)
 
@@ -292,8 +301,8 @@ def softmax_backward(grad: Array, result: Array, dim: int) -> Array:
 def log_softmax(a: Array, dim: int) -> Any:
     """a - log Σ exp(a) along `dim`."""
     if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
-        shifted = a - np.maximum.reduce(a, dim, None, None, True)
-        shifted -= np.log(np.add.reduce(np.exp(shifted), dim, None, None, True))
+        shifted = a - maximum_over(a, dim, None, None, True)
+        shifted -= np.log(sum_along(np.exp(shifted), dim, None, None, True))
         return shifted
     return _along(_log_softmax_rows, dim, a)
 
@@ -313,6 +322,7 @@ KERNELS = {
     "silu": silu,
     "softplus": softplus,
     "leaky_relu": leaky_relu,
+    "leaky_relu_backward": leaky_relu_backward,
     "elu": elu,
     "gelu": gelu,
     "gelu_backward": gelu_backward,

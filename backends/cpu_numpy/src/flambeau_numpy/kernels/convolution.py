@@ -1,14 +1,14 @@
 """Two-dimensional convolution as matrix products, with its two gradients.
 
-Kernel columns are unfolded, kernel rows are not.  For each kernel column j a shifted copy of the padded
-input is written once, with rows grouped by their residue r modulo the vertical stride:
+Kernel columns are unfolded, kernel rows are not. For each kernel column j a shifted copy of the
+padded input is written once, with rows grouped by their residue r modulo the vertical stride:
 
     cols[c, j, r, q, n, x] = padded[n, c, q·sh + r, x·sw + j·dw]
 
-Then the taps (c, j) of kernel row i, for all output rows of a block of images, are adjacent columns of
-that matrix, starting at row i·dh, and the output is a sum of kh products of depth C·kw that BLAS reads in
-place.  This copies the input kw times instead of kh·kw times.  Where C·kw is small, all taps are
-unfolded, for one product.
+Then the taps (c, j) of kernel row i, for all output rows of a block of images, are adjacent
+columns of that matrix, starting at row i·dh, and the output is a sum of kh products of depth C·kw
+that BLAS reads in place. This copies the input kw times instead of kh·kw times. Where C·kw is
+small, all taps are unfolded, for one product.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def conv2d(
     dilation: Pair,
     groups: int,
 ) -> Array:
-    """out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j]·input[n, c, y·sh + i·dh - ph, x·sw + j·dw - pw]."""
+    """out[n, o, y, x] = bias[o] + Σ weight[o, c, i, j]·padded[n, c, y·sh + i·dh, x·sw + j·dw]."""
     if is_half(x.dtype):
         shift = None if bias is None else wide(bias)
         wider = conv2d(wide(x), wide(weight), shift, stride, padding, dilation, groups)

@@ -12,7 +12,6 @@ from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels._pointwise import (
     BLOCK,
-    FLOAT32,
     binary,
     binary_in_place,
     blockwise,
@@ -32,6 +31,8 @@ UNARY = {
     "expm1": np.expm1,
     "log": np.log,
     "log1p": np.log1p,
+    "log2": np.log2,
+    "log10": np.log10,
     "sin": np.sin,
     "cos": np.cos,
     "tan": np.tan,
@@ -42,6 +43,7 @@ UNARY = {
     "cosh": np.cosh,
     "tanh": np.tanh,
     "sqrt": np.sqrt,
+    "square": np.square,
     "reciprocal": np.reciprocal,
     "bitwise_not": np.invert,
 }
@@ -72,19 +74,6 @@ DIVISION = {"remainder": np.remainder, "fmod": np.fmod, "floor_divide": np.floor
 # -- casts and copies ------------------------------------------------------------------------------
 
 
-def _make_cast() -> Callable[[Array, Any], Array]:
-    def cast(a: Array, dtype: Any, table=TO_NUMPY, limit=THRESHOLD) -> Array:  # noqa: ANN001
-        kind = table[dtype]
-        if a.dtype.kind == "c" and kind.kind not in "cb":
-            a = a.real
-        try:
-            return a.astype(kind) if a.nbytes < limit else large_cast(a, kind)
-        except FloatingPointError:
-            return large_cast(a, kind)
-
-    return silent(cast)
-
-
 @quiet
 def large_cast(a: Array, kind: np.dtype) -> Array:
     """`a.astype(kind)` into pooled memory."""
@@ -93,6 +82,22 @@ def large_cast(a: Array, kind: np.dtype) -> Array:
     out = empty(a.shape, kind)
     np.copyto(out, a, casting="unsafe")
     return out
+
+
+def _make_cast() -> Callable[[Array, Any], Array]:
+    table, limit, large = TO_NUMPY, THRESHOLD, large_cast
+
+    def cast(a: Array, dtype: Any) -> Array:
+        """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
+        kind = table[dtype]
+        if a.dtype.kind == "c" and kind.kind not in "cb":
+            a = a.real
+        try:
+            return a.astype(kind) if a.nbytes < limit else large(a, kind)
+        except FloatingPointError:
+            return large(a, kind)
+
+    return silent(cast)
 
 
 def clone(a: Array) -> Array:
@@ -123,8 +128,16 @@ def assign(dst: Array, src: Array) -> None:
 
 
 def sign(a: Array) -> Any:
-    """-1, 0 or 1; NaN for NaN; for bool the array itself."""
-    return np.sign(a) if a.dtype.kind != "b" else a.copy()
+    """-1, 0 or 1; 0 for NaN; True and False are their own signs."""
+    kind = a.dtype.kind
+    if kind == "b":
+        return a.copy()
+    found = np.sign(a)
+    if kind in "iu":
+        return found
+    found = np.asarray(found)
+    np.copyto(found, 0, where=np.isnan(a))
+    return found
 
 
 def _rounding(ufunc: np.ufunc) -> Callable[[Array], Any]:
@@ -146,8 +159,9 @@ def rsqrt(a: Array) -> Any:
     return root if root.dtype == a.dtype else root.astype(a.dtype)
 
 
-# erf(x) = tanh(x·R(x²)), R fitted for |x| <= 4 by weighted least squares (Lawson's iteration): relative
-# error 1e-7, and 2e-7 as evaluated in float32.  NumPy's tanh is vectorised, SciPy's erf is not.
+# erf(x) = tanh(x·R(x²)), R fitted for |x| <= 4 by weighted least squares (Lawson's iteration):
+# relative error 1e-7, and 2e-7 as evaluated in float32.  NumPy's tanh is vectorised, SciPy's erf
+# is not.
 _ERF = tuple(
     np.float32(c)
     for c in (

@@ -31,7 +31,7 @@ def index(a: Array, indices: Indices) -> Array:
 @quiet
 def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
     """Write `values` into the places of `a` that `indices` name, or add them there."""
-    key = tuple(_ALL if i is None else i for i in indices)
+    key: Any = tuple(_ALL if i is None else i for i in indices)
     if not accumulate:
         a[key] = values
     elif a.dtype.itemsize == 2 and is_half(a.dtype):
@@ -96,7 +96,7 @@ def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Ar
 
 
 def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
-    """Positions, in a C-contiguous array of `shape`, of the elements that `index` names along `dim`."""
+    """Positions in a C-contiguous array of `shape` of what `index` names along `dim`."""
     rank, step, steps = len(shape), 1, []
     for n in reversed(shape):
         steps.append(step)
@@ -124,7 +124,7 @@ def gather(a: Array, dim: int, index: Array) -> Array:
 
 @quiet
 def scatter_(a: Array, dim: int, index: Array, src: Array) -> None:
-    """a[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on; the last of equal places wins."""
+    """a[index[i][j][k]][j][k] = src[i][j][k] for dim 0, and so on; of equal places the last."""
     if not a.ndim or not index.ndim:
         if index.size:
             a[...] = src.reshape(-1)[-1].reshape(a.shape)
@@ -191,7 +191,7 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
         return a.copy(), np.zeros((), np.int64)
     keys = wide(a) if a.dtype == BFLOAT16 else a
     if descending:
-        # The reverse of the stable ascending order of the reversed array keeps equal elements in order.
+        # Sorted backwards and read backwards: equal elements keep their order.
         turn = tuple(slice(None, None, -1) if d == dim else _ALL for d in range(a.ndim))
         order = a.shape[dim] - 1 - keys[turn].argsort(dim, "stable")[turn]
     else:
@@ -201,6 +201,8 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
 
 
 KERNELS = {
+    "tril": np.tril,
+    "triu": np.triu,
     "index": index,
     "index_put": index_put,
     "index_put_": index_put_,

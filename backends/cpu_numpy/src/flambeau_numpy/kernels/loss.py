@@ -1,4 +1,4 @@
-"""Losses over classes, and the squared error.  Targets arrive checked: in range or `ignore_index`."""
+"""Losses over classes, and the squared error.  Targets are in range or `ignore_index`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _pick(log_probs: Array, target: Array, ignore_index: int) -> tuple[Array, Ar
 def nll_loss(
     log_probs: Array, target: Array, weight: Array | None, reduction: str, ignore_index: int
 ) -> tuple[Array, Array]:
-    """-weight[t]·log_probs[i, t] of each row i, or its weighted mean or sum; and the sum of weights.
+    """-weight[t]·log_probs[i, t] of each row i, or the weighted mean or sum; the sum of weights.
 
     Rows whose target is `ignore_index` give 0 and have no weight.
     """
@@ -80,7 +80,7 @@ def nll_loss_backward(
 
 @quiet
 def cross_entropy(x: Array, target: Array, ignore_index: int) -> tuple[Array, Array, Array]:
-    """Mean of -log softmax(x)[target] over targets that count; the log-probabilities; their number."""
+    """Mean of -log softmax(x)[target] over targets that count; log-probabilities; their number."""
     log_probs = log_softmax(x, x.ndim - 1)
     loss, count = nll_loss(log_probs, target, None, "mean", ignore_index)
     return loss, log_probs, count

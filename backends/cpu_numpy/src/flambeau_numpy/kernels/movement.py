@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
-from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.allocator import THRESHOLD, empty, zeros
 
 Array = np.ndarray[Any, Any]
 _ndarray = np.ndarray
@@ -76,8 +76,26 @@ def flip(a: Array, dims: tuple[int, ...]) -> Array:
     return a[tuple(turn if d in dims else slice(None) for d in range(a.ndim))].copy("C")
 
 
+def slice_backward(grad: Array, shape: tuple[int, ...], items: tuple[Any, ...]) -> Array:
+    """Zeros of `shape`, with `grad` in the region that `items` select."""
+    out = zeros(shape, grad.dtype)
+    out[items] = grad
+    return out
+
+
+def diagonal_backward(
+    grad: Array, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> Array:
+    """Zeros of `shape`, with `grad` on the diagonal."""
+    out = zeros(shape, grad.dtype)
+    diagonal(out, offset, dim1, dim2)[...] = grad
+    return out
+
+
 KERNELS = {
     "slice": slice_,
+    "slice_backward": slice_backward,
+    "diagonal_backward": diagonal_backward,
     "permute": np.ndarray.transpose,
     "view": view,
     "expand": expand,

@@ -1,4 +1,4 @@
-"""Batch normalisation over dimension 1.
+"""Normalisation: over each channel of a batch, and over the last dimensions.
 
 Statistics take two passes (mean, then squares about the mean), so a mean that is large against the
 deviation costs no digits.  Planes are processed in blocks that stay in the cache between the steps.
@@ -7,13 +7,14 @@ deviation costs no digits.  Planes are processed in blocks that stay in the cach
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels._pointwise import Array, is_half, wide
-from flambeau_numpy.kernels.reduction import sum_over
+from flambeau_numpy.kernels.reduction import sum_columns, sum_over, sum_rows
 from flambeau_numpy.silence import quiet
 
 BLOCK = 1 << 16  # elements
@@ -115,10 +116,11 @@ def batch_norm_train(
     """
     if is_half(x.dtype):
         out, mean, invstd = batch_norm_train(wide(x), weight, bias, eps)
-        return out.astype(x.dtype), mean, invstd
+        return tuple(r.astype(x.dtype) for r in (out, mean, invstd))  # type: ignore[return-value]
     layout = _Layout(x)
     if not x.size:
-        return x.copy(), *(np.full(layout.channels, np.nan, x.dtype) for _ in range(2))
+        unknown = np.full(layout.channels, np.nan, x.dtype)
+        return x.copy(), unknown, unknown.copy()
     table = layout.table(x)
     mean = (layout.total(table) / layout.count).astype(x.dtype)
     result, out = layout.output(x.dtype)
@@ -152,7 +154,8 @@ def batch_norm_backward(
         return dx.astype(x.dtype), dw.astype(kind), db.astype(kind)
     layout = _Layout(x)
     if not x.size:
-        return x.copy(), *(np.zeros(layout.channels, x.dtype) for _ in range(2))
+        nothing = np.zeros(layout.channels, x.dtype)
+        return x.copy(), nothing, nothing.copy()
     gs, xs = layout.table(grad), layout.table(x)
     result, out = layout.output(x.dtype)
     sums, products = layout.total(gs), np.zeros(layout.channels, np.float64)
@@ -172,7 +175,99 @@ def batch_norm_backward(
     return layout.finish(result, out), products.astype(x.dtype), sums.astype(x.dtype)
 
 
+# -- over the last dimensions ----------------------------------------------------------------------
+
+
+def _row_sums(x: Array) -> Array:
+    return sum_rows(x)[:, None]
+
+
+@quiet
+def layer_norm(
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    normalized_shape: tuple[int, ...],
+    eps: float,
+) -> tuple[Array, Array, Array]:
+    """(x - mean)·invstd·weight + bias over the last dimensions; also mean and invstd."""
+    if is_half(x.dtype):
+        factor, shift = (None if v is None else wide(v) for v in (weight, bias))
+        found = layer_norm(wide(x), factor, shift, normalized_shape, eps)
+        return tuple(r.astype(x.dtype) for r in found)  # type: ignore[return-value]
+    lead = x.shape[: x.ndim - len(normalized_shape)]
+    columns = prod(normalized_shape)
+    out = empty(x.shape, x.dtype)
+    mean, invstd = (np.full((*lead, *(1,) * len(normalized_shape)), np.nan, x.dtype) for _ in "mi")
+    if not x.size:
+        return out, mean, invstd
+    table, result = np.ascontiguousarray(x).reshape(-1, columns), out.reshape(-1, columns)
+    means, scales = mean.reshape(-1, 1), invstd.reshape(-1, 1)
+    factor, shift = (None if v is None else v.reshape(-1) for v in (weight, bias))
+    step = max(1, BLOCK // columns)
+    for start in range(0, len(table), step):
+        rows = slice(start, start + step)
+        means[rows] = _row_sums(table[rows]) / columns
+        d = np.subtract(table[rows], means[rows], result[rows])
+        variance = np.einsum("ij,ij->i", d, d)[:, None] / columns
+        scales[rows] = 1 / np.sqrt(variance + x.dtype.type(eps))
+        d *= scales[rows]
+        if factor is not None:
+            d *= factor
+        if shift is not None:
+            d += shift
+    return out, mean, invstd
+
+
+@quiet
+def layer_norm_backward(
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    invstd: Array,
+    normalized_shape: tuple[int, ...],
+) -> tuple[Array, Array, Array]:
+    """The gradients of `layer_norm` with respect to input, weight and bias.
+
+    With p = g·weight: grad_input = invstd·(p - mean(p) - x̂·mean(p·x̂)), means over each row.
+    """
+    if is_half(x.dtype):
+        moved = (None if v is None else wide(v) for v in (grad, x, weight, mean, invstd))
+        found = layer_norm_backward(*moved, normalized_shape)  # type: ignore[arg-type]
+        return tuple(r.astype(x.dtype) for r in found)  # type: ignore[return-value]
+    columns = prod(normalized_shape)
+    out = empty(x.shape, x.dtype)
+    over_weight, over_bias = (np.zeros(normalized_shape, x.dtype) for _ in "wb")
+    if not x.size:
+        return out, over_weight, over_bias
+    tables = (np.ascontiguousarray(a).reshape(-1, columns) for a in (grad, x))
+    gs, xs = tables
+    result, means, scales = out.reshape(-1, columns), mean.reshape(-1, 1), invstd.reshape(-1, 1)
+    factor = None if weight is None else weight.reshape(-1)
+    sums_w, sums_b = over_weight.reshape(-1), over_bias.reshape(-1)
+    step = max(1, min(BLOCK // columns, len(xs)))
+    xhat, term = (np.empty((step, columns), x.dtype) for _ in "xt")
+    for start in range(0, len(xs), step):
+        rows = slice(start, start + step)
+        g, target = gs[rows], result[rows]
+        h, t = xhat[: len(g)], term[: len(g)]
+        np.subtract(xs[rows], means[rows], h)
+        h *= scales[rows]
+        sums_w += np.einsum("ij,ij->j", g, h)
+        sums_b += sum_columns(g)
+        p = g if factor is None else np.multiply(g, factor, t)
+        slope = np.einsum("ij,ij->i", p, h)[:, None] / columns
+        np.subtract(p, _row_sums(p) / columns, target)
+        h *= slope
+        target -= h
+        target *= scales[rows]
+    return out, over_weight, over_bias
+
+
 KERNELS = {
+    "layer_norm": layer_norm,
+    "layer_norm_backward": layer_norm_backward,
     "batch_norm": batch_norm,
     "batch_norm_train": batch_norm_train,
     "batch_norm_backward": batch_norm_backward,

@@ -1,7 +1,8 @@
 """Pooling over windows of the last two dimensions.
 
-A window is walked tap by tap: the elements at kernel position (i, j) of all windows form one strided
-slice, restricted to the windows for which it lies inside the image.  So padding is never written.
+A window is walked tap by tap: the elements at kernel position (i, j) of all windows form one
+strided slice, restricted to the windows for which it lies inside the image. So padding is never
+written.
 """
 
 from __future__ import annotations
@@ -22,8 +23,12 @@ BLOCK = 1 << 17  # input elements processed at a time, to stay in the cache
 
 
 def out_size(size: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> int:
-    """Number of windows along a dimension; the last one starts inside the image or its left padding."""
-    n = -(-(size + 2 * p - d * (k - 1) - 1) // s) if ceil_mode else (size + 2 * p - d * (k - 1) - 1) // s
+    """Number of windows along a dimension; the last starts in the image or its left padding."""
+    n = (
+        -(-(size + 2 * p - d * (k - 1) - 1) // s)
+        if ceil_mode
+        else (size + 2 * p - d * (k - 1) - 1) // s
+    )
     n += 1
     return n - 1 if ceil_mode and (n - 1) * s >= size + p else n
 
@@ -80,11 +85,7 @@ def max_pool2d(
         - padding[1]
     )
     steps = np.array(
-        [
-            i * dilation[0] * w + j * dilation[1]
-            for i in range(kernel[0])
-            for j in range(kernel[1])
-        ]
+        [i * dilation[0] * w + j * dilation[1] for i in range(kernel[0]) for j in range(kernel[1])]
     )
     planes = np.ascontiguousarray(x).reshape(-1, h, w)
     flat_values, flat_places = values.reshape(-1, oh, ow), places.reshape(-1, oh, ow)
@@ -154,8 +155,9 @@ def _average_geometry(
     size: Pair, kernel: Pair, stride: Pair, padding: Pair, ceil_mode: bool
 ) -> tuple[Pair, list[Any]]:
     sizes = zip(size, kernel, stride, padding, strict=True)
-    out = tuple(out_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in sizes)
-    return out, list(_taps(size, out, kernel, stride, padding, (1, 1)))  # type: ignore[return-value,arg-type]
+    rows, columns = (out_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in sizes)
+    out = (rows, columns)
+    return out, list(_taps(size, out, kernel, stride, padding, (1, 1)))
 
 
 def _divisors(

@@ -1,8 +1,9 @@
 """Reductions and scans over dimensions.
 
-Sums of float16 and bfloat16 are accumulated in float32.  Large float32 and float64 sums over trailing
-dimensions are products with a vector of ones, which BLAS vectorises and NumPy's pairwise sum does not;
-rows are cut into short pieces first, so that rounding errors grow as in a pairwise sum.
+Sums of float16 and bfloat16 are accumulated in float32. Large float32 and float64 sums over
+trailing dimensions are products with a vector of ones, which BLAS vectorises and NumPy's pairwise
+sum does not; rows are cut into short pieces first, so that rounding errors grow as in a pairwise
+sum.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ Array = np.ndarray[Any, Any]
 
 SMALL = 4096  # elements, below which one ufunc call is fastest
 PIECE = 512  # longest run that is summed without pairwise grouping
-_add = np.add.reduce
+sum_along: Any = np.add.reduce  # typed loosely: NumPy's stubs do not know keepdims by position
+maximum_over: Any = np.maximum.reduce
 
 
 @cache
@@ -42,11 +44,11 @@ def sum_rows(a: Array) -> Array:
     parts = a[:, :whole].reshape(rows, -1, PIECE) if whole == columns else None
     if parts is None:
         if rows > 1:
-            return sum_rows(np.ascontiguousarray(a[:, :whole])) + _add(a[:, whole:], 1)
+            return sum_rows(np.ascontiguousarray(a[:, :whole])) + sum_along(a[:, whole:], 1)
         parts = a[0, :whole].reshape(1, -1, PIECE)
     sums = (parts.reshape(-1, PIECE) @ ones(PIECE, a.dtype)).reshape(rows, -1)
-    total = _add(sums, 1)
-    return total if whole == columns else total + _add(a[:, whole:], 1)
+    total = sum_along(sums, 1)
+    return total if whole == columns else total + sum_along(a[:, whole:], 1)
 
 
 def sum_columns(a: Array) -> Array:
@@ -54,18 +56,18 @@ def sum_columns(a: Array) -> Array:
     rows, columns = a.shape
     piece = 64
     if rows <= 2 * piece or a.dtype.kind not in "fc":
-        return _add(a, 0)
+        return sum_along(a, 0)
     whole = rows - rows % piece
-    sums = sum_columns(_add(a[:whole].reshape(-1, piece, columns), 1))
-    return sums if whole == rows else sums + _add(a[whole:], 0)
+    sums = sum_columns(sum_along(a[:whole].reshape(-1, piece, columns), 1))
+    return sums if whole == rows else sums + sum_along(a[whole:], 0)
 
 
 def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Sum of `a` over `dims`, in its dtype."""
     if a.dtype.itemsize == 2 and is_half(a.dtype):
-        return _add(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
+        return sum_along(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
     if a.size < SMALL or a.dtype.kind not in "fc":
-        return _add(a, dims, a.dtype, None, keepdim)
+        return sum_along(a, dims, a.dtype, None, keepdim)
     if not a.flags.c_contiguous:
         return _sum_permuted(a, dims, keepdim)
     shape, rank = a.shape, a.ndim
@@ -77,7 +79,7 @@ def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     if first < rank and prod(shape[first:]) > 1:
         columns = a.size // rows
         if columns < 16 or (columns > PIECE and columns % PIECE and rows > 1):
-            return _add(a, dims, a.dtype, None, keepdim)
+            return sum_along(a, dims, a.dtype, None, keepdim)
         result = sum_rows(a.reshape(rows, columns)).reshape(shape[:first])
     elif first < rank:
         result = a.reshape(shape[:first])
@@ -86,7 +88,7 @@ def sum_over(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         lead += 1
     rest = tuple(d for d in range(lead, first) if d in left)
     if rest:
-        result = _add(result, (*range(lead), *rest))
+        result = sum_along(result, (*range(lead), *rest))
     elif lead:
         tail = result.shape[lead:]
         result = sum_columns(result.reshape(prod(shape[:lead]), -1)).reshape(tail)
@@ -100,7 +102,7 @@ def _sum_permuted(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
     moved = a.transpose(order)
     if not moved.flags.c_contiguous:
-        return _add(a, dims, a.dtype, None, keepdim)
+        return sum_along(a, dims, a.dtype, None, keepdim)
     total = sum_over(moved, tuple(i for i, d in enumerate(order) if d in dims), True)
     back = [0] * a.ndim
     for place, d in enumerate(order):
@@ -127,19 +129,17 @@ def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Calla
     return silent(kernel)
 
 
-def _accumulated(ufunc: np.ufunc) -> Callable[..., Any]:
+def _accumulated(reduce: Any) -> Callable[..., Any]:
     @quiet
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return ufunc.reduce(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
-        return ufunc.reduce(a, dims, a.dtype, None, keepdim)
+            return reduce(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
+        return reduce(a, dims, a.dtype, None, keepdim)
 
     return kernel
 
 
-def _reduced(ufunc: np.ufunc) -> Callable[..., Any]:
-    reduce = ufunc.reduce
-
+def _reduced(reduce: Any) -> Callable[..., Any]:
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         return reduce(a, dims, None, None, keepdim)
 
@@ -188,7 +188,7 @@ def var(a: Array, dims: tuple[int, ...], correction: float, keepdim: bool) -> An
     count = _count(a, dims)
     real = x.real.dtype
     if not a.size:
-        empty_sum = _add(x.real, dims, real, None, keepdim)
+        empty_sum = sum_along(x.real, dims, real, None, keepdim)
         return np.full(empty_sum.shape, np.nan, a.real.dtype if a.dtype == real else real)
     last = tuple(range(a.ndim - len(dims), a.ndim))
     if tuple(sorted(dims)) != last:
@@ -211,9 +211,9 @@ def _squares_about_mean(x: Array) -> Array:
     buffer = np.empty((min(step, rows), columns), x.dtype)
     for start in range(0, rows, step):
         piece = slice(start, start + step)
-        d = np.subtract(x[piece], means[piece], buffer[: min(step, rows - start)])
+        d: Any = np.subtract(x[piece], means[piece], buffer[: min(step, rows - start)])
         if d.dtype.kind == "c":
-            out[piece] = _add(d.real * d.real + d.imag * d.imag, 1)
+            out[piece] = sum_along(d.real * d.real + d.imag * d.imag, 1)
         elif columns > 8 * PIECE:
             np.multiply(d, d, d)
             out[piece] = sum_over(d, (1,), False)
@@ -227,9 +227,9 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """log Σ exp(a), shifted by the maximum."""
     x = wide(a)
     if not a.size:
-        total = _add(x, dims, x.dtype, None, keepdim)
+        total = sum_along(x, dims, x.dtype, None, keepdim)
         return np.log(total).astype(a.dtype)
-    top = np.maximum.reduce(x, dims, None, None, True)
+    top = maximum_over(x, dims, None, None, True)
     shift = np.where(np.isfinite(top), top, x.dtype.type(0))
     e = np.subtract(x, shift, empty(x.shape, x.dtype) if x.flags.c_contiguous else None)
     e = np.asarray(e)
@@ -242,11 +242,11 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
 
 KERNELS = {
     "sum": _small_first(sum_kernel, np.add.reduce),
-    "prod": _accumulated(np.multiply),
-    "amax": _reduced(np.maximum),
-    "amin": _reduced(np.minimum),
-    "all": _reduced(np.logical_and),
-    "any": _reduced(np.logical_or),
+    "prod": _accumulated(np.multiply.reduce),
+    "amax": _reduced(np.maximum.reduce),
+    "amin": _reduced(np.minimum.reduce),
+    "all": _reduced(np.logical_and.reduce),
+    "any": _reduced(np.logical_or.reduce),
     "argmax": _position(np.ndarray.argmax),
     "argmin": _position(np.ndarray.argmin),
     "cumsum": _scan(np.add),

@@ -1,8 +1,8 @@
 """One run of the kit: which devices it tests, what they promise, and what the run has shown.
 
 Test modules say ``pytestmark = pytest.mark.level(...)``.  A test with an argument ``device`` runs
-for each device; with ``@pytest.mark.cases(function)`` it runs for each `pytest.param` that
-``function(device)`` yields.
+for each device; with ``@pytest.mark.cases("name dtype", function)`` it runs with these arguments
+for each `pytest.param` that ``function(device)`` yields.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEVICES = pytest.StashKey[tuple[str, ...]]()
 def pytest_configure(config: pytest.Config) -> None:
     """Check the devices before anything is collected."""
     config.addinivalue_line("markers", "level(name): level of conformance that a test belongs to")
-    config.addinivalue_line("markers", "cases(function): the cases of a test for a device")
+    config.addinivalue_line("markers", "cases(names, function): arguments of a test for a device")
     devices = tuple(dict.fromkeys(config.getoption("device", None) or ()))
     if not devices:
         raise pytest.UsageError(
@@ -63,14 +63,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if marker is None:
         metafunc.parametrize("device", devices)
         return
-    names = [n for n in metafunc.fixturenames if n in metafunc.function.__code__.co_varnames]
-    names = [n for n in names if n != "device" and n not in ("tmp_path", "monkeypatch")]
+    names, function = marker.args
     cases = [
         pytest.param(device, *case.values, marks=case.marks, id=f"{device}-{case.id}")
         for device in devices
-        for case in marker.args[0](device)
+        for case in function(device)
     ]
-    metafunc.parametrize(["device", *names], cases)
+    metafunc.parametrize(["device", *names.split()], cases)
 
 
 @pytest.hookimpl(trylast=True)
@@ -81,9 +80,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         marker = item.get_closest_marker("level")
         callspec = getattr(item, "callspec", None)
-        if marker is None or callspec is None or "device" not in callspec.params:
+        device = None if callspec is None else callspec.params.get("device")
+        if marker is None or device not in promised:  # a test without cases has a placeholder
             continue
-        device = callspec.params["device"]
         item.user_properties.append((_PROPERTY, f"{device} {marker.args[0]}"))
         name = key(item)
         found[device].add(name)

@@ -87,6 +87,8 @@ def memory(t: Tensor) -> bytes:
 
 def layouts_of(name: str) -> tuple[str, ...]:
     """The layouts in which an op can be called with any sample."""
+    if name == "view":  # is asked only for what strides can express
+        return ("contiguous", "offset")
     if name in ANY_SHAPE:
         return LAYOUTS
     return tuple([layout for layout in LAYOUTS if layout not in ("empty", "scalar")])
@@ -110,28 +112,32 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
 
 
 class Outcome:
-    """What an op gave: its results, or the exception that it raised."""
+    """What an op gave for some arguments: its results, or the exception that it raised."""
 
-    def __init__(
-        self, device: str, name: str, sample: Sample, dtype: DType, layout: str = "contiguous"
-    ) -> None:
-        # The reference has no strides: the same values in any layout are the same array.
-        args = arrange(sample.args, layout) if device == REFERENCE else sample.args
-        self.args = realise(args, maker(device), dtype, layout=layout)
+    def __init__(self, device: str, name: str, args: tuple[Any, ...]) -> None:
+        self.args = args
         self.results: tuple[Tensor, ...] = ()
         self.error: Exception | None = None
-        before = [memory(t) for t in tensors(self.args)]
+        before = [memory(t) for t in tensors(args)]
         try:
-            result = call(device, name, self.args)
-        except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as error:
+            result = call(device, name, args)
+            self.results = result if isinstance(result, tuple) else (result,)
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
             self.error = error
-            return
-        self.results = result if isinstance(result, tuple) else (result,)
-        self.changed = [
-            i
-            for i, (t, b) in enumerate(zip(tensors(self.args), before, strict=True))
-            if memory(t) != b
-        ]
+        after = [memory(t) for t in tensors(args)]
+        self.changed = [i for i, b in enumerate(before) if after[i] != b]
+
+
+def observed(device: str, name: str, sample: Sample, dtype: DType, layout: str) -> Outcome:
+    """The outcome of an op on the device under test."""
+    return Outcome(device, name, realise(sample.args, maker(device), dtype, layout=layout))
+
+
+def expected(name: str, sample: Sample, dtype: DType, layout: str) -> Outcome:
+    """The outcome of an op on the reference, for the same values in contiguous memory."""
+    return Outcome(
+        REFERENCE, name, realise(arrange(sample.args, layout), maker(REFERENCE), dtype)
+    )
 
 
 def tolerance(device: str, name: str, dtype: DType) -> float:
@@ -144,26 +150,32 @@ def tolerance(device: str, name: str, dtype: DType) -> float:
 
 
 def complaints(
-    device: str, name: str, found: Outcome, expected: Outcome, dtype: DType, *, strict: bool = False
+    device: str, name: str, found: Outcome, wanted: Outcome, dtype: DType, *, strict: bool = False
 ) -> list[str]:
     """What is wrong with the outcome of an op; with `strict`, zeros have their sign."""
-    if found.error is not None or expected.error is not None:
-        if type(found.error) is type(expected.error):
+    if found.error is not None or wanted.error is not None:
+        if type(found.error) is type(wanted.error):
             return []
-        return [f"raised {found.error!r}, where {REFERENCE!r} has {expected.error or 'a result'!r}"]
+        return [f"gave {found.error or 'a result'!r}, expected {wanted.error or 'a result'!r}"]
     wrong = [f"input {i} was changed" for i in found.changed]
-    if len(found.results) != len(expected.results):
-        return [*wrong, f"{len(found.results)} results, expected {len(expected.results)}"]
+    if len(found.results) != len(wanted.results):
+        return [*wrong, f"{len(found.results)} results, expected {len(wanted.results)}"]
     rtol = tolerance(device, name, dtype)
-    for i, (t, e) in enumerate(zip(found.results, expected.results, strict=True)):
+    for i, (t, e) in enumerate(zip(found.results, wanted.results, strict=True)):
         which = f"result {i}: " if len(found.results) > 1 else ""
         signed = strict and name not in ANY_ZERO
         slack = rtol if name in _ACCUMULATING and not strict else 0.0
-        wrong += [which + text for text in _differences(t, e, rtol, slack, signed)]
+        wrong += [which + text for text in differences(t, e, rtol, slack, signed)]
     return wrong
 
 
-def _differences(t: Tensor, e: Tensor, rtol: float, slack: float, signed: bool) -> list[str]:
+def differences(
+    t: Tensor, e: Tensor, rtol: float, slack: float = 0.0, signed: bool = False
+) -> list[str]:
+    """How `t` differs from `e` in dtype, shape or values; at most one text.
+
+    An element may be off by ``rtol`` of itself plus ``slack`` of the largest one.
+    """
     native = t._be.dtype_of(t._a)
     if native is not e.dtype or t.dtype is not e.dtype:
         return [f"dtype {native}, expected {e.dtype}"]

@@ -1,5 +1,14 @@
-"""The functions behind the modules of `flambeau.nn`, by family."""
+"""The functions behind the modules of `flambeau.nn`, by family; some are the core's own."""
 
+from flambeau import (
+    adaptive_avg_pool2d,
+    avg_pool2d,
+    conv1d,
+    conv2d,
+    conv_transpose2d,
+    linear,
+    prelu,
+)
 from flambeau.nn.functional.activation import (
     celu,
     celu_,
@@ -11,7 +20,6 @@ from flambeau.nn.functional.activation import (
     leaky_relu_,
     logsigmoid,
     mish,
-    prelu,
     relu,
     relu_,
     rrelu,
@@ -28,14 +36,7 @@ from flambeau.nn.functional.binary_loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
 )
-from flambeau.nn.functional.convolution import (
-    conv1d,
-    conv2d,
-)
-from flambeau.nn.functional.linalg import (
-    bilinear,
-    linear,
-)
+from flambeau.nn.functional.linalg import bilinear
 from flambeau.nn.functional.loss import (
     cross_entropy,
     nll_loss,
@@ -60,9 +61,7 @@ from flambeau.nn.functional.piecewise import (
 )
 from flambeau.nn.functional.pooling import (
     adaptive_avg_pool1d,
-    adaptive_avg_pool2d,
     avg_pool1d,
-    avg_pool2d,
     max_pool1d,
     max_pool1d_with_indices,
     max_pool2d,
@@ -103,6 +102,7 @@ __all__ = [
     "celu_",
     "conv1d",
     "conv2d",
+    "conv_transpose2d",
     "cross_entropy",
     "dropout",
     "dropout1d",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import flambeau as fb
-from flambeau import Tensor, ops
+from flambeau import Tensor
 from flambeau.nn.functional._arguments import in_place, require_float
-
-SELU_ALPHA = 1.6732632423543772848170429916717
-SELU_SCALE = 1.0507009873554804934193349852946
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -57,10 +54,9 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     >>> fb.nn.functional.leaky_relu(fb.tensor([-1.0, 2.0]), 0.5)
     tensor([-0.5000,  2.0000])
     """
-    require_float(input, "leaky_relu")
     if inplace:
-        return in_place(input, ops.leaky_relu, negative_slope)
-    return ops.leaky_relu(input, negative_slope)
+        return in_place(input, fb.leaky_relu, negative_slope)
+    return fb.leaky_relu(input, negative_slope)
 
 
 def leaky_relu_(input: Tensor, negative_slope: float = 0.01) -> Tensor:
@@ -80,10 +76,7 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.elu(fb.tensor([-1.0, 2.0]))
     tensor([-0.6321,  2.0000])
     """
-    require_float(input, "elu")
-    if inplace:
-        return in_place(input, ops.elu, alpha, 1.0, 1.0)
-    return ops.elu(input, alpha, 1.0, 1.0)
+    return in_place(input, fb.elu, alpha) if inplace else fb.elu(input, alpha)
 
 
 def elu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -103,10 +96,7 @@ def selu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.selu(fb.tensor([-1.0, 2.0]))
     tensor([-1.1113,  2.1014])
     """
-    require_float(input, "selu")
-    if inplace:
-        return in_place(input, ops.elu, SELU_ALPHA, SELU_SCALE, 1.0)
-    return ops.elu(input, SELU_ALPHA, SELU_SCALE, 1.0)
+    return in_place(input, fb.selu) if inplace else fb.selu(input)
 
 
 def selu_(input: Tensor) -> Tensor:
@@ -129,12 +119,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.celu(fb.tensor([-1.0, 2.0]), 2.0)
     tensor([-0.7869,  2.0000])
     """
-    require_float(input, "celu")
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    if inplace:
-        return in_place(input, ops.elu, alpha, 1.0, 1.0 / alpha)
-    return ops.elu(input, alpha, 1.0, 1.0 / alpha)
+    return in_place(input, fb.celu, alpha) if inplace else fb.celu(input, alpha)
 
 
 def celu_(input: Tensor, alpha: float = 1.0) -> Tensor:
@@ -159,10 +144,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     >>> fb.nn.functional.gelu(fb.tensor([-1.0, 1.0]))
     tensor([-0.1587,  0.8413])
     """
-    require_float(input, "gelu")
-    if approximate not in ("none", "tanh"):
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return ops.gelu(input, approximate)
+    return fb.gelu(input, approximate=approximate)
 
 
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -172,8 +154,7 @@ def silu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.silu(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7311])
     """
-    require_float(input, "silu")
-    return in_place(input, ops.silu) if inplace else ops.silu(input)
+    return in_place(input, fb.silu) if inplace else fb.silu(input)
 
 
 def mish(input: Tensor, inplace: bool = False) -> Tensor:
@@ -183,10 +164,9 @@ def mish(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.mish(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8651])
     """
-    require_float(input, "mish")
     if inplace:
         return in_place(input, mish)
-    return input * ops.softplus(input, 1.0, 20.0).tanh()
+    return input * fb.softplus(input).tanh()
 
 
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -196,8 +176,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     >>> fb.nn.functional.softplus(fb.tensor([0.0, 30.0]))
     tensor([ 0.6931, 30.0000])
     """
-    require_float(input, "softplus")
-    return ops.softplus(input, beta, threshold)
+    return fb.softplus(input, beta, threshold)
 
 
 def logsigmoid(input: Tensor) -> Tensor:
@@ -222,37 +201,6 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x where x > 0, else w·x with a learned w: one number, or one per channel (dimension 1).
-
-    Raises:
-        RuntimeError: `weight` has more than one dimension, or not one element per channel.
-
-    >>> import flambeau as fb
-    >>> fb.nn.functional.prelu(fb.tensor([-2.0, 2.0]), fb.tensor([0.25]))
-    tensor([-0.5000,  2.0000])
-    """
-    if weight.dtype is not input.dtype:
-        raise RuntimeError(
-            f"prelu: Type promoting not supported. Got {input.dtype} and {weight.dtype}"
-        )
-    if weight.dim() > 1:
-        raise RuntimeError(
-            f"prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = {weight.dim()}"
-        )
-    if weight.numel() != 1:
-        channels = input.shape[1] if input.dim() > 1 else 1
-        if weight.numel() != channels:
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.numel()} and channel size = {channels}."
-            )
-        weight = weight.reshape((-1,) + (1,) * (input.dim() - 2))
-    else:
-        weight = weight.reshape(())
-    return fb.where(input > 0, input, weight * input)
-
-
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,
@@ -271,7 +219,6 @@ def rrelu(
     >>> fb.nn.functional.rrelu(fb.tensor([-2.0, 2.0]), 0.25, 0.75)
     tensor([-1.,  2.])
     """
-    require_float(input, "rrelu")
     if lower > upper:
         raise RuntimeError(
             f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
@@ -279,7 +226,7 @@ def rrelu(
     if inplace:
         return in_place(input, rrelu, lower, upper, training)
     if not training:
-        return ops.leaky_relu(input, (lower + upper) / 2)
+        return fb.leaky_relu(input, (lower + upper) / 2)
     negative = input <= 0
     # One float64 draw for each element that needs one, in order: PyTorch's use of the generator.
     drawn = fb.empty(int(negative.sum()), dtype=fb.float64, device=input.device)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from math import prod
-
 import flambeau as fb
-from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import require_float
+from flambeau import Tensor
+
+_HALF = (fb.float16, fb.bfloat16)
 
 
 def batch_norm(
@@ -36,52 +35,15 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
-    shape = input.shape
-    if len(shape) < 2:
-        raise RuntimeError(f"batch_norm: expected an input (N, C, *), got shape {list(shape)}")
-    channels = shape[1]
-    given = {
-        "running_mean": running_mean,
-        "running_var": running_var,
-        "weight": weight,
-        "bias": bias,
-    }
-    for name, tensor in given.items():
-        if tensor is not None and tensor.numel() != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {tensor.numel()}")
-    dtype = _parameter_dtype(input, [t for t in given.values() if t is not None])
-    if not training:
-        if running_mean is None or running_var is None:
-            missing = "running_mean" if running_mean is None else "running_var"
-            raise RuntimeError(f"{missing} must be defined in evaluation mode")
-        invstd = (running_var + eps).rsqrt()
-        output = ops.batch_norm(input.to(dtype), weight, bias, running_mean, invstd)
-        return output.to(input.dtype)
-
-    count = shape[0] * prod(shape[2:])  # per channel
-    if count == 1:
+    if training and input.dim() > 1 and input.numel() == input.shape[1]:
         raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {shape}"
+            f"Expected more than 1 value per channel when training, got input size {input.shape}"
         )
-    output, mean, invstd = ops.batch_norm_train(input.to(dtype), weight, bias, eps)
-    with fb.no_grad():
-        if running_mean is not None:
-            running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
-        if running_var is not None:
-            variance = (invstd.pow(-2) - eps).clamp(min=0) * (count / (count - 1))
-            running_var.mul_(1 - momentum).add_(variance, alpha=momentum)
-    return output.to(input.dtype)
-
-
-def _parameter_dtype(input: Tensor, parameters: list[Tensor]) -> fb.dtype:
-    """The dtype to compute in: that of all operands, or float32 if only a half input differs."""
-    require_float(input, "batch_norm")
-    dtypes = {parameter.dtype for parameter in parameters}
-    if not dtypes or dtypes == {input.dtype}:
-        return input.dtype
-    if dtypes == {fb.float32} and input.dtype in (fb.float16, fb.bfloat16):
-        return fb.float32
-    raise RuntimeError(
-        f"mixed dtype: batch_norm takes one dtype, or a half input with float32 statistics and "
-        f"parameters, got input {input.dtype} with {sorted(map(str, dtypes))}"
+    parameters = next((t for t in (weight, running_mean) if t is not None), input)
+    wide = input.dtype in _HALF and parameters.dtype is fb.float32
+    x = input.float() if wide else input
+    # PyTorch's function has one more argument, which this library has no use for.
+    output = fb.batch_norm(
+        x, weight, bias, running_mean, running_var, training, momentum, eps, False
     )
+    return output.to(input.dtype) if wide else output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.functional._arguments import in_place, require_float
 
@@ -13,8 +14,9 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     >>> fb.nn.functional.threshold(fb.tensor([0.5, 2.0]), 1.0, -3.0)
     tensor([-3.,  2.])
     """
-    below = input <= threshold
-    return input.masked_fill_(below, value) if inplace else input.masked_fill(below, value)
+    if inplace:
+        return input.masked_fill_(input <= threshold, value)
+    return fb.threshold(input, threshold, value)
 
 
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:

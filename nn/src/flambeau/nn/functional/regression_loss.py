@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 
 import flambeau as fb
-from flambeau import Tensor, ops
-from flambeau.nn.functional._arguments import choose_reduction, reduced, require_float
+from flambeau import Tensor
+from flambeau.nn.functional._arguments import choose_reduction, reduced
 
 
 def mse_loss(
@@ -32,11 +32,7 @@ def mse_loss(
     input, target = _alike(input, target, weight)
     if weight is not None:
         return _weighted((input - target).square(), weight, reduction)
-    if input.dtype is not target.dtype:
-        dtype = fb.promote_types(input.dtype, target.dtype)
-        input, target = input.to(dtype), target.to(dtype)
-    require_float(input, "mse_loss")
-    return ops.mse_loss(input, target, reduction)
+    return fb.mse_loss(input, target, reduction)
 
 
 def l1_loss(
