@@ -233,6 +233,7 @@ if TYPE_CHECKING:
 
 modes = 0
 bool_ = D.bool_
+ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
 
 
 def _shift(count: int) -> None:
@@ -272,9 +273,10 @@ def link() -> None:
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
 
-    nodes = globals()
+    found = globals()
+    found["op_sum"] = OPS["sum"]
     for name in _RECORDED:
-        nodes[f"node_{name}"] = OPS[name].node
+        found[f"node_{name}"] = OPS[name].node
 
 
 class TensorMethods:
@@ -322,6 +324,73 @@ GETITEM = '''
                         self, "slice", (items,), self._be.slice(self._a, items), "Slice"
                     )
         return getitem(self, key)
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix; vectors and scalars as they are."""
+        if len(self._a.shape) == 2:
+            be = self._be
+            return make_view(self, "permute", ((1, 0),), be.permute(self._a, (1, 0)), "T")
+        return _ops.t(self)
+
+    def transpose(self, dim0: Any, dim1: Any) -> Tensor:
+        """A view with two dimensions swapped."""
+        n = len(self._a.shape)
+        if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
+            order = list(range(n))
+            order[dim0], order[dim1] = order[dim1], order[dim0]
+            dims = tuple(order)
+            native = self._be.permute(self._a, dims)
+            return make_view(self, "permute", (dims,), native, "Transpose")
+        return _ops.transpose(self, dim0, dim1)
+
+    def view(self, *shape: Any) -> Tensor:
+        """The same memory in another shape."""
+        be = self._be
+        if be.strided:
+            size = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
+            unknown = -1
+            known = 1
+            for i, n in enumerate(size):
+                if type(n) is not int:
+                    break
+                if n < 0:
+                    if n < -1 or unknown >= 0:
+                        break
+                    unknown = i
+                else:
+                    known *= n
+            else:
+                if unknown >= 0:
+                    count = 1
+                    for n in self._a.shape:
+                        count *= n
+                    if not known or count % known:
+                        return _ops.view(self, *shape)
+                    size = (*size[:unknown], count // known, *size[unknown + 1 :])
+                try:
+                    native = be.view(self._a, size)
+                except be.error:
+                    return _ops.view(self, *shape)
+                return make_view(self, "view", (size,), native, "View")
+        return _ops.view(self, *shape)
+
+    def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
+        """The sum of all elements, or along one or several dimensions."""
+        if dim is None and dtype is None and self.dtype.fp and not modes:
+            dims = ALL_DIMS[len(self._a.shape)]
+            be = self._be
+            r = be.sum(self._a, dims, keepdim)
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                op_sum.record((self, dims, keepdim), t)
+            return t
+        return _ops.sum(self, dim, keepdim, dtype=dtype)
 
     def __matmul__(self, other: Any) -> Tensor:
         k = type(other)
@@ -494,7 +563,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
             )
         )
     recorded.append("matmul")
-    done = set(fast)
+    done = {*fast, "t", "transpose", "view", "sum"}
     for name, function in sorted(public.items()):
         if name in NOT_METHODS or name in done or name.startswith("new_"):
             continue

@@ -67,7 +67,14 @@ class Op:
             _kind(p.annotation) for p in inspect.signature(body).parameters.values()
         )
         self.inputs = tuple(p for p, k in zip(self.params, self.kinds, strict=True) if k != _PLAIN)
+        # Where single tensors stand among the arguments; None if an argument is a list of tensors.
+        self.places = (
+            None
+            if _TENSORS in self.kinds
+            else tuple(i for i, k in enumerate(self.kinds) if k == _TENSOR)
+        )
         self.rules: list[Rule] = []
+        self._slots: dict[str, Any] | None = None
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
         self.node: type[Node] = type(self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results})
         self.__doc__ = body.__doc__
@@ -203,34 +210,25 @@ class Op:
         return self._run(*args)
 
     def _run(self, *args: Any) -> Any:
-        be = None
+        be = first = None
         record = False
-        native = []
-        first = None
-        for a, kind in zip(args, self.kinds, strict=True):
-            if kind is _PLAIN or a is None:
-                native.append(a)
+        native = list(args)
+        for i in self.places if self.places is not None else range(len(args)):
+            a = args[i]
+            if a is None or self.kinds[i] is _PLAIN:
                 continue
-            if kind is _TENSOR:
-                if first is None:
-                    first, be = a, a._be
-                elif a._be is not be:
-                    raise device_error(self.name, self.tensors(args))
-                record = record or a._rg
-                native.append(a._a)
+            if self.kinds[i] is _TENSORS:
+                found = [t for t in a if t is not None]
+                native[i] = tuple(None if t is None else t._a for t in a)
             else:
-                natives = []
-                for t in a:
-                    if t is None:
-                        natives.append(None)
-                        continue
-                    if first is None:
-                        first, be = t, t._be
-                    elif t._be is not be:
-                        raise device_error(self.name, self.tensors(args))
-                    record = record or t._rg
-                    natives.append(t._a)
-                native.append(tuple(natives))
+                found = (a,)
+                native[i] = a._a
+            for t in found:
+                if first is None:
+                    first, be = t, t._be
+                elif t._be is not be:
+                    raise device_error(self.name, self.tensors(args))
+                record = record or t._rg
         assert be is not None and first is not None, self.name
         try:
             r = getattr(be, self.name)(*native)
@@ -249,6 +247,23 @@ class Op:
                 self.record(args, result)
         return result
 
+    def slots(self, args: tuple[Any, ...]) -> dict[str, Any]:
+        """Which edges each input has: a number, or a range for a list of tensors."""
+        if self._slots is not None:
+            return self._slots
+        found: dict[str, Any] = {}
+        i = 0
+        for name, kind, a in zip(self.params, self.kinds, args, strict=True):
+            if kind is _TENSOR:
+                found[name] = i
+                i += 1
+            elif kind is _TENSORS:
+                found[name] = range(i, i + len(a))
+                i += len(a)
+        if self.places is not None:
+            self._slots = found
+        return found
+
     def tensors(self, args: tuple[Any, ...]) -> list[Tensor]:
         """The tensors among canonical arguments, lists flattened."""
         found = []
@@ -261,14 +276,16 @@ class Op:
 
     def record(self, args: tuple[Any, ...], result: Any) -> None:
         """Give `result` the history of this op on `args`, if they have one."""
-        edges = []
-        for a, kind in zip(args, self.kinds, strict=True):
-            if kind is _TENSOR:
-                edges.append(None if a is None or not a._rg else edge(a))
-            elif kind is _TENSORS:
-                edges.extend(None if t is None or not t._rg else edge(t) for t in a)
-        if not any(e is not None for e in edges):
-            if not any(t._rg and t.requires_grad for t in self.tensors(args)):
+        if self.places is not None:
+            inputs = [args[i] for i in self.places]
+        else:
+            inputs = []
+            for a, kind in zip(args, self.kinds, strict=True):
+                if kind is not _PLAIN:
+                    inputs.extend((a,) if kind is _TENSOR else a)
+        edges = [None if t is None or not t._rg else edge(t) for t in inputs]
+        if edges.count(None) == len(edges):
+            if not any(t._rg and t.requires_grad for t in inputs if t is not None):
                 return
         node_type = self.node
         n = new(node_type)
@@ -318,6 +335,47 @@ class Rule:
                 f"{op.name}: gradient saves unknown names {sorted(unknown)}; "
                 f"known are {sorted(legal)}"
             )
+        # How to keep each value: (name, function of (arguments, result, place), place).
+        self.plan = tuple(
+            (want, *_keeper(op, want))
+            for want in self.wants
+            if want != "needs" and not want.startswith("_")
+        )
+
+
+def _keeper(op: Op, want: str) -> tuple[Callable[..., Any], int]:
+    if want in op.params:
+        i = op.params.index(want)
+        keep = {_TENSOR: _keep_tensor, _TENSORS: _keep_tensors, _PLAIN: _keep_plain}
+        return keep[op.kinds[i]], i
+    if want.startswith("result"):
+        return _keep_result, 0 if want == "result" else int(want[6:])
+    i = op.params.index(want[:-6])
+    return (_keep_shape if want.endswith("_shape") else _keep_dtype), i
+
+
+def _keep_tensor(args: Any, result: Any, i: int) -> Any:
+    return None if args[i] is None else Saved(args[i])
+
+
+def _keep_tensors(args: Any, result: Any, i: int) -> Any:
+    return [None if t is None else Saved(t) for t in args[i]]
+
+
+def _keep_plain(args: Any, result: Any, i: int) -> Any:
+    return args[i]
+
+
+def _keep_result(args: Any, result: Any, i: int) -> Any:
+    return SavedResult(result[i] if type(result) is tuple else result, i)
+
+
+def _keep_shape(args: Any, result: Any, i: int) -> Any:
+    return _map(args[i], lambda t: tuple(t._a.shape))
+
+
+def _keep_dtype(args: Any, result: Any, i: int) -> Any:
+    return _map(args[i], lambda t: t.dtype)
 
 
 class GenericNode(Node):
@@ -330,52 +388,26 @@ class GenericNode(Node):
     def save(self, args: tuple[Any, ...], result: Any) -> None:
         """Keep what the formulas of the wanted inputs need."""
         op = self.op
-        named = dict(zip(op.params, args, strict=True))
-        slots = self._slots(named)
+        slots = op.slots(args)
         kept: dict[str, Any] = {}
+        plain: dict[str, Any] = {}
         for rule in op.rules:
-            if not any(self._wanted(slots[name]) for name in rule.inputs):
+            if not self._any_wanted(rule, slots):
                 continue
-            for want in rule.wants:
-                if want in kept or want == "needs" or want.startswith("_"):
-                    continue
-                kept[want] = self._keep(want, named, result)
-        self.args = slots, {k: v for k, v in kept.items() if not _holds_tensors(v)}
-        self.saved = {k: v for k, v in kept.items() if _holds_tensors(v)}
+            for want, keep, where in rule.plan:
+                if want not in kept and want not in plain:
+                    value = keep(args, result, where)
+                    (kept if _holds_tensors(value) else plain)[want] = value
+        self.args = slots, plain
+        self.saved = kept
 
-    def _slots(self, named: dict[str, Any]) -> dict[str, Any]:
-        # Where each input's edges stand: an index, or a range for a list of tensors.
-        found: dict[str, Any] = {}
-        i = 0
-        for name, kind in zip(self.op.params, self.op.kinds, strict=True):
-            if kind is _TENSOR:
-                found[name] = i
-                i += 1
-            elif kind is _TENSORS:
-                found[name] = range(i, i + len(named[name]))
-                i += len(named[name])
-        return found
+    def _any_wanted(self, rule: Rule, slots: dict[str, Any]) -> bool:
+        return any(self._wanted(slots[name]) for name in rule.inputs)
 
     def _wanted(self, slot: Any) -> bool:
-        if isinstance(slot, int):
+        if type(slot) is int:
             return self.edges[slot] is not None
         return any(self.edges[i] is not None for i in slot)
-
-    def _keep(self, want: str, named: dict[str, Any], result: Any) -> Any:
-        if want in named:
-            value = named[want]
-            kind = self.op.kinds[self.op.params.index(want)]
-            if kind is _TENSOR:
-                return None if value is None else Saved(value)
-            if kind is _TENSORS:
-                return [None if t is None else Saved(t) for t in value]
-            return value
-        if want.startswith("result"):
-            index = 0 if want == "result" else int(want[6:])
-            return SavedResult(result[index] if isinstance(result, tuple) else result, index)
-        if want.endswith("_shape"):
-            return _map(named[want[:-6]], lambda t: tuple(t._a.shape))
-        return _map(named[want[:-6]], lambda t: t.dtype)
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
         kept = self.saved
@@ -388,11 +420,11 @@ class GenericNode(Node):
             g = tuple(g.get(i) for i in range(max(g) + 1))
             g = (*g, *(None,) * (8 - len(g)))
         parts: list[Any] = [None] * len(self.edges)
-        places, plain = self.args
+        slots, plain = self.args
         values: dict[str, Any] = dict(plain)
         for rule in op.rules:
-            slots = [places[name] for name in rule.inputs]
-            wanted = [self._wanted(s) for s in slots]
+            targets = [slots[name] for name in rule.inputs]
+            wanted = [self._wanted(t) for t in targets]
             if not any(wanted):
                 continue
             call = []
@@ -404,11 +436,11 @@ class GenericNode(Node):
                     values[want] = self._unpack(F, want, kept[want])
                 call.append(values[want])
             grads = rule.formula(F, g, *call)
-            for slot, grad in zip(slots, (grads,) if len(slots) == 1 else grads, strict=True):
-                if isinstance(slot, int):
-                    parts[slot] = grad
+            for target, grad in zip(targets, (grads,) if len(targets) == 1 else grads, strict=True):
+                if type(target) is int:
+                    parts[target] = grad
                 else:
-                    for i, part in zip(slot, grad, strict=True):
+                    for i, part in zip(target, grad, strict=True):
                         parts[i] = part
         return tuple(parts)
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from flambeau import Tensor
+from flambeau import Tensor, autograd
 from flambeau import _dtype as D
 from flambeau._bound import bind
 from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
 from flambeau.ops import OPS
 from flambeau.plugin.host import host
-from flambeau.testing.samples import ANY_SHAPE, LAYOUTS, Sample, arrange, realise
+from flambeau.testing.samples import ANY_SHAPE, LAYOUTS, Arr, Sample, arrange, realise
 
 REFERENCE = "ref"
 
@@ -106,6 +106,59 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
     """Those of `dtypes` that the backend has."""
     unsupported = host.expectations(device).unsupported_dtypes
     return [d for d in dtypes if d.name not in unsupported]
+
+
+# Gradients
+
+
+def descriptions(value: Any) -> Iterator[Arr]:
+    """All array descriptions in the arguments of a sample, in the order in which they are realised."""
+    if isinstance(value, Arr):
+        yield value
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            yield from descriptions(item)
+
+
+def as_function(
+    device: str, op: Callable[..., Any], sample: Sample, dtype: DType, layout: str
+) -> tuple[Callable[..., Any], list[Tensor]]:
+    """`op` as a function of contiguous leaves, which it views in the layout itself; and the leaves."""
+    leaves: list[Tensor] = []
+    make = maker(device)
+
+    def leaf(values: list[Any], shape: tuple[int, ...], d: DType) -> Tensor:
+        leaves.append(make(values, shape, d))
+        return leaves[-1]
+
+    realise(sample.args, leaf, dtype, layout=layout)
+    for array, made in zip(descriptions(sample.args), leaves, strict=True):
+        if array.dtype is None and not array.fixed:
+            made.requires_grad_()
+
+    def function(*inputs: Tensor) -> Any:
+        rest = iter(inputs)
+        return op(*realise(sample.args, lambda *_: next(rest), dtype, layout=layout))
+
+    return function, leaves
+
+
+def gradients(
+    device: str, function: Callable[..., Any], leaves: list[Tensor]
+) -> tuple[Tensor | None, ...]:
+    """The gradients of the leaves for fixed gradients of the results; none if nothing requires one."""
+    results = function(*leaves)
+    results = results if isinstance(results, tuple) else (results,)
+    wanted = [t for t in leaves if t.requires_grad]
+    roots = [r for r in results if r.requires_grad]
+    if not wanted or not roots:
+        return ()
+    make = maker(device)
+    seeds = []
+    for root in roots:
+        shape = tuple(root.shape)
+        seeds.append(make(Arr(shape, seed=9).values(root.dtype), shape, root.dtype))
+    return autograd.grad(roots, wanted, seeds, allow_unused=True)
 
 
 # Comparison with the reference

@@ -1,0 +1,198 @@
+"""Where the profilers listen: around kernels, backward nodes and named blocks.
+
+While at least one listener is present, every kernel of every device in use is replaced by one that
+tells the listeners, and the backward pass tells them of its nodes.  Without listeners nothing is
+wrapped, so the path of an op has no test and no cost.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from time import perf_counter_ns
+from typing import Any, Protocol
+
+from flambeau import _bound
+from flambeau._modes import recording
+from flambeau.autograd import engine
+from flambeau.autograd.node import Node, Out, next_seq
+
+FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
+
+
+class Listener(Protocol):
+    """What is told about the beginning and the end of every event."""
+
+    def begin(
+        self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any
+    ) -> Any: ...
+
+    def end(self, token: Any) -> None: ...
+
+
+_listeners: list[Listener] = []
+_originals: list[tuple[dict[str, Any], str, Any]] = []  # (namespace, name, kernel) as they were
+_lock = threading.RLock()
+
+
+def listen(listener: Listener) -> None:
+    """Tell `listener` about everything from now on; devices not used so far are left out."""
+    with _lock:
+        if not _listeners:
+            _bound.bind(None)
+            for be in set(_bound._bound.values()):
+                _wrap_kernels(be)
+            engine.watchers.append(_around_node)
+        _listeners.append(listener)
+
+
+def ignore(listener: Listener) -> None:
+    """Tell `listener` nothing more."""
+    with _lock:
+        _listeners.remove(listener)
+        if not _listeners:
+            engine.watchers.remove(_around_node)
+            for namespace, name, kernel in _originals:
+                namespace[name] = kernel
+            _originals.clear()
+
+
+def begin(name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> Any:
+    """Announce an event; `end` takes what this returns."""
+    return [(to, to.begin(name, scope, sequence, args, be)) for to in tuple(_listeners)]
+
+
+def end(tokens: Any) -> None:
+    """Announce the end of an event."""
+    for to, token in reversed(tokens):
+        to.end(token)
+
+
+def next_sequence() -> int:
+    """The number of the node that is recorded next, -1 if none is recorded."""
+    # The counter shows its next value in its repr and nowhere else.
+    return int(repr(next_seq.__self__)[6:-1]) if recording() else -1  # type: ignore[attr-defined]
+
+
+def _wrap_kernels(be: _bound.BoundBackend) -> None:
+    from flambeau.ops import OPS
+
+    for namespace in (be.__dict__, be.kernels):
+        for name in set(OPS) | set(be.kernels):
+            if (kernel := namespace.get(name)) is not None:
+                _originals.append((namespace, name, kernel))
+                namespace[name] = _announced(name, kernel, be)
+
+
+def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., Any]:
+    def run(*args: Any, **kwargs: Any) -> Any:
+        tokens = begin(name, FORWARD, next_sequence(), args, be)
+        try:
+            return kernel(*args, **kwargs)
+        finally:
+            end(tokens)
+
+    return run
+
+
+def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Any, g: Any) -> Any:  # noqa: N803
+    if isinstance(node, Out):  # a hand-over between two nodes, no work
+        return apply(F, g)
+    tokens = begin(node.name(), BACKWARD, node.seq, tuple(g.values()) if type(g) is dict else (g,), None)
+    try:
+        return apply(F, g)
+    finally:
+        end(tokens)
+
+
+class Raw:
+    """One event as it is recorded."""
+
+    __slots__ = ("device", "name", "parent", "scope", "sequence", "shapes", "start", "stop", "thread")
+
+    name: str
+    scope: int
+    sequence: int
+    shapes: list[list[int]]
+    thread: int
+    parent: Raw | None
+    start: int
+    stop: int | None
+    device: list[Any] | None  # backend, device index, event at the start, event at the end
+
+
+class Recorder:
+    """A listener that keeps events with their times.
+
+    Args:
+        shapes: whether to keep the shapes of array arguments.
+        use_cuda: whether to have CUDA devices measure their own times.
+    """
+
+    def __init__(self, *, shapes: bool, use_cuda: bool) -> None:
+        self.events: list[Raw] = []
+        self.started = self.stopped = 0
+        self._shapes = shapes
+        self._use_cuda = use_cuda
+        self._open: dict[int, list[Raw]] = defaultdict(list)  # per thread, innermost last
+
+    def start(self) -> None:
+        """Begin to record."""
+        listen(self)
+        self.started = perf_counter_ns()
+
+    def stop(self) -> None:
+        """End recording; what still runs in other threads ends now."""
+        self.stopped = perf_counter_ns()
+        ignore(self)
+        for event in self.events:
+            if event.stop is None:
+                event.stop = self.stopped
+
+    def begin(self, name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> Raw:
+        """Note the start of an event."""
+        event = Raw()
+        event.name, event.scope, event.sequence = name, scope, sequence
+        event.thread = thread = threading.get_ident()
+        event.shapes = _shapes_of(args) if self._shapes else []
+        event.stop = event.device = None
+        opened = self._open[thread]
+        event.parent = opened[-1] if opened else None
+        opened.append(event)
+        self.events.append(event)
+        if self._use_cuda and be is not None and be.device.type == "cuda":
+            index = be.device.index or 0
+            event.device = [be.backend, index, be.backend.record_event(index), None]
+        event.start = perf_counter_ns()
+        return event
+
+    def end(self, token: Raw) -> None:
+        """Note the end of an event."""
+        if token.stop is None:
+            token.stop = perf_counter_ns()
+            if token.device is not None:
+                backend, index, _, _ = token.device
+                token.device[3] = backend.record_event(index)
+        # Blocks of asynchronous code may end in another order than they began.
+        opened = self._open[token.thread]
+        if token in opened:
+            opened.remove(token)
+
+
+def device_time(event: Raw) -> float:
+    """Microseconds that the device spent on an event, 0 if it was not asked."""
+    if event.device is None or event.device[3] is None:
+        return 0.0
+    backend, index, first, last = event.device
+    backend.synchronize(index)
+    return 1000.0 * backend.elapsed_ms(first, last)
+
+
+def _shapes_of(args: tuple[Any, ...]) -> list[list[int]]:
+    # As PyTorch: an empty list stands for what has no shape.
+    found = []
+    for a in args:
+        shape = getattr(a, "shape", None)
+        found.append([int(n) for n in shape] if isinstance(shape, tuple) else [])
+    return found
