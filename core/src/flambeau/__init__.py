@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [*_names, "autograd", "nn", "ops", "optim", "random", "testing", "utils"]
 
 _tensor_methods.link()
+importlib.import_module("flambeau.ops._steps")
 _host.op_table = lambda: ops.OPS
 _host.register_builtin("meta", "flambeau._meta")
 _host.register_builtin("ref", "flambeau.testing.reference.plugin")

@@ -166,7 +166,7 @@ class NumpyBackend(plugin.Backend):
                 "the tensor fails or is undefined. Copy the array, or make it writable, before "
                 "converting it to a tensor.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
         return array.view(np.ndarray) if type(array) is not np.ndarray else array
 

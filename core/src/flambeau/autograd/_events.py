@@ -110,6 +110,7 @@ class FunctionEvent(_Times):
         scope: 0 forward, 1 backward, 7 user.
         cpu_parent: the event in which it ran, or None.
         cpu_children: the events that ran directly in it.
+        self_cuda_time_total: microseconds of what it launched itself.
     """
 
     count = 1
@@ -125,7 +126,7 @@ class FunctionEvent(_Times):
         input_shapes: list[list[int]] | None = None,
         sequence_nr: int = -1,
         scope: int = 0,
-        cuda_time: float = 0.0,
+        self_cuda_time: float = 0.0,
     ) -> None:
         self.id = id
         self.name = name
@@ -134,7 +135,7 @@ class FunctionEvent(_Times):
         self.input_shapes = input_shapes or []
         self.sequence_nr = sequence_nr
         self.scope = scope
-        self.own_cuda_time = cuda_time
+        self.self_cuda_time_total = self_cuda_time
         self.cpu_parent: FunctionEvent | None = None
         self.cpu_children: list[FunctionEvent] = []
 
@@ -160,13 +161,8 @@ class FunctionEvent(_Times):
 
     @property
     def cuda_time_total(self) -> float:  # type: ignore[override]
-        """CUDA time: its own kernel's if it ran one, else its children's."""
-        return self.own_cuda_time or sum(c.cuda_time_total for c in self.cpu_children)
-
-    @property
-    def self_cuda_time_total(self) -> float:  # type: ignore[override]
-        """CUDA time without the children's."""
-        return self.cuda_time_total - sum(c.cuda_time_total for c in self.cpu_children)
+        """CUDA time of what it and its children launched."""
+        return self.self_cuda_time_total + sum(c.cuda_time_total for c in self.cpu_children)
 
     def __repr__(self) -> str:
         return (

@@ -83,4 +83,4 @@ def _assign(events: list[FunctionEvent], kernels: list[tuple[float, float]]) -> 
         while event is not None and event.time_range.end < launched:
             event = event.cpu_parent
         if event is not None:
-            event.launched_cuda_time += duration
+            event.self_cuda_time_total += duration

@@ -155,7 +155,7 @@ class Recorder:
         event = Raw()
         event.name, event.scope, event.sequence = name, scope, sequence
         event.thread = thread = threading.get_ident()
-        event.shapes = _shapes_of(args) if self._shapes else []
+        event.shapes = shapes_of(args) if self._shapes else []
         event.stop = event.device = None
         opened = self._open[thread]
         event.parent = opened[-1] if opened else None
@@ -189,8 +189,8 @@ def device_time(event: Raw) -> float:
     return 1000.0 * backend.elapsed_ms(first, last)
 
 
-def _shapes_of(args: tuple[Any, ...]) -> list[list[int]]:
-    # As PyTorch: an empty list stands for what has no shape.
+def shapes_of(args: tuple[Any, ...]) -> list[list[int]]:
+    """The shape of each argument; as in PyTorch, an empty list for what has none."""
     found = []
     for a in args:
         shape = getattr(a, "shape", None)

@@ -52,6 +52,7 @@ def _first(shape: Sequence[int], *rest: Any) -> Sequence[int]:
 
 _uniform = RandomOp(streams.uniform, _first)
 _normal = RandomOp(streams.normal, _first)
+_normal_serial = RandomOp(streams.normal_serial, _first)
 _bernoulli_scalar = RandomOp(streams.bernoulli_scalar, _first)
 _randint = RandomOp(streams.randint, lambda low, high, shape, *rest: shape)
 _random_full = RandomOp(streams.random_full, _first)
@@ -110,10 +111,8 @@ def rand_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "rand_like", "input")
-    return rand(
-        tuple(x._a.shape), dtype=dtype or x.dtype, device=device or x.device, generator=generator,
-        requires_grad=requires_grad,
-    )
+    t = uniform_(_layout_of(x, dtype, device), generator=generator)
+    return finished(t, requires_grad, None)
 
 
 def randn_like(
@@ -127,10 +126,32 @@ def randn_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "randn_like", "input")
-    return randn(
-        tuple(x._a.shape), dtype=dtype or x.dtype, device=device or x.device, generator=generator,
-        requires_grad=requires_grad,
-    )
+    t = normal_(_layout_of(x, dtype, device), generator=generator)
+    return finished(t, requires_grad, None)
+
+
+def _layout_of(x: Tensor, dtype: DType | None, device: Any) -> Tensor:
+    # A tensor to fill whose dimensions lie in memory in the order of those of a dense `x`.
+    from flambeau.ops.creation import empty
+
+    dtype, where = dtype or x.dtype, x.device if device is None else device
+    shape = tuple(x._a.shape)
+    order = streams.fill_order(shape, x.stride())
+    if order == tuple(range(len(shape))) or not _dense(shape, x.stride(), order):
+        return empty(shape, dtype=dtype, device=where)
+    inverse = [0] * len(order)
+    for i, d in enumerate(order):
+        inverse[d] = i
+    return empty(tuple(shape[d] for d in order), dtype=dtype, device=where).permute(inverse)
+
+
+def _dense(shape: Sequence[int], stride: Sequence[int], order: Sequence[int]) -> bool:
+    want = 1
+    for d in reversed(order):
+        if shape[d] != 1 and stride[d] != want:
+            return False
+        want *= shape[d]
+    return True
 
 
 def randint(
@@ -269,9 +290,13 @@ def multinomial(
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
     be = x._be
     g = generator_for(be.device, generator)
+    weights = x.detach()
+    streams.check_weights(
+        weights.amin().item(), weights.amax().item(), weights.sum(-1).amin().item()
+    )
     kernel = be.kernels.get("multinomial")
     if kernel is not None:
-        native = kernel(x.detach().contiguous()._a, num_samples, replacement, g)
+        native = kernel(x.detach()._a, num_samples, replacement, g)
     else:
         flat = x.detach().reshape((-1,)).tolist()
         found = streams.multinomial(
@@ -339,6 +364,8 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     _inplace.check_write(x, [])
     shape = tuple(x._a.shape)
     be = x._be
+    if be.device.type == "meta":
+        return x
     order = streams.fill_order(shape, x.stride())
     native = draw(tuple(shape[d] for d in order), be)
     if order != tuple(range(len(shape))):
@@ -370,7 +397,9 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     """Fill with normal numbers."""
     _check_std(std)
     _need_float("normal_", input)
-    return _filled(input, lambda s, be: _normal.draw(
+    # PyTorch draws for tensors that are not contiguous one number at a time, whatever their size.
+    op = _normal if input.is_contiguous() else _normal_serial
+    return _filled(input, lambda s, be: op.draw(
         be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)))
 
 
@@ -392,9 +421,10 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
     if isinstance(p, Tensor):
-        probabilities = p.expand(tuple(input._a.shape))
-        return _filled(input, lambda s, be: be.reshape(_bernoulli_native(
-            probabilities, input.dtype, generator_for(be.device, generator)), s))
+        order = streams.fill_order(tuple(input._a.shape), input.stride())
+        probabilities = p.expand(tuple(input._a.shape)).permute(order)
+        return _filled(input, lambda s, be: _bernoulli_native(
+            probabilities, input.dtype, generator_for(be.device, generator)))
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
     return _filled(input, lambda s, be: _bernoulli_scalar.draw(
