@@ -1,4 +1,4 @@
-"""Neural-network ops by their decompositions, on the pure-Python device; no array library is needed."""
+"""Neural-network ops by their decompositions, on the pure-Python device."""
 
 from __future__ import annotations
 
@@ -310,7 +310,8 @@ def test_shapes_are_known_without_data(shape, call):
         (RuntimeError, "Mismatch of parameter numbers", lambda: fb.prelu(zeros(2, 3), zeros(2))),
         (
             RuntimeError,
-            r"Given groups=1, weight of size \[2, 2, 3, 3\], expected input\[1, 3, 4, 4\] to have 2 "
+            r"Given groups=1, weight of size \[2, 2, 3, 3\], expected input\[1, 3, 4, 4\] to have "
+            "2 channels, but got 3 channels instead",
             "channels, but got 3 channels instead",
             lambda: fb.conv2d(zeros(1, 3, 4, 4), zeros(2, 2, 3, 3)),
         ),
@@ -368,7 +369,8 @@ def test_shapes_are_known_without_data(shape, call):
         ),
         (
             RuntimeError,
-            r"normalized_shape=\[4\], expected input with shape \[\*, 4\], but got input of size\[2, 3\]",
+            r"normalized_shape=\[4\], expected input with shape \[\*, 4\], but got input of "
+            r"size\[2, 3\]",
             lambda: fb.layer_norm(zeros(2, 3), [4]),
         ),
         (

@@ -60,6 +60,18 @@ def test_addmm_agrees(beta: int, alpha: int, dtype: str) -> None:
         agree(KERNELS["addmm"](shift, a, b, beta, alpha), expected, scale=10)
 
 
+@pytest.mark.parametrize("rows", [1, 40, 200])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "complex64"])
+def test_products_of_few_rows_agree(dtype: str, rows: int) -> None:
+    x, weight = draw((rows, 150), dtype, scale=0.3), draw((60, 150), dtype, 1, scale=0.3)
+    bias = draw((60,), dtype, 2)
+    expected = torch.nn.functional.linear(*map(tensor, (x, weight, bias)))
+    agree(KERNELS["linear"](x, weight, bias), expected, scale=10)
+    agree(KERNELS["linear"](np.ascontiguousarray(x.T).T, weight, bias), expected, scale=10)
+    agree(KERNELS["addmm"](bias, x, weight.T, 1, 1), expected, scale=10)
+    agree(KERNELS["addmm"](bias, x, np.ascontiguousarray(weight.T), 1, 1), expected, scale=10)
+
+
 def test_addmm_with_beta_zero_ignores_nan() -> None:
     bias = np.full(2, np.nan)
     assert np.isfinite(KERNELS["addmm"](bias, np.ones((2, 2)), np.ones((2, 2)), 0, 1)).all()

@@ -25,6 +25,7 @@ from flambeau._dtype import (
     set_default_dtype,
     uint8,
 )
+from flambeau._foreign import from_dlpack, frombuffer
 from flambeau._functions import *  # noqa: F403
 from flambeau._generator import Generator, default_generator
 from flambeau._legacy import LegacyTensorType
@@ -131,6 +132,8 @@ __all__ = [
     "float32",
     "float64",
     "fork_rng",
+    "from_dlpack",
+    "frombuffer",
     "get_default_device",
     "get_default_dtype",
     "get_num_threads",

@@ -1,8 +1,8 @@
 """Normalisation by mean and variance: of channels over a batch, of an element's features.
 
 Both are x̂ = (x - mean)·r, y = x̂·w + b with r = 1 / √(variance + eps).  They differ in the
-dimensions over which statistics are taken (S) and along which one weight serves all elements (W), so
-the formulas are written once.  With P(v) = v - mean_S(v) - x̂·mean_S(v·x̂):
+dimensions over which statistics are taken (S) and along which one weight serves all elements (W),
+so the formulas are written once.  With P(v) = v - mean_S(v) - x̂·mean_S(v·x̂):
 
     dL/dx = r·P(g·w),  dL/dw = Σ_W g·x̂,  dL/db = Σ_W g
 

@@ -11,14 +11,14 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau import _inplace
 from flambeau._bound import bind
-from flambeau._dispatch import wrap
+from flambeau._dispatch import cast, wrap
 from flambeau._dtype import dtype as DType  # noqa: N812
 from flambeau._generator import generator_for
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops import random as streams
 from flambeau.ops._rules import checked_sizes, need_tensor, sizes
-from flambeau.ops._table import Op
+from flambeau.ops._table import Op, composite
 from flambeau.ops.creation import finished
 
 
@@ -61,6 +61,22 @@ _exponential = RandomOp(streams.exponential, _first)
 _cauchy = RandomOp(streams.cauchy, _first)
 _log_normal = RandomOp(streams.log_normal, _first)
 _geometric = RandomOp(streams.geometric, _first)
+
+
+@composite(differentiable=False)
+def _bernoulli(p: Tensor, generator: Any) -> Tensor:
+    flat = p.reshape((-1,)).tolist()
+    values = streams.bernoulli(flat, p.dtype, generator)
+    return wrap(p._be, p._be.host_array(list(values), p._a.shape, p.dtype), p.dtype)
+
+
+@composite(out=D.int64, differentiable=False)
+def _multinomial(probs: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+    flat = probs.reshape((-1,)).tolist()
+    shape = tuple(probs._a.shape)
+    found = streams.multinomial(flat, shape, num_samples, replacement, probs.dtype, generator)
+    native = probs._be.host_array(list(found), (*shape[:-1], num_samples), D.int64)
+    return wrap(probs._be, native, D.int64)
 
 
 def _made(
@@ -255,13 +271,7 @@ def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
         low, high = p.detach().amin().item(), p.detach().amax().item()
         if not (0 <= low and high <= 1):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-    be = p._be
-    kernel = be.kernels.get("bernoulli")
-    if kernel is not None:
-        native = kernel(p.detach().contiguous()._a, generator)
-        return native if be.dtype_of(native) is dtype else be.cast(native, dtype)  # type: ignore[attr-defined]
-    flat = p.detach().reshape((-1,)).tolist()
-    return be.host_array(list(streams.bernoulli(flat, p.dtype, generator)), tuple(p._a.shape), dtype)
+    return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
 
 
 def multinomial(
@@ -294,16 +304,7 @@ def multinomial(
     streams.check_weights(
         weights.amin().item(), weights.amax().item(), weights.sum(-1).amin().item()
     )
-    kernel = be.kernels.get("multinomial")
-    if kernel is not None:
-        native = kernel(x.detach()._a, num_samples, replacement, g)
-    else:
-        flat = x.detach().reshape((-1,)).tolist()
-        found = streams.multinomial(
-            flat, tuple(x._a.shape), num_samples, replacement, x.dtype, g
-        )
-        native = be.host_array(list(found), (*x._a.shape[:-1], num_samples), D.int64)
-    return finished(wrap(be, native, D.int64), False, out)
+    return finished(_multinomial(weights, num_samples, replacement, g), False, out)
 
 
 def normal(

@@ -6,6 +6,7 @@ rounded once.  Integers go through NumPy's own loops.
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -54,12 +55,31 @@ def _make_matmul() -> Any:
 matmul = _make_matmul()
 
 
+def _times_transposed(x: Array, weight: Array, out: Array) -> None:
+    """Write x @ weightᵀ to `out`, all three matrices.
+
+    For few rows OpenBLAS is up to 1.8 times faster on the product weight @ xᵀ; transposing that
+    costs less where the depth is not small.
+    """
+    rows, depth = x.shape
+    if rows <= 128 and depth >= 128 and weight.shape[0] > rows:
+        turned = empty((weight.shape[0], rows), x.dtype)
+        np.matmul(weight, x.T, turned)
+        np.copyto(out, turned.T)
+    else:
+        np.matmul(x, weight.T, out)
+
+
 @quiet
 def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     left, right, shift = wide(a), wide(b), wide(bias)
-    out = np.matmul(left, right, empty((a.shape[0], b.shape[1]), left.dtype))
+    out = empty((a.shape[0], b.shape[1]), left.dtype)
+    if right.flags.f_contiguous:
+        _times_transposed(left, right.T, out)
+    else:
+        np.matmul(left, right, out)
     if alpha != 1:
         out *= np.asarray(alpha).astype(out.dtype)
     if beta != 0:
@@ -75,14 +95,10 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         return linear(wide(x), wide(weight), shift).astype(x.dtype)
     if weight.ndim == 1:
         out = np.asarray(np.matmul(x, weight))
-    elif x.ndim == 2:
-        out = np.matmul(x, weight.T, empty((x.shape[0], weight.shape[0]), x.dtype))
-    elif x.ndim == 1:
-        out = np.matmul(weight, x)
     else:
         out = empty((*x.shape[:-1], weight.shape[0]), x.dtype)
-        flat = x.reshape(-1, x.shape[-1])
-        np.matmul(flat, weight.T, out.reshape(-1, weight.shape[0]))
+        rows, (features, depth) = prod(x.shape[:-1]), weight.shape
+        _times_transposed(x.reshape(rows, depth), weight, out.reshape(rows, features))
     if bias is not None:
         out += bias
     return out

@@ -41,6 +41,8 @@ VIEWS: dict[str, View] = {
     "split": lambda x: x.split(2, 1)[1],
     "detached": lambda x: x.detach()[1:],
 }
+# One of several views of one call: PyTorch refuses recorded writes to it.  Or without history.
+UNRECORDED = frozenset({"split", "detached"})
 REPEATING: dict[str, View] = {
     "expand": lambda x: x[:, :1].expand(3, 5),
     "overlapping": lambda x: x.as_strided((3, 3), (1, 1), 2),
@@ -82,9 +84,15 @@ def recorded_views(device: str) -> Iterator[Any]:
             yield kit.case(device, fb.float64, function, id=view.replace(" ", "_"))
 
 
+def writable_views(device: str) -> Iterator[Any]:
+    for name, function in VIEWS.items():
+        if name not in UNRECORDED:
+            yield kit.case(device, fb.float32, function, id=name.replace(" ", "_"))
+
+
 def recorded_writes(device: str) -> Iterator[Any]:
     for view, function in VIEWS.items():
-        if view != "detached":
+        if view not in UNRECORDED:
             for write in ("add", "mul", "mul self", "copy", "zero", "exp"):
                 name = f"{view}-{write}".replace(" ", "_")
                 yield kit.case(device, fb.float64, function, write, id=name)
@@ -233,15 +241,11 @@ def test_gradients_follow_writes_through_views(device: str, view: Any, write: st
 
 
 @pytest.mark.level("training")
-@pytest.mark.cases("view", views)
+@pytest.mark.cases("view", writable_views)
 def test_a_write_makes_saved_values_stale(device: str, view: Any) -> None:
-    x = matrix(device).requires_grad_()
-    base = x * 1
+    base = matrix(device).requires_grad_() * 1
     y = (base * base).sum()
-    v = view(base)
-    v.add_(1)
-    if "detached" in str(view) or not v.numel():
-        pass
+    view(base).add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         y.backward()
 
@@ -267,14 +271,13 @@ def test_writes_that_nobody_saved_are_harmless(device: str) -> None:
     assert set(kit.numbers(x.grad)) == {3.0}
 
 
-@pytest.mark.cases("view", views)
+@pytest.mark.cases("view", writable_views)
 def test_recorded_writes_to_leaves_are_refused(device: str, view: Any) -> None:
     x = matrix(device).requires_grad_()
     before = kit.numbers(x)
     for target in (x, view(x)):
-        if target.requires_grad:
-            with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
-                target.add_(1)
+        with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+            target.add_(1)
     assert kit.numbers(x) == before
     with fb.no_grad():
         view(x).add_(1)

@@ -1,0 +1,272 @@
+"""Wrong arguments raise PyTorch's exception classes, with messages that say what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import flambeau as fb
+from flambeau._bound import bind
+from flambeau.testing.backend import _support as kit
+
+pytestmark = pytest.mark.level("inference")
+
+
+def floats(device: str, *shape: int) -> fb.Tensor:
+    return fb.ones(*shape, dtype=fb.float32, device=device)
+
+
+def ints(device: str, values: Any) -> fb.Tensor:
+    return fb.tensor(values, dtype=fb.int64, device=device)
+
+
+Case = tuple[Callable[[str], Any], type[Exception], str]
+
+ERRORS: dict[str, Case] = {
+    "add shapes": (
+        lambda d: floats(d, 2, 3) + floats(d, 2, 4),
+        RuntimeError,
+        r"size of tensor a \(3\) must match the size of tensor b \(4\)",
+    ),
+    "add_ shapes": (
+        lambda d: floats(d, 3).add_(floats(d, 2, 3)),
+        RuntimeError,
+        r"output with shape \[3\] doesn't match the broadcast shape \[2, 3\]",
+    ),
+    "where shapes": (
+        lambda d: fb.where(floats(d, 2) > 0, floats(d, 3), floats(d, 3)),
+        RuntimeError,
+        r"size of tensor a \(\d\) must match the size of tensor b \(\d\)",
+    ),
+    "matmul shapes": (
+        lambda d: floats(d, 2, 3) @ floats(d, 2, 3),
+        RuntimeError,
+        r"cannot be multiplied \(2x3 and 2x3\)",
+    ),
+    "matmul dtypes": (
+        lambda d: floats(d, 2, 2) @ ints(d, [[1, 2], [3, 4]]),
+        RuntimeError,
+        r"same dtype",
+    ),
+    "matmul scalar": (lambda d: floats(d) @ floats(d, 2), RuntimeError, r"at least 1D"),
+    "bmm shapes": (lambda d: floats(d, 2, 3, 4).bmm(floats(d, 3, 4, 5)), RuntimeError, r"batch2"),
+    "cat shapes": (
+        lambda d: fb.cat([floats(d, 2, 3), floats(d, 3, 2)]),
+        RuntimeError,
+        r"Sizes of tensors must match except in dimension 0. Expected size 3 but got size 2",
+    ),
+    "cat ranks": (
+        lambda d: fb.cat([floats(d, 2), floats(d, 2, 2)]),
+        RuntimeError,
+        r"same number of dimensions",
+    ),
+    "stack shapes": (
+        lambda d: fb.stack([floats(d, 2), floats(d, 3)]),
+        RuntimeError,
+        r"stack expects each tensor to be equal size, but got \[2\] at entry 0 and \[3\]",
+    ),
+    "view size": (
+        lambda d: floats(d, 2, 3).view(4),
+        RuntimeError,
+        r"shape '\[4\]' is invalid for input of size 6",
+    ),
+    "view strides": (
+        lambda d: floats(d, 2, 3).t().view(6),
+        RuntimeError,
+        r"view size is not compatible .* Use .reshape\(...\) instead",
+    ),
+    "reshape size": (
+        lambda d: floats(d, 2, 3).reshape(-1, 4),
+        RuntimeError,
+        r"shape '\[-1, 4\]' is invalid for input of size 6",
+    ),
+    "expand size": (
+        lambda d: floats(d, 2, 3).expand(3, 3),
+        RuntimeError,
+        r"expanded size of the tensor \(3\) must match the existing size \(2\)",
+    ),
+    "permute ranks": (lambda d: floats(d, 2, 3).permute(0), RuntimeError, r"permute"),
+    "permute twice": (lambda d: floats(d, 2, 3).permute(0, 0), RuntimeError, r"permute.*duplicate"),
+    "diagonal dims": (lambda d: floats(d, 2, 3).diagonal(0, 1, 1), RuntimeError, r"diagonal.*1, 1"),
+    "sum dim": (
+        lambda d: floats(d, 2, 3).sum(2),
+        IndexError,
+        r"expected to be in range of \[-2, 1\], but got 2",
+    ),
+    "sum dim twice": (lambda d: floats(d, 2, 3).sum((1, -1)), RuntimeError, r"dim 1 appears multiple"),
+    "softmax dim": (lambda d: floats(d, 2).softmax(1), IndexError, r"\[-1, 0\], but got 1"),
+    "amax of nothing": (lambda d: floats(d, 2, 0).amax(1), IndexError, r"amax.*reduction dim 1"),
+    "max of nothing": (lambda d: floats(d, 0).max(), RuntimeError, r"max\(\)"),
+    "argmax of nothing": (lambda d: floats(d, 0).argmax(), IndexError, r"argmax\(\)"),
+    "mean of integers": (lambda d: ints(d, [1, 2]).mean(), RuntimeError, r"mean\(\).*floating"),
+    "index range": (
+        lambda d: floats(d, 2, 3)[2],
+        IndexError,
+        r"index 2 is out of bounds for dimension 0 with size 2",
+    ),
+    "index tensor range": (
+        lambda d: floats(d, 2, 3)[:, ints(d, [0, 3])],
+        IndexError,
+        r"index 3 is out of bounds for dimension 1 with size 3",
+    ),
+    "index assignment range": (
+        lambda d: floats(d, 2).__setitem__(ints(d, [-3]), 0.0),
+        IndexError,
+        r"index -3 is out of bounds for dimension 0 with size 2",
+    ),
+    "too many indices": (lambda d: floats(d, 2)[0, 0], IndexError, r"too many indices.*dimension 1"),
+    "float index": (
+        lambda d: floats(d, 2)[floats(d, 2)],
+        IndexError,
+        r"tensors used as indices must be long, int, byte or bool",
+    ),
+    "mask shape": (
+        lambda d: floats(d, 2, 3)[floats(d, 3) > 0],
+        IndexError,
+        r"shape of the mask \[3\] at index 0 does not match .* \[2, 3\]",
+    ),
+    "assigned shape": (
+        lambda d: floats(d, 2, 3).__setitem__(0, floats(d, 2)),
+        RuntimeError,
+        r"[23].*must match.*[23]",
+    ),
+    "gather range": (
+        lambda d: floats(d, 2).gather(0, ints(d, [2])),
+        RuntimeError,
+        r"gather.*index 2 is out of bounds for dimension.* with size 2",
+    ),
+    "gather rank": (
+        lambda d: floats(d, 2, 2).gather(0, ints(d, [0])),
+        RuntimeError,
+        r"gather.*same number of dimensions",
+    ),
+    "gather dtype": (lambda d: floats(d, 2).gather(0, floats(d, 1)), RuntimeError, r"gather.*int64"),
+    "scatter dtype": (
+        lambda d: floats(d, 2).scatter(0, ints(d, [0]), ints(d, [1])),
+        RuntimeError,
+        r"scatter.*self.dtype to be equal to src.dtype",
+    ),
+    "scatter shape": (
+        lambda d: floats(d, 2).scatter(0, ints(d, [0, 1]), floats(d, 1)),
+        RuntimeError,
+        r"scatter.*index \[2\].*src \[1\]",
+    ),
+    "integer division by zero": (
+        lambda d: ints(d, [1]) // ints(d, [0]),
+        RuntimeError,
+        r"ZeroDivisionError",
+    ),
+    "integer remainder by zero": (
+        lambda d: ints(d, [1]) % ints(d, [0]),
+        RuntimeError,
+        r"ZeroDivisionError",
+    ),
+    "bool minus bool": (
+        lambda d: (floats(d, 2) > 0) - (floats(d, 2) > 0),
+        RuntimeError,
+        r"Subtraction.*bool",
+    ),
+    "negated bool": (lambda d: -(floats(d, 2) > 0), RuntimeError, r"Negation.*bool"),
+    "bitwise floats": (
+        lambda d: floats(d, 2) & floats(d, 2),
+        NotImplementedError,
+        r"bitwise_and.*not implemented for",
+    ),
+    "lower category": (
+        lambda d: ints(d, [1, 2]).add_(1.5),
+        RuntimeError,
+        r"result type Float can't be cast to the desired output type Long",
+    ),
+    "item of several": (lambda d: floats(d, 2).item(), RuntimeError, r"2 elements"),
+    "truth of several": (lambda d: bool(floats(d, 2)), RuntimeError, r"more than one value"),
+    "len of a scalar": (lambda d: len(floats(d)), TypeError, r"0-d"),
+    "negative size": (lambda d: fb.zeros(-1, device=d), RuntimeError, r"negative dimension -1"),
+    "another device": (
+        lambda d: floats(d, 2) + floats("meta", 2),
+        RuntimeError,
+        r"same device.*(meta.*%(device)s|%(device)s.*meta)",
+    ),
+    "another device in matmul": (
+        lambda d: floats(d, 2, 2) @ floats("meta", 2, 2),
+        RuntimeError,
+        r"same device.*(meta.*%(device)s|%(device)s.*meta)",
+    ),
+    "no tensor": (lambda d: fb.sum([1.0]), TypeError, r"sum\(\).*input.*must be Tensor, not list"),
+    "backward of several": (
+        lambda d: floats(d, 2).requires_grad_().exp().backward(),
+        RuntimeError,
+        r"grad can be implicitly created only for scalar outputs",
+    ),
+    "backward without history": (
+        lambda d: floats(d).backward(),
+        RuntimeError,
+        r"does not require grad",
+    ),
+    "backward twice": (lambda d: _twice(d), RuntimeError, r"retain_graph=True"),
+    "gradient shape": (
+        lambda d: floats(d, 2).requires_grad_().exp().backward(floats(d, 3)),
+        RuntimeError,
+        r"grad_output.*\[3\].*\[2\]",
+    ),
+    "gradient of integers": (
+        lambda d: ints(d, [1]).requires_grad_(),
+        RuntimeError,
+        r"floating point and complex",
+    ),
+}
+
+
+def _twice(device: str) -> None:
+    y = floats(device).requires_grad_().exp()
+    y.backward()
+    y.backward()
+
+
+def errors(device: str) -> Iterator[Any]:
+    have = kit.supported(device)
+    for name, (function, kind, text) in ERRORS.items():
+        needed = fb.int64 if "int" in name or "index" in name else fb.float32
+        if needed in have:
+            yield pytest.param(function, kind, text, id=name.replace(" ", "_"))
+
+
+@pytest.mark.cases("function kind text", errors)
+def test_wrong_arguments(device: str, function: Any, kind: Any, text: str) -> None:
+    shown = str(bind(device).device)
+    with pytest.raises(kind, match="(?s)" + text.replace("%(device)s", shown)) as caught:
+        function(device)
+    assert type(caught.value) is kind
+
+
+def test_a_failed_write_changes_nothing(device: str) -> None:
+    x = floats(device, 2, 3)
+    for write in (
+        lambda: x.add_(floats(device, 2, 4)),
+        lambda: x.copy_(floats(device, 4)),
+        lambda: x.__setitem__((0, slice(None)), floats(device, 2)),
+    ):
+        with pytest.raises(RuntimeError, match=r"must match"):
+            write()
+    assert set(kit.numbers(x)) == {1.0}
+
+
+@pytest.mark.cases(
+    "name", lambda device: (pytest.param(n, id=n) for n in ("add", "matmul", "exp", "sum", "index"))
+)
+def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(
+    device: str, name: str
+) -> None:
+    """What a kernel cannot take, it reports by the exceptions that `Backend.error` names."""
+    be = bind(device)
+    a = be.host_array([1.0, 2.0], (2,), fb.float32)
+    wrong: dict[str, tuple[Any, ...]] = {
+        "add": (a, be.host_array([1.0] * 3, (3,), fb.float32)),
+        "matmul": (a, be.host_array([1.0] * 3, (3,), fb.float32)),
+        "exp": (None,),
+        "sum": (a, (5,), False),
+        "index": (a, (be.host_array([7], (1,), fb.int64),)),
+    }
+    with pytest.raises((*be.error, AttributeError)):
+        getattr(be, name)(*wrong[name])
