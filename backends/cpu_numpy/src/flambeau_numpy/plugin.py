@@ -30,12 +30,9 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     """The NumPy kernels."""
     if device_type != "cpu":
         return None
-    from flambeau.ops._table import OPS  # transitional: remove when core declares all families
     from flambeau_numpy.kernels import KERNELS
 
-    known = {n: k for n, k in KERNELS.items() if n in OPS or n.rstrip("_") in OPS}
-    known |= {n: KERNELS[n] for n in ("assign", "fill_")}
-    return KernelSet(f"flambeau-numpy {__version__}", known)
+    return KernelSet(f"flambeau-numpy {__version__}", KERNELS)
 
 
 @hookimpl

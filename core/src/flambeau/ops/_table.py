@@ -74,6 +74,7 @@ class Op:
             else tuple(i for i, k in enumerate(self.kinds) if k == _TENSOR)
         )
         self.rules: list[Rule] = []
+        self.keeps_tensors = False
         self._slots: dict[str, Any] | None = None
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
         self.node: type[Node] = type(self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results})
@@ -105,6 +106,7 @@ class Op:
 
         def declare(formula: Callable[..., Any]) -> Callable[..., Any]:
             self.rules.append(Rule(self, names, formula))
+            self.keeps_tensors = any(rule.keeps_tensors for rule in self.rules)
             covered = [n for r in self.rules for n in r.inputs]
             if len(covered) != len(set(covered)):
                 raise TypeError(f"{self.name}: two gradients for one input")
@@ -284,7 +286,7 @@ class Op:
                 if kind is not _PLAIN:
                     inputs.extend((a,) if kind is _TENSOR else a)
         edges = [None if t is None or not t._rg else edge(t) for t in inputs]
-        if edges.count(None) == len(edges):
+        if not any(e is not None for e in edges):  # by identity: == would compare elements
             if not any(t._rg and t.requires_grad for t in inputs if t is not None):
                 return
         node_type = self.node
@@ -321,7 +323,13 @@ class Op:
 
 
 class Rule:
-    """One gradient formula: the inputs it serves and what it needs saved."""
+    """One gradient formula: the inputs it serves and what it needs saved.
+
+    Attributes:
+        plan: per parameter of the formula a function of (arguments, result, place) that keeps its value,
+            and the place.
+        keeps_tensors: whether tensors are among what it keeps.
+    """
 
     def __init__(self, op: Op, inputs: tuple[str, ...], formula: Callable[..., Any]) -> None:
         self.inputs = inputs
@@ -335,23 +343,28 @@ class Rule:
                 f"{op.name}: gradient saves unknown names {sorted(unknown)}; "
                 f"known are {sorted(legal)}"
             )
-        # How to keep each value: (name, function of (arguments, result, place), place).
-        self.plan = tuple(
-            (want, *_keeper(op, want))
-            for want in self.wants
-            if want != "needs" and not want.startswith("_")
+        self.plan = tuple(_keeper(op, want) for want in self.wants)
+        self.keeps_tensors = any(
+            keep in (_keep_tensor, _keep_tensors, _keep_result) for keep, _ in self.plan
         )
 
 
 def _keeper(op: Op, want: str) -> tuple[Callable[..., Any], int]:
+    if want == "needs":
+        return _keep_nothing, 0
     if want in op.params:
         i = op.params.index(want)
         keep = {_TENSOR: _keep_tensor, _TENSORS: _keep_tensors, _PLAIN: _keep_plain}
         return keep[op.kinds[i]], i
     if want.startswith("result"):
         return _keep_result, 0 if want == "result" else int(want[6:])
+    if want.startswith("_"):
+        return _keep_nothing, 0
     i = op.params.index(want[:-6])
-    return (_keep_shape if want.endswith("_shape") else _keep_dtype), i
+    listed = op.kinds[i] is _TENSORS
+    if want.endswith("_shape"):
+        return (_keep_shapes if listed else _keep_shape), i
+    return (_keep_dtypes if listed else _keep_dtype), i
 
 
 def _keep_tensor(args: Any, result: Any, i: int) -> Any:
@@ -359,11 +372,15 @@ def _keep_tensor(args: Any, result: Any, i: int) -> Any:
 
 
 def _keep_tensors(args: Any, result: Any, i: int) -> Any:
-    return [None if t is None else Saved(t) for t in args[i]]
+    return SavedList([None if t is None else Saved(t) for t in args[i]])
 
 
 def _keep_plain(args: Any, result: Any, i: int) -> Any:
     return args[i]
+
+
+def _keep_nothing(args: Any, result: Any, i: int) -> Any:
+    return None
 
 
 def _keep_result(args: Any, result: Any, i: int) -> Any:
@@ -371,15 +388,27 @@ def _keep_result(args: Any, result: Any, i: int) -> Any:
 
 
 def _keep_shape(args: Any, result: Any, i: int) -> Any:
-    return _map(args[i], lambda t: tuple(t._a.shape))
+    return None if args[i] is None else tuple(args[i]._a.shape)
+
+
+def _keep_shapes(args: Any, result: Any, i: int) -> Any:
+    return [None if t is None else tuple(t._a.shape) for t in args[i]]
 
 
 def _keep_dtype(args: Any, result: Any, i: int) -> Any:
-    return _map(args[i], lambda t: t.dtype)
+    return None if args[i] is None else args[i].dtype
+
+
+def _keep_dtypes(args: Any, result: Any, i: int) -> Any:
+    return [None if t is None else t.dtype for t in args[i]]
 
 
 class GenericNode(Node):
-    """A node whose formula and saved values follow the op's declaration."""
+    """A node whose formulas and saved values follow the op's declaration.
+
+    ``args`` is (edges of each input, values kept); the values move to ``saved``, from where they are
+    freed after a backward, if tensors are among them.
+    """
 
     __slots__ = ()
 
@@ -389,20 +418,22 @@ class GenericNode(Node):
         """Keep what the formulas of the wanted inputs need."""
         op = self.op
         slots = op.slots(args)
-        kept: dict[str, Any] = {}
-        plain: dict[str, Any] = {}
-        for rule in op.rules:
-            if not self._any_wanted(rule, slots):
-                continue
-            for want, keep, where in rule.plan:
-                if want not in kept and want not in plain:
-                    value = keep(args, result, where)
-                    (kept if _holds_tensors(value) else plain)[want] = value
-        self.args = slots, plain
-        self.saved = kept
-
-    def _any_wanted(self, rule: Rule, slots: dict[str, Any]) -> bool:
-        return any(self._wanted(slots[name]) for name in rule.inputs)
+        rules = op.rules
+        if len(rules) == 1:
+            kept = ([keep(args, result, i) for keep, i in rules[0].plan],)
+        else:
+            kept = tuple(
+                [keep(args, result, i) for keep, i in rule.plan]
+                if any(self._wanted(slots[name]) for name in rule.inputs)
+                else None
+                for rule in rules
+            )
+        if op.keeps_tensors:
+            self.args = slots, None
+            self.saved = kept
+        else:
+            self.args = slots, kept
+            self.saved = ()
 
     def _wanted(self, slot: Any) -> bool:
         if type(slot) is int:
@@ -410,33 +441,30 @@ class GenericNode(Node):
         return any(self.edges[i] is not None for i in slot)
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
-        kept = self.saved
         op = self.op
-        if kept is None:
+        slots, kept = self.args
+        if kept is None and (kept := self.saved) is None:
             raise self.freed()
         if op.missing_reason:
             raise NotImplementedError(f"the gradient of {op.name!r} is missing: {op.missing_reason}")
         if type(g) is dict:
-            g = tuple(g.get(i) for i in range(max(g) + 1))
-            g = (*g, *(None,) * (8 - len(g)))
+            g = tuple(g.get(i) for i in range(8))
         parts: list[Any] = [None] * len(self.edges)
-        slots, plain = self.args
-        values: dict[str, Any] = dict(plain)
-        for rule in op.rules:
-            targets = [slots[name] for name in rule.inputs]
-            wanted = [self._wanted(t) for t in targets]
-            if not any(wanted):
+        for rule, values in zip(op.rules, kept, strict=True):
+            if values is None:
                 continue
-            call = []
-            for want in rule.wants:
-                if want == "needs":
-                    call.append(tuple(wanted))
-                    continue
-                if want not in values:
-                    values[want] = self._unpack(F, want, kept[want])
-                call.append(values[want])
+            call = [
+                v.get(self, F, want) if type(v) in _SAVED else v
+                for want, v in zip(rule.wants, values, strict=True)
+            ]
+            targets = [slots[name] for name in rule.inputs]
+            if "needs" in rule.wants:
+                wanted = tuple(self._wanted(t) for t in targets)
+                call[rule.wants.index("needs")] = wanted
             grads = rule.formula(F, g, *call)
-            for target, grad in zip(targets, (grads,) if len(targets) == 1 else grads, strict=True):
+            if len(targets) == 1:
+                grads = (grads,)
+            for target, grad in zip(targets, grads, strict=True):
                 if type(target) is int:
                     parts[target] = grad
                 else:
@@ -445,22 +473,10 @@ class GenericNode(Node):
         return tuple(parts)
 
     def adopt(self, storage: Any) -> None:
-        for value in (self.saved or {}).values():
-            if isinstance(value, SavedResult):
-                value.storage, value.version = storage, storage.version
-
-    def _unpack(self, F: Any, want: str, value: Any) -> Any:  # noqa: N803
-        if isinstance(value, (Saved, SavedResult)):
-            return value.get(self, F, want)
-        if type(value) is list:
-            return [None if v is None else v.get(self, F, want) for v in value]
-        return value
-
-
-def _holds_tensors(value: Any) -> bool:
-    if isinstance(value, list):
-        return any(isinstance(v, Saved) for v in value)
-    return isinstance(value, (Saved, SavedResult))
+        for values in self.saved or ():
+            for value in values or ():
+                if type(value) is SavedResult:
+                    value.storage, value.version = storage, storage.version
 
 
 class Saved:
@@ -503,14 +519,24 @@ class SavedResult:
         return F.result(node, self.native, self.storage._be, self.index)
 
 
+class SavedList:
+    """Several tensors kept for backward."""
+
+    __slots__ = ("entries",)
+
+    def __init__(self, entries: list[Saved | None]) -> None:
+        self.entries = entries
+
+    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+        """The kept values, if nobody wrote to them since."""
+        return [None if e is None else e.get(node, F, name) for e in self.entries]
+
+
+_SAVED = frozenset({Saved, SavedResult, SavedList})
+
+
 def _observed(observe: Any, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
     return lambda *args: observe(name, lambda: call(*args))
-
-
-def _map(value: Any, what: Callable[[Any], Any]) -> Any:
-    if value is None:
-        return None
-    return [what(t) for t in value] if isinstance(value, (list, tuple)) else what(value)
 
 
 def _lift(be: Any, a: Any, kind: str) -> Any:

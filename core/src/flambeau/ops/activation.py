@@ -524,9 +524,7 @@ def log_softmax(
     return deliver(_log_softmax(x, d), out)
 
 
-def _probabilities(
-    name: str, input: Tensor, dim: int, dtype: DType | None
-) -> tuple[Tensor, int]:
+def _probabilities(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
     x = need_tensor(input, name, "input")
     if dtype is not None:
         x = cast(x, dtype)

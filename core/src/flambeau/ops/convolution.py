@@ -21,7 +21,13 @@ __all__ = ["conv1d", "conv2d", "conv_transpose2d"]
 
 
 def _patches(
-    x: Tensor, count: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, groups: int
+    x: Tensor,
+    count: Sequence[int],
+    kernel: Sequence[int],
+    stride: Pair,
+    padding: Pair,
+    dilation: Pair,
+    groups: int,
 ) -> Tensor:
     """The windows of each group as columns: (N, groups, C / groups · KH · KW, H' · W')."""
     n, channels = x.shape[:2]
@@ -50,8 +56,8 @@ def _conv2d(
 ) -> Tensor:
     """y[n, o, i, j] = b[o] + Σ_{c, u, v} w[o, c, u, v] · x[n, c, s·i + d·u - p, s·j + d·v - p]."""
     features, depth, *kernel = weight.shape
-    count = tuple(map(_count, input.shape[2:], kernel, stride, padding, dilation))
-    patches = _patches(input, count, tuple(kernel), stride, padding, dilation, groups)
+    count = list(map(_count, input.shape[2:], kernel, stride, padding, dilation))
+    patches = _patches(input, count, kernel, stride, padding, dilation, groups)
     filters = weight.reshape((groups, features // groups, depth * kernel[0] * kernel[1]))
     result = _matmul(filters, patches).reshape((input.shape[0], features, *count))
     return result if bias is None else result + bias.reshape((features, 1, 1))
@@ -86,9 +92,7 @@ def _conv2d_input_grad(
     features, depth, *kernel = weight.shape
     spread = spaced(grad, stride)
     before = [d * (k - 1) - p for k, p, d in zip(kernel, padding, dilation, strict=True)]
-    after = [
-        n + p - m for n, m, p in zip(input_shape[2:], spread.shape[2:], padding, strict=True)
-    ]
+    after = [n + p - m for n, m, p in zip(input_shape[2:], spread.shape[2:], padding, strict=True)]
     # The features of a group become its input channels, and the other way round.
     turned = weight.reshape((groups, features // groups, depth, *kernel)).transpose(1, 2)
     turned = turned.reshape((groups * depth, features // groups, *kernel)).flip((2, 3))
@@ -117,8 +121,7 @@ def _conv2d_weight_grad(
 ) -> Tensor:
     """The adjoint of `conv2d` in its weight: products of the gradient with the windows."""
     n, features, *count = grad.shape
-    kernel = (weight_shape[2], weight_shape[3])
-    patches = _patches(input, (count[0], count[1]), kernel, stride, padding, dilation, groups)
+    patches = _patches(input, count, weight_shape[2:], stride, padding, dilation, groups)
     rows = grad.reshape((n, groups, features // groups, count[0] * count[1]))
     total = _matmul(wide(rows), wide(patches).mT).sum(0)
     return cast(total, grad.dtype).reshape(weight_shape)

@@ -190,6 +190,13 @@ def checked_index(index: Tensor, size: int, name: str) -> Tensor:
     return index
 
 
+def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
+    # Before the kernel, which may broadcast what PyTorch refuses.  A scalar counts as a vector.
+    if index.numel():
+        vectors = [Spec(tuple(t._a.shape) or (1,), t.dtype) for t in (x, index)]
+        _check_index_dims(name, vectors[0], dim, vectors[1])
+
+
 def gather(
     input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -205,7 +212,8 @@ def gather(
     """
     x = need_tensor(input, "gather", "input")
     d = dim_of(dim, x.dim())
-    i = checked_index(need_tensor(index, "gather", "index"), x._a.shape[d] if x.dim() else 1, "gather")
+    _check_index_rank("gather", x, d, need_tensor(index, "gather", "index"))
+    i = checked_index(index, x._a.shape[d] if x.dim() else 1, "gather")
     if x.dim() == 0 or i.dim() == 0:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(flat.reshape(tuple(i._a.shape)), out)
@@ -215,7 +223,8 @@ def gather(
 def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
     x = need_tensor(input, name, "input")
     d = dim_of(dim, x.dim())
-    i = checked_index(need_tensor(index, name, "index"), x._a.shape[d] if x.dim() else 1, name)
+    _check_index_rank(name, x, d, need_tensor(index, name, "index"))
+    i = checked_index(index, x._a.shape[d] if x.dim() else 1, name)
     if not isinstance(src, Tensor):
         src = x.new_full(tuple(i._a.shape), src)
     if src.dtype is not x.dtype:

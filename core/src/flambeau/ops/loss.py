@@ -13,6 +13,7 @@ from flambeau.ops.activation import _log_softmax, log_softmax, need_floating, wi
 from flambeau.ops.creation import zeros
 from flambeau.ops.indexing import _gather, _index, _scatter
 from flambeau.ops.movement import broadcast_tensors
+from flambeau.ops.reduction import _amax, _amin
 
 __all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
@@ -262,9 +263,9 @@ def cross_entropy(
     if x.shape == t.shape:
         return _probability_loss(x, t, weight, reduction, ignore_index, label_smoothing)
     if reduction == "mean" and weight is None and not label_smoothing:
-        t = class_targets("cross_entropy", x, t, None, ignore_index).reshape((-1,))
+        t = class_targets("cross_entropy", x, t, None, ignore_index)
         rows = x if x.dim() == 2 else x.unsqueeze(0) if x.dim() == 1 else _rows(x)
-        return _cross_entropy(rows, t, ignore_index)[0]
+        return _cross_entropy(rows, t if t.dim() == 1 else t.reshape((-1,)), ignore_index)[0]
     log_probs = log_softmax(x, min(1, x.dim() - 1)) if x.dim() else x
     loss = nll_loss(log_probs, t, weight, reduction, ignore_index)
     if not label_smoothing:
@@ -317,7 +318,8 @@ def class_targets(
         _check_class_weight(x, weight, classes)
     target = cast(target, D.int64)
     if target.numel() and target.device.type != "meta":
-        low, high = target.amin().item(), target.amax().item()
+        dims = tuple(range(target.dim()))
+        low, high = _amin(target, dims, False).item(), _amax(target, dims, False).item()
         if low < 0 or high >= classes:
             wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
             if wrong.any().item():

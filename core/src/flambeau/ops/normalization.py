@@ -52,6 +52,7 @@ def _layer_axes(shape: Sequence[int], normalized_shape: tuple[int, ...]) -> Axes
 
 # -- formulas that both share ----------------------------------------------------------------------
 
+
 def _train(
     axes: Axes, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:

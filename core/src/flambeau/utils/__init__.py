@@ -1,4 +1,4 @@
-"""Utilities around tensors: data loading (`utils.data`), hook handles (`utils.hooks`)."""
+"""Utilities around tensors: data loading (`utils.data`), hook handles (`utils.hooks`), DLPack (`utils.dlpack`)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flambeau.utils import data as data
+    from flambeau.utils import dlpack as dlpack
     from flambeau.utils import hooks as hooks
 
-__all__ = ["data", "hooks"]
+__all__ = ["data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> object:

@@ -36,9 +36,17 @@ def relu_(a: Array) -> None:
 @quiet
 def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
     """`grad` where `a` exceeds `threshold` (or is NaN), else 0."""
-    if grad.shape != a.shape or not grad.flags.c_contiguous or not a.flags.c_contiguous:
-        return np.where(a <= np.asarray(threshold, a.dtype), ZERO[grad.dtype], grad)
+    if (
+        grad.size < _MASKED_FROM
+        or grad.shape != a.shape
+        or not grad.flags.c_contiguous
+        or not a.flags.c_contiguous
+    ):
+        return np.where(a <= threshold, ZERO[grad.dtype], grad)
     return _masked(grad, a, np.asarray(threshold, a.dtype))
+
+
+_MASKED_FROM = 8192  # elements; below, setting up blocks costs more than np.where does
 
 
 def _masked(grad: Array, a: Array, threshold: Array) -> Array:

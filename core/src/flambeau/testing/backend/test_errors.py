@@ -15,7 +15,7 @@ pytestmark = pytest.mark.level("inference")
 
 
 def floats(device: str, *shape: int) -> fb.Tensor:
-    return fb.ones(*shape, dtype=fb.float32, device=device)
+    return fb.ones(shape, dtype=fb.float32, device=device)
 
 
 def ints(device: str, values: Any) -> fb.Tensor:
