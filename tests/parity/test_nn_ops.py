@@ -412,6 +412,9 @@ IMAGE, FILTER = (1, 2, 4, 4), (2, 2, 3, 3)
         _wrong(
             "conv2d", IMAGE, (3, 1, 3, 3), groups=2, text="expected weight to be divisible by 2"
         ),
+        _wrong(
+            "conv2d", IMAGE, (0, 2, 3, 3), text="expected weight to be at least 1 at dimension 0"
+        ),
         _wrong("conv2d", IMAGE, FILTER, padding=-1, text="negative padding is not supported"),
         _wrong("conv2d", IMAGE, FILTER, stride=0, text="non-positive stride is not supported"),
         _wrong("conv2d", IMAGE, FILTER, dilation=0, text="dilation should be greater than zero"),

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from flambeau.autograd import functional as functional
     from flambeau.autograd import profiler as profiler
     from flambeau.autograd.function import Function as Function
-    from flambeau.autograd.gradcheck import gradcheck as gradcheck
-    from flambeau.autograd.gradcheck import gradgradcheck as gradgradcheck
+    from flambeau.autograd._gradcheck import gradcheck as gradcheck
+    from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
     from flambeau.autograd.variable import Variable as Variable
 
 __all__ = [
@@ -40,9 +40,9 @@ __all__ = [
 
 _LAZY = {
     "Function": "function",
-    "gradcheck": "gradcheck",
-    "gradgradcheck": "gradcheck",
-    "GradcheckError": "gradcheck",
+    "gradcheck": "_gradcheck",
+    "gradgradcheck": "_gradcheck",
+    "GradcheckError": "_gradcheck",
     "Variable": "variable",
     "functional": "functional",
     "profiler": "profiler",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
-from flambeau import _dispatch
+from flambeau import _dispatch, _inplace
 from flambeau._dispatch import new
 from flambeau._modes import recording, set_recording
 from flambeau._tensor import Tensor
@@ -13,8 +15,19 @@ from flambeau._views import edge, make_view, storage_of
 from flambeau.autograd.node import Node, Out, at_save, next_seq
 
 
+class _Result(NamedTuple):
+    """What is remembered of one tensor that forward returned: facts, not the tensor, which holds the node."""
+
+    place: int
+    shape: tuple[int, ...]
+    dtype: Any
+    device: Any
+
+
 class FunctionNode(Node):
     """The recorded call of a `Function`; it is the context that forward and backward receive.
+
+    Every `Function` has a subclass of its own, named ``<function>Backward``.
 
     Attributes:
         needs_input_grad: per argument of forward, whether its gradient is wanted.
@@ -28,7 +41,10 @@ class FunctionNode(Node):
     _dirty: tuple[Tensor, ...] = ()
     _no_grad_outputs: tuple[Tensor, ...] = ()
     _materialize = True
-    _outputs: tuple[Any, ...] = ()
+    _results: tuple[_Result, ...] = ()  # all tensors
+    _sources: tuple[int, ...] = ()  # places of those that have a gradient
+    _arity = 0  # of what forward returned
+    _several = False  # more than one source: gradients arrive as {place: gradient}
 
     # What forward may call.
 
@@ -38,11 +54,11 @@ class FunctionNode(Node):
         Raises:
             TypeError: something that is neither a tensor nor None.
         """
-        for t in tensors:
+        for i, t in enumerate(tensors):
             if t is not None and not isinstance(t, Tensor):
                 raise TypeError(
-                    f"save_for_backward can only save variables, but argument is of type "
-                    f"{type(t).__name__}"
+                    f"save_for_backward can only save variables, but argument {i} is of type "
+                    f"{type(t).__name__}; keep other values as attributes of ctx"
                 )
         self._to_save = tensors
 
@@ -50,7 +66,17 @@ class FunctionNode(Node):
         """Accepted for compatibility; forward-mode differentiation is not supported."""
 
     def mark_dirty(self, *args: Tensor) -> None:
-        """Declare inputs that forward wrote to; they must be returned."""
+        """Declare inputs that forward wrote to; they must be returned.
+
+        Raises:
+            RuntimeError: something that is no tensor.
+        """
+        for i, t in enumerate(args):
+            if not isinstance(t, Tensor):
+                raise RuntimeError(
+                    f"mark_dirty can only accept variables, but argument {i} is of type "
+                    f"{type(t).__name__}"
+                )
         self._dirty = args
 
     def mark_non_differentiable(self, *args: Tensor) -> None:
@@ -80,14 +106,18 @@ class FunctionNode(Node):
             found.append(entry.get(self))
         return tuple(found)
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """Old name of `saved_tensors`."""
+        warnings.warn(
+            "'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning, stacklevel=2
+        )
+        return self.saved_tensors
 
     @property
     def n_out(self) -> int:  # type: ignore[override]
-        """The number of tensors that forward returned."""
+        """1 if the gradient arrives as it is, 2 if gradients arrive by their place."""
         return 2 if self._several else 1
-
-    _several = False
 
     def name(self) -> str:
         return self.function.__name__ + "Backward"
@@ -117,11 +147,9 @@ class FunctionNode(Node):
         from flambeau.autograd.engine import _out
         from flambeau.ops.creation import filled
 
-        parts = g if type(g) is dict else {0: g}
-        if not self._several:
-            parts = {self._outputs[0][0]: g}
+        parts = g if self._several else {self._sources[0]: g}
         grads: list[Any] = [None] * self._arity
-        for place, shape, dtype, device in self._outputs:
+        for place, shape, dtype, device in self._results:
             if place in parts:
                 grads[place] = _out(F, parts[place])
             elif self._materialize:
@@ -129,7 +157,7 @@ class FunctionNode(Node):
         return grads
 
     def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:  # noqa: N803
-        given = list(found) if isinstance(found, (tuple, list)) else [found]
+        given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
             given = given[:count]
@@ -138,20 +166,27 @@ class FunctionNode(Node):
                 f"function {self.name()} returned an incorrect number of gradients (expected {count}, "
                 f"got {len(given)})"
             )
+        tensors = {i for i, _, _, _ in self._inputs}
+        for i, part in enumerate(given):
+            if part is not None and i not in tensors:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {i + 1}, "
+                    "but the corresponding forward input was not a Variable"
+                )
         parts: list[Any] = []
         for place, (i, shape, dtype, be) in enumerate(self._inputs):
             part = given[i]
+            if part is not None and not isinstance(part, Tensor):
+                raise RuntimeError(
+                    f"function {self.name()} returned an invalid gradient at index {i}: expected "
+                    f"Variable or None (got {type(part).__name__})"
+                )
             if part is None or self.edges[place] is None:
                 parts.append(None)
                 continue
-            if not isinstance(part, Tensor):
-                raise TypeError(
-                    f"function {self.name()} returned {type(part).__name__} as the gradient at index {i}; "
-                    "expected a Tensor or None"
-                )
             if tuple(part._a.shape) != shape:
                 try:
-                    part = F_sum_to(part, shape)
+                    part = _sum_to(part, shape)
                 except RuntimeError as error:
                     raise RuntimeError(
                         f"Function {self.name()} returned an invalid gradient at index {i} - got "
@@ -168,12 +203,7 @@ class FunctionNode(Node):
         return tuple(parts)
 
 
-def F_sum_to(t: Tensor, shape: tuple[int, ...]) -> Tensor:  # noqa: N802
-    """`t` summed to a shape that broadcasts to its own.
-
-    Raises:
-        RuntimeError: `shape` does not broadcast to that of `t`.
-    """
+def _sum_to(t: Tensor, shape: tuple[int, ...]) -> Tensor:
     from flambeau.ops._namespace import TENSORS
     from flambeau.ops._rules import broadcast_shapes
 
@@ -239,6 +269,13 @@ class Function:
     tensor([2., 2.])
     """
 
+    _node: ClassVar[type[FunctionNode]]
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        space = {"function": cls, "__slots__": ()}
+        cls._node = type(cls.__name__ + "Backward", (FunctionNode,), space)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
             f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all "
@@ -270,9 +307,9 @@ class Function:
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on `args` and record the call if a gradient may be needed."""
         tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
-        node = new(FunctionNode)
+        node = new(cls._node)
         node._hooks = None
-        node.function = cls
+        node.saved = ()
         node.needs_input_grad = tuple(
             isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
         )
@@ -293,82 +330,89 @@ class Function:
         finally:
             set_recording(before)
         outputs = result if isinstance(result, tuple) else (result,)
-        finished = _finish(node, [a for _, a in tensors], outputs, record)
+        finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
         if _dispatch.modes and record:
             _dispatch.after_record(node)
         return finished if isinstance(result, tuple) else finished[0]
 
 
 def _finish(
-    node: FunctionNode, inputs: Sequence[Tensor], outputs: tuple[Any, ...], record: bool
+    node: FunctionNode, given: set[int], outputs: tuple[Any, ...], record: bool
 ) -> tuple[Any, ...]:
-    """Give the outputs their history and resolve what was saved."""
+    """Give the outputs their history and resolve what was saved; `given` are the ids of the inputs."""
     dirty = {id(t) for t in node._dirty}
     no_grad = {id(t) for t in node._no_grad_outputs}
-    for t in node._dirty:
-        storage_of(t).version += 1
-        if record and t.is_leaf and t.requires_grad:
-            raise RuntimeError(
-                "a leaf Variable that requires grad has been used in an in-place operation."
-            )
+    _check_dirty(node._dirty, outputs, record)
     final = list(outputs)
-    places = [i for i, o in enumerate(outputs) if isinstance(o, Tensor)]
-    given = {id(t) for t in inputs}
-    for i in places:
-        out = outputs[i]
-        if id(out) in given and id(out) not in dirty:
+    places = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
+    tensors = [i for i, o in enumerate(outputs) if isinstance(o, Tensor)]
+    for i in tensors:
+        if id(outputs[i]) in given and id(outputs[i]) not in dirty:
             # An input returned as it is becomes a view of itself, with a history of its own.
-            final[i] = _alias(out)
-    node._several = len([i for i in places if final[i].dtype.fp and id(outputs[i]) not in no_grad]) > 1
+            final[i] = _alias(outputs[i])
     node._arity = len(outputs)
-    node._outputs = tuple(
-        (i, tuple(final[i]._a.shape), final[i].dtype, final[i].device)
-        for i in places
-        if final[i].dtype.fp and id(outputs[i]) not in no_grad
+    node._results = tuple(
+        _Result(i, tuple(final[i]._a.shape), final[i].dtype, final[i].device) for i in tensors
     )
-    node.saved = ()
+    node._sources = tuple(
+        i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad
+    )
+    node._several = len(node._sources) > 1
     node.seq = next_seq()
-    positions = {id(o): i for i, o in enumerate(outputs) if isinstance(o, Tensor)}
     if record:
         entries: list[Any] = []
         for t in node._to_save:
             if t is None:
                 entries.append(None)
-            elif id(t) in positions and (id(t) not in given or id(t) in dirty):
-                i = positions[id(t)]
-                entries.append(_SavedOutput(t, i, t.dtype.fp and id(t) not in no_grad))
+            elif id(t) in places and (id(t) not in given or id(t) in dirty):
+                i = places[id(t)]
+                entries.append(_SavedOutput(t, i, i in node._sources))
             else:
                 entries.append(_SavedInput(t))
         node.saved = tuple(entries)
-        for i, _, _, _ in node._outputs:
-            _attach(final[i], node, i, dirty)
-    else:
-        for i in places:
-            if id(outputs[i]) in dirty:
-                continue
-            final[i]._rg = final[i]._rg if id(outputs[i]) in given else False
+    for i in tensors:
+        if record and i in node._sources:
+            _attach(final[i], node, i, id(outputs[i]) in dirty)
+        elif id(outputs[i]) not in dirty and final[i].requires_grad:
+            # Recorded inside forward by enable_grad(): the history is the function's own affair.
+            final[i]._fn, final[i]._rg = None, False
     # The context must not keep the outputs alive: they hold the node.
     node._to_save = node._dirty = node._no_grad_outputs = ()
     return tuple(final)
 
 
-def _attach(t: Tensor, node: FunctionNode, index: int, dirty: set[int]) -> None:
-    from flambeau import _inplace
+def _check_dirty(dirty: Sequence[Tensor], outputs: Sequence[Any], record: bool) -> None:
+    for t in dirty:
+        storage_of(t).version += 1
+        if not record:
+            continue
+        if not any(o is t for o in outputs):
+            raise RuntimeError(
+                "Some elements marked as dirty during the forward method were not returned as output. The "
+                "inputs that are modified inplace must all be outputs of the Function."
+            )
+        if t._base is None and t.is_leaf and t.requires_grad:
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation."
+            )
+        _inplace.check_recorded_write(t)
 
-    fn = Out(node, index) if node._several else node
-    if t._base is not None and id(t) in dirty:
+
+def _attach(t: Tensor, node: FunctionNode, place: int, dirty: bool) -> None:
+    fn = Out(node, place) if node._several else node
+    if t._base is not None and dirty:
         _inplace.adopt(t, fn)
         return
-    t._base = t._view = None
     t._fn, t._rg = fn, True
+    if t._base is not None:
+        # A view of an input: writes through it would bypass the function's own backward.
+        t._made = 0
+        t._multi = (node.name(), t._version)
 
 
 def _alias(t: Tensor) -> Tensor:
     items = tuple(slice(0, n, 1) for n in t._a.shape)
-    out = make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")  # type: ignore[attr-defined]
-    out._base = out._view = None
-    out._rg = False
-    return out
+    return make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")  # type: ignore[attr-defined]
 
 
 def once_differentiable(fn: Any) -> Any:
@@ -379,8 +423,6 @@ def once_differentiable(fn: Any) -> Any:
     >>> once_differentiable(lambda ctx, g: g).__name__
     '<lambda>'
     """
-    import functools
-
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         before = recording()

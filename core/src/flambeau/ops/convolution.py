@@ -266,33 +266,40 @@ def _convolution(
     x, w = need_tensor(input, where, "input"), need_tensor(weight, where, "weight")
     _check_ranks(where, x, w, count)
     step, spread = _sizes(stride, count, "stride"), _sizes(dilation, count, "dilation")
-    given = list(x.shape)
-    unbatched = x.dim() == count + 1
-    if unbatched:
-        x = x.unsqueeze(0)
+    given, filters = tuple(x._a.shape), tuple(w._a.shape)
+    size, kernel = given[-count:], filters[2:]
     if isinstance(padding, str):
-        before, after = _named_padding(padding, w.shape[2:], step, spread)
+        before, after = _named_padding(padding, kernel, step, spread)
     else:
         before = after = _sizes(padding, count, "padding")
     _check_settings(x, w, bias, step, before, spread, groups)
-    if w.shape[0] % groups or not w.shape[0]:
+    if filters[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, "
+            f"but got weight of size {list(filters)} instead"
+        )
+    if filters[0] % groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
-            f"but got weight of size {list(w.shape)} instead"
+            f"but got weight of size {list(filters)} instead"
         )
-    if x.shape[1] != w.shape[1] * groups:
+    channels = given[-count - 1]
+    if channels != filters[1] * groups:
         raise RuntimeError(
-            f"Given groups={groups}, weight of size {list(w.shape)}, expected input{given} to have "
-            f"{w.shape[1] * groups} channels, but got {x.shape[1]} channels instead"
+            f"Given groups={groups}, weight of size {list(filters)}, expected input{list(given)} "
+            f"to have {filters[1] * groups} channels, but got {channels} channels instead"
         )
-    _check_bias(w, bias, w.shape[0], "Given ")
-    padded = [n + a + b for n, a, b in zip(x.shape[2:], before, after, strict=True)]
-    reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], spread, strict=True)]
+    _check_bias(w, bias, filters[0], "Given ")
+    padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
+    reach = [d * (k - 1) + 1 for k, d in zip(kernel, spread, strict=True)]
     if any(n < r for n, r in zip(padded, reach, strict=True)):
         raise RuntimeError(
             f"Calculated padded input size per channel: ({_times(padded)}). Kernel size: "
             f"({_times(reach)}). Kernel size can't be greater than actual input size"
         )
+    unbatched = len(given) == count + 1
+    if unbatched:
+        x = x.unsqueeze(0)
     if count == 1:  # a signal is an image of height 1
         x, w = x.unsqueeze(2), w.unsqueeze(2)
         step, spread, before, after = (1, *step), (1, *spread), (0, *before), (0, *after)

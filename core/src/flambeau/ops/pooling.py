@@ -370,7 +370,7 @@ def _window(
     kernel = _pair(where, kernel_size, "kernel_size")
     step = kernel if stride in (None, (), []) else _pair(where, stride, "stride")
     edge, spread = _pair(where, padding, "padding"), _pair(where, dilation, "dilation")
-    shape = x.shape
+    shape = tuple(x._a.shape)
     if len(shape) not in (3, 4) or 0 in shape[-3:]:
         raise RuntimeError(
             f"{where}: Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for "
