@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from statistics import median
@@ -19,12 +21,18 @@ OWN = ("flambeau-core", "flambeau-nn", "flambeau-numpy")
 def import_milliseconds(libraries: list[str], rounds: int) -> dict[str, float]:
     """Median time of `import` in a new interpreter, the libraries in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in libraries}
-    for number in range(rounds + 1):
-        for name in libraries:
-            command = [sys.executable, "-c", IMPORT.format(name)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            if number:  # the first round warms the disk cache
-                seconds[name].append(float(done.stdout))
+    with tempfile.TemporaryDirectory() as cache:
+        # Whatever the environment says, from the second import on bytecode is cached, as for a user.
+        environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        for number in range(rounds + 1):
+            for name in libraries:
+                command = [sys.executable, "-c", IMPORT.format(name)]
+                done = subprocess.run(
+                    command, capture_output=True, text=True, check=True, env=environment
+                )
+                if number:  # the first round warms the caches
+                    seconds[name].append(float(done.stdout))
     return {name: median(found) * 1e3 for name, found in seconds.items()}
 
 

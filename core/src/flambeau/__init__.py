@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 from flambeau import _bound, _tensor, _tensor_methods, ops
 from flambeau._api import *  # noqa: F403 - the public names; listed in that module
 from flambeau._api import __all__ as _names
+from flambeau.autograd import engine as _engine
 from flambeau.plugin.host import host as _host
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [*_names, "autograd", "nn", "ops", "optim", "random", "testing", "utils"]
 
 _tensor_methods.link()
+_engine.link()
 importlib.import_module("flambeau.ops._steps")
 _host.op_table = lambda: ops.OPS
 _host.register_builtin("meta", "flambeau._meta")

@@ -96,34 +96,14 @@ def check_recorded_write(self: Tensor) -> None:
         RuntimeError: to a leaf that requires grad, to a view of one, or to a view made under no_grad.
     """
     if self._base is not None:
-        base = self._base
-        if self._multi is not None:
-            raise RuntimeError(
-                f"Output of {self._multi[0]} is a view and is being modified inplace. This view is the "
-                "output of a function that returns multiple views. Such functions do not allow the "
-                "output views to be modified inplace. You should replace the inplace operation by an "
-                "out-of-place one."
-            )
-        if self._made and base._rg:
-            raise RuntimeError(_views.NO_GRAD_VIEW)
         if self._made:
-            raise RuntimeError(
-                "A view was created in no_grad mode and is being modified inplace with grad mode "
-                "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-                "Make the view and the in-place write either both inside the no_grad block or both "
-                "outside of it."
-            )
-        if base._rg is True and base._fn is None:
+            raise _views.ambiguous(self, "is being")
+        if self._base.is_leaf and self.requires_grad:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place operation. "
                 "Write under torch.no_grad(), or to a clone()."
             )
-        if self._rg is True and self._fn is None:
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
-                "Write under torch.no_grad(), or to a clone()."
-            )
-    elif self._rg is True and self._fn is None:
+    if self.requires_grad and self.is_leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation. Write under "
             "torch.no_grad(), or to a clone()."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, TypeVar
@@ -35,6 +36,13 @@ class _GradMode:
 
     def __call__(self, func: _Call) -> _Call:
         if inspect.isclass(func):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You should "
+                "only decorate functions or methods. To keep the present behaviour, decorate the "
+                "class's `__init__` method.",
+                FutureWarning,
+                stacklevel=2,
+            )
             func.__init__ = self(func.__init__)  # type: ignore[misc]
             return func
         if inspect.isgeneratorfunction(func):

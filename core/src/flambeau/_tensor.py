@@ -389,7 +389,7 @@ class Tensor(TensorMethods):
         Raises:
             RuntimeError: no gradient is required, or `gradient` is missing or does not fit.
         """
-        from flambeau.autograd import backward
+        from flambeau.autograd._passes import backward
 
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 

@@ -20,6 +20,7 @@ from flambeau._dispatch import (
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
 from flambeau._views import make_view, storage_of
+from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
@@ -89,8 +90,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.add(self._a, other._a)
+                    r = be.add(a, b)
                 except be.error as error:
                     raise kernel_error("add", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -99,6 +102,16 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
+                if self._rg is True is other._rg and recording():
+                    n = new(node_add)
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = ()
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t
                 t._rg = False
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_add)
@@ -128,8 +141,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.sub(self._a, other._a)
+                    r = be.sub(a, b)
                 except be.error as error:
                     raise kernel_error("sub", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -138,6 +153,16 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
+                if self._rg is True is other._rg and recording():
+                    n = new(node_sub)
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = ()
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t
                 t._rg = False
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_sub)
@@ -167,8 +192,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.mul(self._a, other._a)
+                    r = be.mul(a, b)
                 except be.error as error:
                     raise kernel_error("mul", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -177,6 +204,16 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
+                if self._rg is True is other._rg and recording():
+                    n = new(node_mul)
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t
                 t._rg = False
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_mul)
@@ -206,8 +243,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.div(self._a, other._a)
+                    r = be.div(a, b)
                 except be.error as error:
                     raise kernel_error("div", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -216,6 +255,16 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
+                if self._rg is True is other._rg and recording():
+                    n = new(node_div)
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t
                 t._rg = False
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_div)
@@ -245,8 +294,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.pow(self._a, other._a)
+                    r = be.pow(a, b)
                 except be.error as error:
                     raise kernel_error("pow", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -255,6 +306,16 @@ class TensorMethods:
                 t._a = r
                 t._be = be
                 t.dtype = self.dtype
+                if self._rg is True is other._rg and recording():
+                    n = new(node_pow)
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = (self, a, 0 if (s := self._st) is None else s.version, other, b, 0 if (s := other._st) is None else s.version)
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t
                 t._rg = False
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_pow)
@@ -284,8 +345,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.eq(self._a, other._a)
+                    r = be.eq(a, b)
                 except be.error as error:
                     raise kernel_error("eq", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -319,8 +382,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.ne(self._a, other._a)
+                    r = be.ne(a, b)
                 except be.error as error:
                     raise kernel_error("ne", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -354,8 +419,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.lt(self._a, other._a)
+                    r = be.lt(a, b)
                 except be.error as error:
                     raise kernel_error("lt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -389,8 +456,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.le(self._a, other._a)
+                    r = be.le(a, b)
                 except be.error as error:
                     raise kernel_error("le", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -424,8 +493,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.gt(self._a, other._a)
+                    r = be.gt(a, b)
                 except be.error as error:
                     raise kernel_error("gt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -459,8 +530,10 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.ge(self._a, other._a)
+                    r = be.ge(a, b)
                 except be.error as error:
                     raise kernel_error("ge", error, (self, other)) from error
                 if type(r) is not be.array:

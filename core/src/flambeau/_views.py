@@ -22,12 +22,10 @@ if TYPE_CHECKING:
 Step = tuple[str, tuple[Any, ...], tuple[int, ...], str]  # op, its arguments, input shape, node name
 VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
 
-NO_GRAD_VIEW = (
-    "A view was created in no_grad mode and its base or another view of its base has been modified "
-    "inplace with grad mode enabled. Given that this use case is ambiguous and error-prone, it is "
-    "forbidden. Make the view and the in-place write either both inside the no_grad block (then the "
-    "write is not recorded) or both outside of it (then it is)."
-)
+# How a view came about (`Tensor._made`), where that decides over its history.  The names of functions
+# that make several views are the other values.
+AT_ONCE = ""  # its views are recorded when they are made
+NO_GRAD = "no_grad"
 
 _new = object.__new__
 _Tensor: type  # set by `flambeau._tensor`
@@ -89,29 +87,32 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
     t._be = be
     t.dtype = parent.dtype
     t._st = st
-    # A view made a leaf by requires_grad_ is the root of its own views.
-    t._base = base = parent if parent._base is None or parent._rg is True else parent._base
+    t._base = base = parent if parent._base is None else parent._base
     t._view = (parent, op, args, name)
     t._rg = False
-    if parent._multi is not None:
-        t._multi = (parent._multi[0], st.version)
     if parent.dtype.fp:
         t._rg = 2
-        if recording():
-            if not base._rg:
-                t._seen = st.version
-            elif parent._made or parent._multi is not None:
-                e = edge(parent)  # a stale parent is refused at once
-                if e is None:
-                    # Made under no_grad, the parent passes no gradient on.
-                    t._fn = _step_node(None, (op, args, parent._a.shape, name))
-                    t._seen = st.version
-        else:
-            t._made = st.version + 1
+        if not recording():
+            t._made = NO_GRAD
+            t._seen = st.version
+        elif parent._made is not None or base._made is not None:
+            _record_at_once(t)
+        elif not base._rg:
+            t._seen = st.version
     if not be.strided:
         t._msteps = (*parent._msteps, (op, args))
         register_alias(st, t)
     return t
+
+
+def _record_at_once(t: Tensor) -> None:
+    """Give a view its node now: the history of its parent is not simply that of the base."""
+    parent = t._view[0]
+    t._made = parent._made or AT_ONCE
+    t._seen = t._st.version
+    e = edge(parent)  # a stale parent is refused here
+    if e is not None or parent.requires_grad:
+        t._fn = _step_node(e, _step(t))
 
 
 def register_alias(st: Storage, t: Tensor) -> None:
@@ -125,40 +126,99 @@ def steps(t: Tensor) -> list[Step]:
     base = t._base
     while t is not base:
         parent, op, args, name = t._view
-        found.append((op, args, parent._a.shape, name))
+        if op == "as_strided" and parent is not base:
+            # It sees the whole storage, not only what its parent sees of it.
+            shape, stride, offset = geometry_of(base)
+            found.append((op, (*args[:3], stride, offset), shape, name))
+            break
+        found.append(_step(t))
         t = parent
     found.reverse()
     return found
 
 
+def _step(t: Tensor) -> Step:
+    parent, op, args, name = t._view
+    return op, args, parent._a.shape, name
+
+
 def edge(t: Tensor) -> Any:
-    """Where the gradient of `t` goes: a node, the leaf `t` itself, or None."""
+    """Where the gradient of `t` goes: a node, the leaf `t` itself, or None.
+
+    Raises:
+        RuntimeError: `t` is a view whose history a write to its base has made ambiguous.
+    """
     g = t._rg
     if g is True:
         return t._fn or t
-    if not g or not t._base._rg:
+    if not g:
         return None
+    if t._base._rg:
+        if t._seen != t._st.version:
+            _follow(t)
+    elif t._fn is not None or t._base._made is not None:
+        _outlive(t)
+    return t._fn or (t if g == 3 else None)
+
+
+def _follow(t: Tensor) -> None:
+    """Build the history of a view whose base requires a gradient, at the first use or after a write."""
     version = t._st.version
-    if t._seen != version:
+    parent, base = t._view[0], t._base
+    if t._seen is None:
+        fn = _step_node(_past(base) if parent is base else edge(parent), _step(t))
+    else:
         if t._made:
-            if t._made - 1 != version:
-                raise RuntimeError(NO_GRAD_VIEW)
-            return None
-        if t._multi is not None and t._multi[1] != version:
-            raise RuntimeError(
-                f"Output of {t._multi[0]} is a view and its base or another view of its base has been "
-                "modified inplace. This view is the output of a function that returns multiple views. "
-                "Such functions do not allow the output views to be modified inplace. You should "
-                "replace the inplace operation by an out-of-place one."
-            )
-        fn = edge(t._base)
-        if fn is None:
-            return None
+            raise ambiguous(t, "its base or another view of its base has been")
+        fn = edge(base)
         for step in steps(t):
             fn = _step_node(fn, step)
-        t._fn = fn
-        t._seen = version
-    return t._fn
+    t._fn = fn
+    t._seen = version
+
+
+def _outlive(t: Tensor) -> None:
+    """Settle the history of a view whose base has lost its own: it lasts until the next write."""
+    version, base = t._st.version, t._base
+    if t._seen is None:
+        parent = t._view[0]
+        e = _past(base) if parent is base else edge(parent)
+        t._fn = None if e is None else _step_node(e, _step(t))
+    elif t._seen != version and t._fn is not None:
+        if t._made:
+            raise ambiguous(t, "its base or another view of its base has been")
+        t._fn = None
+    t._seen = version
+
+
+def _past(base: Tensor) -> Any:
+    """The edge of `base` for views made before its history was cut off."""
+    if base._former is not None and base._former[1] == base._st.version:
+        return base._former[0]
+    return edge(base)
+
+
+def cut_off(t: Tensor) -> None:
+    """Prepare that `t` loses its history: views that still follow it lazily keep what it was."""
+    if t._base is None and t._st is not None and t._st.shared and t._rg:
+        t._former = (edge(t), t._st.version)
+        t._made = AT_ONCE
+
+
+def ambiguous(t: Tensor, what: str) -> RuntimeError:
+    """The error of a recorded write that a special view `t` cannot follow; `what` was written."""
+    if t._made == NO_GRAD:
+        return RuntimeError(
+            f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. "
+            "Given that this use case is ambiguous and error-prone, it is forbidden. Make the view and "
+            "the in-place write either both inside the no_grad block (then the write is not recorded) "
+            "or both outside of it (then it is)."
+        )
+    return RuntimeError(
+        f"Output of {t._made} is a view and {what} modified inplace. This view is the output of a "
+        "function that returns multiple views. Such functions do not allow the output views to be "
+        "modified inplace. You should replace the inplace operation by an out-of-place one."
+    )
 
 
 def _step_node(fn: Any, step: Step) -> ViewBackward:

@@ -128,8 +128,10 @@ BINARY_TEMPLATE = '''
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and {same} and not modes:
+                a = self._a
+                b = other._a
                 try:
-                    r = be.{op}(self._a, other._a)
+                    r = be.{op}(a, b)
                 except be.error as error:
                     raise kernel_error("{op}", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -137,7 +139,7 @@ BINARY_TEMPLATE = '''
                 t = new(Tensor)
                 t._a = r
                 t._be = be
-                t.dtype = {dtype}
+                t.dtype = {dtype}{record_both}
                 t._rg = False{record}
                 return t
         elif k in self.dtype.takes and not modes{scalar_only}:
@@ -158,6 +160,18 @@ BINARY_TEMPLATE = '''
             return t
         return slow_binary("{op}", self, other)
 '''
+# `record_binary` spelt out for the commonest case: both operands are no views and require a gradient.
+RECORD_BOTH = '''
+                if self._rg is True is other._rg and recording():
+                    n = new(node_{op})
+                    n._hooks = None
+                    n.edges = (self._fn or self, other._fn or other)
+                    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                    n.saved = {saved}
+                    n.seq = next_seq()
+                    t._fn = n
+                    t._rg = True
+                    return t'''
 UNARY_TEMPLATE = '''
     def {name}(self) -> Tensor:
         """{doc}"""
@@ -225,6 +239,7 @@ from flambeau._dispatch import (
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
 from flambeau._views import make_view, storage_of
+from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
@@ -506,6 +521,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
                 same=same,
                 scalar_only=" and self.dtype.fp" if restriction else "",
                 dtype="self.dtype" if records else "bool_",
+                record_both=RECORD_BOTH.format(op=op, saved=_saved(OPS[op].node)) if records else "",
                 returns="Tensor" if dunder not in ("__eq__", "__ne__") else "Any",
                 record=_if("(self._rg or other._rg)", f"record_binary(t, self, other, node_{op})", 16)
                 if records
@@ -613,6 +629,15 @@ def slow_matmul(self: Any, other: Any) -> Any:
         )
     return _dispatch.op("matmul")(self, other)
 '''
+
+
+def _saved(node: Any) -> str:
+    """What a node of a broadcasting op saves when both sides want a gradient, as source text."""
+    version = "0 if (s := {0}._st) is None else s.version"
+    keep = node.keep[3]
+    left = f"self, a, {version.format('self')}" if keep & 1 else "None, None, 0"
+    right = f"other, b, {version.format('other')}" if keep & 2 else "None, None, 0"
+    return f"({left}, {right})" if keep else "()"
 
 
 def _if(condition: str, call: str, indent: int) -> str:

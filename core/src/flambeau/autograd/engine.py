@@ -17,7 +17,20 @@ from flambeau._modes import recording, set_recording
 from flambeau.autograd.node import Node
 
 if TYPE_CHECKING:
+    from flambeau._dispatch import wrap
     from flambeau._tensor import Tensor
+    from flambeau._views import edge
+    from flambeau.ops._namespace import TENSORS
+
+
+def link() -> None:
+    """Bind the names of modules that themselves need this one."""
+    global TENSORS, Tensor, edge, wrap
+    from flambeau._dispatch import wrap
+    from flambeau._tensor import Tensor
+    from flambeau._views import edge
+    from flambeau.ops._namespace import TENSORS
+
 
 _accumulating = threading.Lock()
 
@@ -54,8 +67,6 @@ def run(
     Returns:
         One tensor or None per element of `inputs`; an empty list without `inputs`.
     """
-    from flambeau._views import edge
-    from flambeau.ops._namespace import TENSORS
 
     walk = _Walk(TENSORS if create_graph else roots[0]._be, retain_graph)
     if inputs is not None:
@@ -91,8 +102,6 @@ class _Walk:
 
     def where_default(self, root: Tensor) -> None:
         """Note that this root's gradient lives on another device than the first root's."""
-        from flambeau._views import edge
-
         if self.F.native and root._be is not self.F and isinstance(e := edge(root), Node):
             self.where[e.seq] = root._be
 
@@ -259,8 +268,6 @@ class _Walk:
 
     def captured(self, inputs: Sequence[Tensor]) -> list[Any]:
         """The gradients of `inputs`, after the leaves' own hooks."""
-        from flambeau._views import edge
-
         assert self.wanted is not None
         out = []
         for t in inputs:
@@ -305,8 +312,6 @@ def _merge(
 
 
 def _as_tensor(be: Any, native: Any, dtype: Any) -> Tensor:
-    from flambeau._dispatch import wrap
-
     if type(native) is not be.array:
         native = be.to_array(native)
     if be.dtype_of(native) is not dtype:
@@ -361,8 +366,6 @@ def _tensor_hooks(hooks: Any, F: Any, g: Any) -> Any:  # noqa: N803
 
 
 def _checked_hook(hook: Callable[[Any], Any], grad: Tensor) -> Tensor:
-    from flambeau._tensor import Tensor
-
     try:
         new = hook(grad)
     except Exception as error:
@@ -379,6 +382,11 @@ def _checked_hook(hook: Callable[[Any], Any], grad: Tensor) -> Tensor:
         raise RuntimeError(
             f"hook {getattr(hook, '__qualname__', hook)!r} has changed the size of value: "
             f"expected {list(grad.shape)}, got {list(new.shape)}"
+        )
+    if new.dtype is not grad.dtype:
+        raise RuntimeError(
+            f"hook {getattr(hook, '__qualname__', hook)!r} has changed the type of value (was "
+            f"{grad.type()} got {new.type()})"
         )
     return new
 
@@ -403,15 +411,19 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:  # noqa: N80
     ins = tuple(None if p is None else _out(F, p) for p in parts)
     for hook in tuple(node._hooks.post.values()):
         if (new := hook(ins, outputs)) is not None:
-            ins = new if isinstance(new, tuple) else (new,)
+            new = new if isinstance(new, tuple) else (new,)
+            if len(new) != len(ins):
+                raise RuntimeError(
+                    f"hook {getattr(hook, '__qualname__', hook)!r} has returned an incorrect number of "
+                    f"values (got {len(new)}, but expected {len(ins)})"
+                )
+            ins = new
     return tuple(None if t is None else _in(F, t) for t in ins)
 
 
 def _out(F: Any, g: Any) -> Tensor:  # noqa: N803
     if not F.native:
         return g
-    from flambeau._dispatch import wrap
-
     g = F.fresh(g)
     return wrap(F, g, F.dtype_of(g))
 

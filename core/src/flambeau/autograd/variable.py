@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from flambeau._tensor import Tensor
@@ -13,13 +14,35 @@ class _VariableMeta(type):
 
 
 class Variable(metaclass=_VariableMeta):
-    """Deprecated: ``Variable(tensor, requires_grad)`` returns a tensor.
+    """Deprecated: ``Variable(tensor, requires_grad)`` is a tensor over the memory of `tensor`.
+
+    The tensor may also be given by PyTorch's name ``data``; `volatile` has no effect.
+
+    Raises:
+        TypeError: `tensor` is no tensor.
+        RuntimeError: a gradient is asked for and the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.autograd.Variable(fb.ones(1), True)
     tensor([1.], requires_grad=True)
     """
 
-    def __new__(cls, tensor: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
-        t = tensor.detach()
-        return t.requires_grad_() if requires_grad and not volatile else t
+    def __new__(
+        cls,
+        tensor: Any = None,
+        requires_grad: bool = False,
+        volatile: bool | None = None,
+        *,
+        data: Any = None,
+    ) -> Any:
+        tensor = data if tensor is None else tensor
+        if volatile is not None:
+            warnings.warn(
+                "volatile was removed and now has no effect. Use `with torch.no_grad():` instead.",
+                stacklevel=2,
+            )
+        if tensor is None:
+            return Tensor().requires_grad_(requires_grad)
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(tensor).__name__}")
+        return tensor.detach().requires_grad_(requires_grad)

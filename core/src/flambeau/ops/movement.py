@@ -33,6 +33,11 @@ class ViewOp(Op):
     def decomposed(self, be: Any) -> Any:
         raise NotImplementedError(self.name)
 
+    @property
+    def gradient_state(self) -> str:
+        """Always given: `_views.edge` builds a view's node when its history is asked for."""
+        return "given"
+
 
 def _view_primitive(body: Any) -> ViewOp:
     return ViewOp(body, "primitive")

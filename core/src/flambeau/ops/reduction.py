@@ -68,6 +68,8 @@ def _sum(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
 
 @_sum.gradient
 def _(F, g, self_shape, dim, keepdim):
+    if not g.shape:  # all dimensions were summed: expanding adds them in front
+        return F.expand(g, self_shape)
     return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
 
 

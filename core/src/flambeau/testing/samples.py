@@ -89,7 +89,8 @@ _DIVISIONS = ["remainder", "fmod", "floor_divide"]
 ANY_SHAPE: frozenset[str] = frozenset(
     [
         *(*ELEMENTWISE, "relu", "sigmoid", "silu", "softplus", "leaky_relu", "elu", "gelu"),
-        *("gelu_backward", "threshold", "threshold_backward", "mse_loss"),
+        *("gelu_backward", "leaky_relu_backward", "threshold", "threshold_backward"),
+        "mse_loss",
         *("contiguous", "log2", "log10", "square"),
     ]
 )
@@ -108,7 +109,7 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
         ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
         (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
         (["all", "any"], (bool_,)),
-        (["uniform", "normal", "exponential", "cauchy", "log_normal"], FLOATING),
+        (["uniform", "normal", "normal_serial", "exponential", "cauchy", "log_normal"], FLOATING),
         (["randint", "bernoulli_scalar", "geometric", "random_full"], _REAL),
         (["randperm"], (int64,)),
         (["arange"], _REAL),

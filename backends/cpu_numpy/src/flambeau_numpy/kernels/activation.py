@@ -33,17 +33,17 @@ def relu_(a: Array) -> None:
     np.maximum(a, ZERO[a.dtype], out=a)
 
 
-@quiet
 def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
     """`grad` where `a` exceeds `threshold` (or is NaN), else 0."""
-    if (
-        grad.size < _MASKED_FROM
-        or grad.shape != a.shape
-        or not grad.flags.c_contiguous
-        or not a.flags.c_contiguous
-    ):
-        return np.where(a <= threshold, ZERO[grad.dtype], grad)
-    return _masked(grad, a, np.asarray(threshold, a.dtype))
+    kind = a.dtype
+    level = np.asarray(threshold, kind) if threshold else ZERO[kind]
+    if grad.size < _MASKED_FROM and grad.shape == a.shape:
+        out = grad.copy()
+        np.putmask(out, np.less_equal(a, level), ZERO[grad.dtype])
+        return out
+    if grad.shape != a.shape or not grad.flags.c_contiguous or not a.flags.c_contiguous:
+        return np.where(np.less_equal(a, level), ZERO[grad.dtype], grad)
+    return _masked(grad, a, level)
 
 
 _MASKED_FROM = 8192  # elements; below, setting up blocks costs more than np.where does

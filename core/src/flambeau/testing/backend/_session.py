@@ -1,8 +1,8 @@
 """One run of the kit: which devices it tests, what they promise, and what the run has shown.
 
-Test modules say ``pytestmark = pytest.mark.level(...)``.  A test with an argument ``device`` runs
-for each device; with ``@pytest.mark.cases("name dtype", function)`` it runs with these arguments
-for each `pytest.param` that ``function(device)`` yields.
+Test modules say at which ``LEVEL`` they are; ``@kit.level`` says it of one test.  A test with an
+argument ``device`` runs for each device, with ``@kit.cases("name dtype", function)`` for each
+`pytest.param` of these arguments that ``function(device)`` yields.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ DEVICES = pytest.StashKey[tuple[str, ...]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the devices before anything is collected."""
-    config.addinivalue_line("markers", "level(name): level of conformance that a test belongs to")
-    config.addinivalue_line("markers", "cases(names, function): arguments of a test for a device")
     devices = tuple(dict.fromkeys(config.getoption("device", None) or ()))
     if not devices:
         raise pytest.UsageError(
@@ -59,11 +57,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" not in metafunc.fixturenames:
         return
     devices = metafunc.config.stash[DEVICES]
-    marker = metafunc.definition.get_closest_marker("cases")
-    if marker is None:
+    if not hasattr(metafunc.function, "cases"):
         metafunc.parametrize("device", devices)
         return
-    names, function = marker.args
+    names, function = metafunc.function.cases
     cases = [
         pytest.param(device, *case.values, marks=case.marks, id=f"{device}-{case.id}")
         for device in devices
@@ -73,17 +70,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
     """Note each test's device and level, and turn known failures into tests that must fail."""
     promised = {device: host.expectations(device) for device in config.stash[DEVICES]}
     found: dict[str, set[str]] = {device: set() for device in promised}
     for item in items:
-        marker = item.get_closest_marker("level")
         callspec = getattr(item, "callspec", None)
         device = None if callspec is None else callspec.params.get("device")
-        if marker is None or device not in promised:  # a test without cases has a placeholder
+        if device not in promised:  # a test without cases has a placeholder instead
             continue
-        item.user_properties.append((_PROPERTY, f"{device} {marker.args[0]}"))
+        level = getattr(item.function, "level", None) or item.module.LEVEL
+        item.user_properties.append((_PROPERTY, f"{device} {level}"))
         name = key(item)
         found[device].add(name)
         if (reason := promised[device].known_failures.get(name)) is not None:

@@ -85,6 +85,26 @@ def memory(t: Tensor) -> bytes:
 # Cases
 
 
+def level(name: str) -> Callable[[Any], Any]:
+    """Decorate a test that is at another level than its module."""
+
+    def mark(test: Any) -> Any:
+        test.level = name
+        return test
+
+    return mark
+
+
+def cases(names: str, function: Callable[[str], Iterator[Any]]) -> Callable[[Any], Any]:
+    """Decorate a test that runs for each of the cases that ``function(device)`` yields."""
+
+    def mark(test: Any) -> Any:
+        test.cases = (names, function)
+        return test
+
+    return mark
+
+
 def layouts_of(name: str) -> tuple[str, ...]:
     """The layouts in which an op can be called with any sample."""
     if name == "view":  # is asked only for what strides can express

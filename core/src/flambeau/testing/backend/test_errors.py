@@ -11,7 +11,7 @@ import flambeau as fb
 from flambeau._bound import bind
 from flambeau.testing.backend import _support as kit
 
-pytestmark = pytest.mark.level("inference")
+LEVEL = "inference"
 
 
 def floats(device: str, *shape: int) -> fb.Tensor:
@@ -232,7 +232,7 @@ def errors(device: str) -> Iterator[Any]:
             yield pytest.param(function, kind, text, id=name.replace(" ", "_"))
 
 
-@pytest.mark.cases("function kind text", errors)
+@kit.cases("function kind text", errors)
 def test_wrong_arguments(device: str, function: Any, kind: Any, text: str) -> None:
     shown = str(bind(device).device)
     with pytest.raises(kind, match="(?s)" + text.replace("%(device)s", shown)) as caught:
@@ -252,7 +252,7 @@ def test_a_failed_write_changes_nothing(device: str) -> None:
     assert set(kit.numbers(x)) == {1.0}
 
 
-@pytest.mark.cases(
+@kit.cases(
     "name", lambda device: (pytest.param(n, id=n) for n in ("add", "matmul", "exp", "sum", "index"))
 )
 def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(

@@ -18,7 +18,7 @@ from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, Sample, arrange
 
-pytestmark = pytest.mark.level("training")
+LEVEL = "training"
 
 WHOLE_JACOBIAN = 16
 """Up to this many elements of all inputs, every entry of the Jacobian is compared."""
@@ -63,7 +63,7 @@ def _kinked(name: str) -> bool:
     return name in ("amax", "amin", "sort", "maximum", "minimum", "max_pool2d")
 
 
-@pytest.mark.cases("name layout", differentiable)
+@kit.cases("name layout", differentiable)
 def test_gradients_are_derivatives(device: str, name: str, layout: str) -> None:
     wrong = []
     for sample in smooth(name, layout):
@@ -78,7 +78,7 @@ def test_gradients_are_derivatives(device: str, name: str, layout: str) -> None:
     kit.fail_with(wrong)
 
 
-@pytest.mark.cases("name layout", compared)
+@kit.cases("name layout", compared)
 def test_gradients_agree_with_reference(device: str, name: str, layout: str) -> None:
     wrong = []
     for sample in SAMPLES[name]:
@@ -95,7 +95,7 @@ def test_gradients_agree_with_reference(device: str, name: str, layout: str) -> 
     kit.fail_with(wrong)
 
 
-@pytest.mark.cases("name", without_formula)
+@kit.cases("name", without_formula)
 def test_missing_gradients_say_so(device: str, name: str) -> None:
     sample = next(s for s in SAMPLES[name] if s.grad)
     function, leaves = kit.as_function(device, OPS[name], sample, fb.float32, "contiguous")

@@ -11,7 +11,7 @@ import flambeau as fb
 from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit
 
-pytestmark = pytest.mark.level("memory")
+LEVEL = "memory"
 
 
 def packages(device: str) -> list[str]:

@@ -16,7 +16,7 @@ from flambeau._bound import bind
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import LAYOUTS, Arr, lay_out, special_values
 
-pytestmark = pytest.mark.level("memory")
+LEVEL = "memory"
 
 SHAPES = ((), (1,), (3,), (2, 3), (2, 1, 4), (0,), (2, 0, 3))
 
@@ -46,7 +46,7 @@ def packed(shape: tuple[int, ...], dtype: fb.dtype) -> bytes:
     return D.pack([numbers[i % len(numbers)] for i in range(math.prod(shape))], dtype)
 
 
-@pytest.mark.cases("dtype", dtypes)
+@kit.cases("dtype", dtypes)
 def test_bytes_survive_the_way_to_the_device_and_back(device: str, dtype: Any) -> None:
     backend = bind(device).backend
     for shape in SHAPES:
@@ -67,7 +67,7 @@ def test_a_large_array_survives(device: str) -> None:
     assert bytes(backend.to_host(backend.from_host(data, (count,), dtype, 0))) == data
 
 
-@pytest.mark.cases("dtype", dtypes)
+@kit.cases("dtype", dtypes)
 def test_from_host_copies(device: str, dtype: Any) -> None:
     backend = bind(device).backend
     data = packed((2, 3), dtype)
@@ -79,7 +79,7 @@ def test_from_host_copies(device: str, dtype: Any) -> None:
         source[:] = data
 
 
-@pytest.mark.cases("dtype", dtypes)
+@kit.cases("dtype", dtypes)
 def test_values_are_python_numbers(device: str, dtype: Any) -> None:
     be = bind(device)
     backend = be.backend
@@ -98,7 +98,7 @@ def test_values_are_python_numbers(device: str, dtype: Any) -> None:
     assert repr(backend.item(be.host_array(values[:1], (1, 1), dtype))) == repr(values[0])
 
 
-@pytest.mark.cases("dtype", dtypes)
+@kit.cases("dtype", dtypes)
 def test_scalars_are_0d_arrays_of_their_dtype(device: str, dtype: Any) -> None:
     backend = bind(device).backend
     array = backend.scalar(1, dtype)
@@ -116,7 +116,7 @@ def test_item_of_several_elements_is_refused(device: str) -> None:
             be.backend.item(array)
 
 
-@pytest.mark.cases("dtype layout", laid_out)
+@kit.cases("dtype layout", laid_out)
 def test_every_layout_reads_back_in_row_major_order(device: str, dtype: Any, layout: str) -> None:
     for shape in SHAPES:
         t = lay_out(Arr(shape, seed=3), layout, kit.maker(device), dtype)
@@ -126,7 +126,7 @@ def test_every_layout_reads_back_in_row_major_order(device: str, dtype: Any, lay
         assert t.shape == e.shape
 
 
-@pytest.mark.cases("dtype layout", laid_out)
+@kit.cases("dtype layout", laid_out)
 def test_copies_share_nothing(device: str, dtype: Any, layout: str) -> None:
     t = lay_out(Arr((2, 3), seed=3), layout, kit.maker(device), dtype)
     before = kit.memory(t), t.tolist()
@@ -139,7 +139,7 @@ def test_copies_share_nothing(device: str, dtype: Any, layout: str) -> None:
     assert pickle.loads(pickle.dumps(t)).device == t.device
 
 
-@pytest.mark.cases("target", targets)
+@kit.cases("target", targets)
 def test_copies_to_and_from_other_devices(device: str, target: str) -> None:
     for dtype in kit.supported(target, tuple(kit.supported(device))):
         for layout in LAYOUTS:
@@ -171,7 +171,7 @@ def test_device_indices_are_those_that_exist(device: str) -> None:
     assert be.backend.index_of(made) == be.backend.current_device()
 
 
-@pytest.mark.cases("dtype layout", laid_out)
+@kit.cases("dtype layout", laid_out)
 def test_strides_describe_memory(device: str, dtype: Any, layout: str) -> None:
     be = bind(device)
     if not be.strided:

@@ -14,7 +14,7 @@ from flambeau.plugin.validation import STRIDED_KERNELS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample
 
-pytestmark = pytest.mark.level("primitives")
+LEVEL = "primitives"
 
 PRIMITIVES = tuple(name for name, op in OPS.items() if op.tier == "primitive")
 VIEWS = frozenset({"slice", "permute", "view", "expand", "diagonal"})
@@ -60,12 +60,12 @@ def wants_dtype(device: str, sample: Sample) -> bool:
     return all(d in have for d in sample.args if isinstance(d, fb.dtype))
 
 
-@pytest.mark.cases("name", required)
+@kit.cases("name", required)
 def test_every_primitive_has_a_kernel(device: str, name: str) -> None:
     assert name in bind(device).kernels, f"device {device!r} offers no kernel for {name!r}"
 
 
-@pytest.mark.cases("name dtype layout", sampled)
+@kit.cases("name dtype layout", sampled)
 def test_samples_agree(device: str, name: str, dtype: Any, layout: str) -> None:
     wrong = []
     for sample in SAMPLES[name]:
@@ -80,7 +80,7 @@ def test_samples_agree(device: str, name: str, dtype: Any, layout: str) -> None:
     kit.fail_with(wrong)
 
 
-@pytest.mark.cases("name dtype", cornered)
+@kit.cases("name dtype", cornered)
 def test_corners_agree(device: str, name: str, dtype: Any) -> None:
     wrong = []
     for sample in SPECIAL[name]:
@@ -93,7 +93,7 @@ def test_corners_agree(device: str, name: str, dtype: Any) -> None:
     kit.fail_with(wrong)
 
 
-@pytest.mark.cases("name dtype", written)
+@kit.cases("name dtype", written)
 def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtype: Any) -> None:
     be = bind(device)
     kernel = getattr(be, f"{name}_")
@@ -118,7 +118,7 @@ def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtyp
     kit.fail_with(wrong)
 
 
-@pytest.mark.cases("name dtype", promoted)
+@kit.cases("name dtype", promoted)
 def test_mixed_dtypes_promote(device: str, name: str, dtype: Any) -> None:
     function = getattr(fb, name)
     wrong = []

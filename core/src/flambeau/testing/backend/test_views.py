@@ -16,7 +16,7 @@ from flambeau._bound import bind
 from flambeau.autograd import gradcheck, gradgradcheck
 from flambeau.testing.backend import _support as kit
 
-pytestmark = pytest.mark.level("inference")
+LEVEL = "inference"
 
 View = Callable[[Any], Any]
 
@@ -109,7 +109,7 @@ def places(view: View) -> list[int]:
     return kit.numbers(view(numbered))
 
 
-@pytest.mark.cases("view", all_views)
+@kit.cases("view", all_views)
 def test_a_view_reads_the_memory_of_its_base(device: str, view: Any) -> None:
     x = matrix(device)
     v = view(x)
@@ -120,7 +120,7 @@ def test_a_view_reads_the_memory_of_its_base(device: str, view: Any) -> None:
     assert flat[6] == 9.0
 
 
-@pytest.mark.cases("view write", written_views)
+@kit.cases("view write", written_views)
 def test_writes_through_a_view_reach_the_base_and_other_views(
     device: str, view: Any, write: Any
 ) -> None:
@@ -139,7 +139,7 @@ def test_writes_through_a_view_reach_the_base_and_other_views(
     assert kit.numbers(row) == expected[4:8]
 
 
-@pytest.mark.cases("view", views)
+@kit.cases("view", views)
 def test_base_and_views_count_writes_together(device: str, view: Any) -> None:
     x = matrix(device)
     v = view(x)
@@ -150,7 +150,7 @@ def test_base_and_views_count_writes_together(device: str, view: Any) -> None:
     assert x.clone()._version == 0
 
 
-@pytest.mark.cases("view", all_views)
+@kit.cases("view", all_views)
 def test_clones_of_views_share_nothing(device: str, view: Any) -> None:
     x = matrix(device)
     v = view(x)
@@ -162,7 +162,7 @@ def test_clones_of_views_share_nothing(device: str, view: Any) -> None:
     assert set(kit.numbers(x)) == {0.0}
 
 
-@pytest.mark.cases("view", all_views)
+@kit.cases("view", all_views)
 def test_native_views_alias_on_strided_backends(device: str, view: Any) -> None:
     be = bind(device)
     if not be.strided:
@@ -200,7 +200,7 @@ def test_broadcast_and_cast_writes(device: str) -> None:
         assert kit.numbers(x) == expected, dtype
 
 
-@pytest.mark.cases("view", recorded_views)
+@kit.cases("view", recorded_views)
 def test_gradients_flow_through_views(device: str, view: Any) -> None:
     x = matrix(device, fb.float64).requires_grad_()
     assert gradcheck(lambda x: view(x) * 2, (x,))
@@ -223,8 +223,8 @@ def changed(v: fb.Tensor, write: str, value: fb.Tensor) -> None:
         v.exp_()
 
 
-@pytest.mark.level("training")
-@pytest.mark.cases("view write", recorded_writes)
+@kit.level("training")
+@kit.cases("view write", recorded_writes)
 def test_gradients_follow_writes_through_views(device: str, view: Any, write: str) -> None:
     """The history of the base is rebased: outside of the region old, inside new."""
 
@@ -240,8 +240,8 @@ def test_gradients_follow_writes_through_views(device: str, view: Any, write: st
     assert gradgradcheck(function, (x, value), fast_mode=True)
 
 
-@pytest.mark.level("training")
-@pytest.mark.cases("view", writable_views)
+@kit.level("training")
+@kit.cases("view", writable_views)
 def test_a_write_makes_saved_values_stale(device: str, view: Any) -> None:
     base = matrix(device).requires_grad_() * 1
     y = (base * base).sum()
@@ -250,7 +250,7 @@ def test_a_write_makes_saved_values_stale(device: str, view: Any) -> None:
         y.backward()
 
 
-@pytest.mark.level("training")
+@kit.level("training")
 def test_saved_results_are_watched_too(device: str) -> None:
     x = matrix(device).requires_grad_()
     y = x.exp()
@@ -260,7 +260,7 @@ def test_saved_results_are_watched_too(device: str) -> None:
         z.backward()
 
 
-@pytest.mark.level("training")
+@kit.level("training")
 def test_writes_that_nobody_saved_are_harmless(device: str) -> None:
     x = matrix(device).requires_grad_()
     y = x + 1
@@ -271,7 +271,7 @@ def test_writes_that_nobody_saved_are_harmless(device: str) -> None:
     assert set(kit.numbers(x.grad)) == {3.0}
 
 
-@pytest.mark.cases("view", writable_views)
+@kit.cases("view", writable_views)
 def test_recorded_writes_to_leaves_are_refused(device: str, view: Any) -> None:
     x = matrix(device).requires_grad_()
     before = kit.numbers(x)
@@ -321,7 +321,7 @@ def _index(x: fb.Tensor, index: Any) -> Any:
     return index
 
 
-@pytest.mark.cases("index", indexed)
+@kit.cases("index", indexed)
 def test_indexing_and_assignment_agree_with_reference(device: str, index: Any) -> None:
     made = []
     for where in (device, kit.REFERENCE):

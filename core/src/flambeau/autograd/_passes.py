@@ -1,0 +1,192 @@
+"""The two ways into the backward pass: `backward` accumulates, `grad` returns."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau._dispatch import wrap
+from flambeau._tensor import Tensor
+from flambeau.autograd import engine
+from flambeau.ops.creation import zeros_like
+
+
+def _as_tuple(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    return (value,) if isinstance(value, Tensor) else tuple(value)
+
+
+def _gradients(
+    outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool
+) -> list[Tensor]:
+    """The gradient of each output, checked; ones for outputs with a single element."""
+    if len(grads) not in (0, len(outputs)):
+        raise RuntimeError(
+            f"got {len(outputs)} tensors and {len(grads)} gradients: give one gradient per tensor"
+        )
+    found = []
+    for i, out in enumerate(outputs):
+        given = grads[i] if grads else None
+        if not isinstance(out, Tensor):
+            raise TypeError(f"element {i} of tensors must be a Tensor, got {type(out).__name__}")
+        if not out.requires_grad:
+            raise RuntimeError(
+                f"element {i} of tensors does not require grad and does not have a grad_fn"
+            )
+        if given is None:
+            if out.numel() != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            be = out._be
+            found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))  # type: ignore[attr-defined]
+            continue
+        if not isinstance(given, Tensor):
+            raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
+        if tuple(given._a.shape) != tuple(out._a.shape):
+            raise RuntimeError(
+                f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has "
+                f"a shape of {out.shape}."
+            )
+        if given.dtype.is_complex is not out.dtype.is_complex:
+            raise RuntimeError(
+                f"For complex Tensors, both grad_output and output are required to have the same dtype; "
+                f"got {given.dtype} and {out.dtype}"
+            )
+        if given._be is not out._be:
+            raise RuntimeError(
+                f"grad_output[{i}] is on {given.device} but output[{i}] is on {out.device}; move it with "
+                ".to(device)"
+            )
+        found.append(given if given.dtype is out.dtype else given.to(out.dtype))
+    return found
+
+
+def backward(
+    tensors: Any,
+    grad_tensors: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    grad_variables: Any = None,
+    inputs: Any = None,
+) -> None:
+    """Add the gradients of `tensors`, weighted by `grad_tensors`, to the ``.grad`` of the leaves.
+
+    Args:
+        tensors: one or several tensors with a history.
+        grad_tensors: their gradients; may be left out for tensors with one element.
+        retain_graph: keep the graph for another pass; default `create_graph`.
+        create_graph: record the pass itself, for higher derivatives.
+        grad_variables: old name of `grad_tensors`.
+        inputs: accumulate only into these.
+
+    Raises:
+        RuntimeError: a tensor has no history, a gradient is missing or does not fit, or saved values
+            were freed or overwritten.
+
+    >>> import flambeau as fb
+    >>> x = fb.tensor([3.0], requires_grad=True)
+    >>> fb.autograd.backward(x * x); x.grad
+    tensor([6.])
+    """
+    if grad_variables is not None:
+        warnings.warn(
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+        )
+        if grad_tensors is not None:
+            raise RuntimeError(
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to backward(). "
+                "Please only use `grad_tensors`."
+            )
+        grad_tensors = grad_variables
+    roots = _as_tuple(tensors)
+    wanted = None
+    if inputs is not None:
+        wanted = _as_tuple(inputs)
+        if not wanted:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    grads = _gradients(roots, _as_tuple(grad_tensors), create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    if not roots:
+        return
+    found = engine.run(
+        roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted
+    )
+    if wanted is not None:
+        _keep_non_leaves(wanted, found)
+
+
+def _keep_non_leaves(inputs: Sequence[Tensor], grads: Sequence[Any]) -> None:
+    for t, g in zip(inputs, grads, strict=True):
+        if not t.is_leaf and g is not None:
+            t._grad = g if t._grad is None else t._grad + g
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> tuple[Any, ...]:
+    """The gradients of `outputs` with respect to `inputs`; nothing is accumulated.
+
+    Args:
+        outputs: tensors with a history.
+        inputs: tensors for which gradients are returned.
+        grad_outputs: gradients of the outputs; may be left out for outputs with one element.
+        retain_graph: keep the graph; default `create_graph`.
+        create_graph: record the pass itself.
+        only_inputs: must be True.
+        allow_unused: None for inputs that the outputs do not depend on, instead of an error.
+        is_grads_batched: not supported.
+        materialize_grads: zeros instead of None for unused inputs.
+
+    Raises:
+        RuntimeError: an input is unused and `allow_unused` is not set, or does not require a gradient.
+
+    >>> import flambeau as fb
+    >>> x = fb.tensor([3.0], requires_grad=True)
+    >>> fb.autograd.grad(x * x, x)
+    (tensor([6.]),)
+    """
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+            "gradient for other parts of the graph, please use torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    if is_grads_batched:
+        raise NotImplementedError("grad(is_grads_batched=True) is not supported; loop over the batch")
+    if materialize_grads and allow_unused is False:
+        raise ValueError(
+            "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
+            "allow_unused=False."
+        )
+    roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
+    if not wanted:
+        raise ValueError("grad requires non-empty inputs.")
+    for t in wanted:
+        if not t.requires_grad:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+    grads = _gradients(roots, _as_tuple(grad_outputs), create_graph)
+    keep = create_graph if retain_graph is None else retain_graph
+    found = engine.run(
+        roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted, accumulate=False
+    )
+    if materialize_grads:
+        found = [
+            zeros_like(t, requires_grad=create_graph) if g is None else g
+            for t, g in zip(wanted, found, strict=True)
+        ]
+    elif not allow_unused and any(g is None for g in found):
+        raise RuntimeError(
+            "One of the differentiated Tensors appears to not have been used in the graph. Set "
+            "allow_unused=True if this is the desired behavior."
+        )
+    return tuple(found)

@@ -1,0 +1,826 @@
+"""backward and grad: what is computed, where it is stored, what is refused, and what is freed."""
+
+import gc
+import threading
+import warnings
+import weakref
+
+import pytest
+
+import flambeau as fb
+from flambeau.autograd import Variable, backward, grad
+from flambeau.autograd.node import AccumulateGrad, Node
+from flambeau.ops import OPS
+
+
+@pytest.fixture
+def leaf(device):
+    """Makes leaf tensors that require a gradient."""
+
+    def make(data, **options):
+        return fb.tensor(data, device=device, **{"requires_grad": True, **options})
+
+    return make
+
+
+@pytest.fixture
+def plain(device):
+    """Makes tensors that require none."""
+    return lambda data, **options: fb.tensor(data, device=device, **options)
+
+
+def values(*tensors):
+    return [None if t is None else t.tolist() for t in tensors]
+
+
+# -- backward ------------------------------------------------------------------------------------------
+
+
+def test_backward_fills_the_gradients_of_all_leaves(leaf):
+    x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
+    (x * w).sum().backward()
+    assert values(x.grad, w.grad) == [[3.0, 4.0], [1.0, 2.0]]
+
+
+def test_backward_accumulates_until_the_gradient_is_cleared(leaf):
+    x = leaf([1.0])
+    (x * 2).backward()
+    (x * 5).backward()
+    assert x.grad.tolist() == [7.0]
+    x.grad = None
+    (x * 3).backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_accumulation_adds_into_the_gradient_in_place(leaf):
+    x = leaf([1.0])
+    (x * 2).backward()
+    held = x.grad
+    (x * 5).backward()
+    assert x.grad is held
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+def test_one_element_needs_no_gradient_argument(shape, device):
+    x = fb.full(shape, 3.0, device=device, requires_grad=True)
+    (x * x).backward()
+    assert x.grad.shape == shape
+    assert x.grad.item() == 6.0
+
+
+def test_more_elements_need_a_gradient_argument(leaf):
+    x = leaf([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+        (x * 2).backward()
+    (x * 2).backward(fb.tensor([1.0, 10.0], device=x.device))
+    assert x.grad.tolist() == [2.0, 20.0]
+
+
+def test_the_gradient_of_a_leaf_itself_is_the_given_one(leaf, plain):
+    x = leaf([1.0, 2.0])
+    x.backward(plain([5.0, 6.0]))
+    assert x.grad.tolist() == [5.0, 6.0]
+
+
+def test_a_given_gradient_takes_the_dtype_of_its_output(leaf):
+    x = leaf([1.0, 2.0])
+    x.backward(fb.ones(2, dtype=fb.float64, device=x.device))
+    assert x.grad.dtype is fb.float32
+
+
+def test_backward_refuses_what_has_no_history(plain):
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        plain([1.0]).backward()
+
+
+def test_backward_refuses_gradients_of_another_shape(leaf, plain):
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        leaf([1.0, 2.0]).backward(plain([1.0, 1.0, 1.0]))
+
+
+def test_backward_refuses_gradients_on_another_device(leaf):
+    with pytest.raises(RuntimeError, match="meta"):
+        leaf([1.0]).backward(fb.ones(1, device="meta"))
+
+
+def test_backward_refuses_another_number_of_gradients(leaf):
+    x = leaf([1.0])
+    with pytest.raises(RuntimeError, match="got 2 tensors and 1 gradients"):
+        backward([x * 2, x * 3], [None])
+
+
+def test_several_roots_add_their_gradients(leaf, plain):
+    x, y = leaf([1.0]), leaf([1.0, 2.0])
+    backward([x * 2, (y * 3) * x], [None, plain([1.0, 10.0])])
+    assert values(x.grad, y.grad) == [[2.0 + 3.0 + 60.0], [3.0, 30.0]]
+
+
+def test_one_root_may_depend_on_another(leaf):
+    x = leaf([2.0])
+    y = x * x
+    z = y * 3
+    backward([y, z])
+    assert x.grad.tolist() == [4.0 + 12.0]
+
+
+def test_the_same_root_twice_counts_twice(leaf):
+    x = leaf([2.0])
+    y = x * 3
+    backward([y, y])
+    assert x.grad.tolist() == [6.0]
+
+
+def test_no_roots_do_nothing():
+    assert backward([]) is None
+
+
+def test_grad_variables_is_the_old_name_of_grad_tensors(leaf, plain):
+    x = leaf([1.0, 2.0])
+    with pytest.warns(FutureWarning, match="grad_variables"):
+        backward(x * 2, grad_variables=plain([1.0, 3.0]))
+    assert x.grad.tolist() == [2.0, 6.0]
+    with (
+        pytest.warns(FutureWarning, match="grad_variables"),
+        pytest.raises(RuntimeError, match="both passed to"),
+    ):
+        backward(x * 2, plain([1.0, 3.0]), grad_variables=plain([1.0, 3.0]))
+
+
+def test_inputs_restricts_accumulation_to_the_named_tensors(leaf):
+    x, y = leaf([2.0]), leaf([3.0])
+    h = x * 2
+    (h * y).backward(inputs=[h, y])
+    assert values(x.grad, y.grad, h._grad) == [None, [4.0], [3.0]]
+
+
+def test_inputs_must_not_be_empty(leaf):
+    with pytest.raises(RuntimeError, match="`inputs` argument to `backward\\(\\)` cannot be empty"):
+        leaf([1.0]).backward(inputs=[])
+
+
+def test_diamonds_are_visited_once_per_node(leaf):
+    x = leaf([1.0])
+    visits = []
+    y = x * 2
+    y.register_hook(lambda g: visits.append(g.tolist()))
+    ((y * 3) + (y * 4) + y).backward()
+    assert visits == [[8.0]]
+    assert x.grad.tolist() == [16.0]
+
+
+def test_integer_results_carry_no_history(leaf):
+    y = leaf([2.5]).to(fb.int64) * 2
+    assert not y.requires_grad
+
+
+# -- retain_graph and create_graph ---------------------------------------------------------------------
+
+
+def test_a_second_backward_explains_the_freed_graph(leaf):
+    x = leaf([2.0])
+    y = x * x
+    y.backward()
+    with pytest.raises(RuntimeError, match="(?s)second time.*retain_graph=True"):
+        y.backward()
+    assert x.grad.tolist() == [4.0]
+
+
+def test_a_second_backward_is_fine_where_nothing_was_saved(leaf):
+    x = leaf([2.0])
+    y = x + 1
+    y.backward()
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+
+
+def test_retain_graph_keeps_the_graph_for_another_pass(leaf):
+    x = leaf([2.0])
+    y = x * x
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [8.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_create_graph_records_the_backward_itself(leaf):
+    x = leaf([2.0])
+    (g,) = grad(x**4, x, create_graph=True)
+    (h,) = grad(g, x, create_graph=True)
+    (k,) = grad(h, x)
+    assert values(g, h, k) == [[32.0], [48.0], [48.0]]
+    assert g.requires_grad
+    assert not k.requires_grad
+
+
+def test_create_graph_implies_retain_graph(leaf):
+    x = leaf([2.0])
+    y = x * x
+    grad(y, x, create_graph=True)
+    assert grad(y, x)[0].tolist() == [4.0]
+
+
+def test_retain_graph_false_wins_over_create_graph(leaf):
+    x = leaf([2.0])
+    y = x * x
+    grad(y, x, create_graph=True, retain_graph=False)
+    with pytest.raises(RuntimeError, match="second time"):
+        grad(y, x)
+
+
+def test_backward_with_create_graph_gives_gradients_that_can_be_differentiated(leaf):
+    x = leaf([2.0])
+    (x * x * x).backward(create_graph=True)
+    assert x.grad.requires_grad
+    assert grad(x.grad, x)[0].tolist() == [12.0]
+
+
+def test_gradients_flow_into_grad_outputs_under_create_graph(leaf):
+    x, v = leaf([2.0]), leaf([3.0])
+    (g,) = grad(x * x, x, v, create_graph=True)
+    assert grad(g, v)[0].tolist() == [4.0]
+
+
+# -- grad ----------------------------------------------------------------------------------------------
+
+
+def test_grad_returns_a_tuple_and_accumulates_nothing(leaf):
+    x, w = leaf([2.0]), leaf([3.0])
+    found = grad(x * w, [x, w])
+    assert isinstance(found, tuple)
+    assert values(*found) == [[3.0], [2.0]]
+    assert x.grad is None
+    assert w.grad is None
+
+
+def test_grad_of_intermediate_tensors(leaf):
+    x = leaf([2.0])
+    y = x * 3
+    assert values(*grad(y * y, [y, x])) == [[12.0], [36.0]]
+
+
+def test_grad_with_respect_to_the_output_itself_is_its_gradient(leaf):
+    y = leaf([2.0]) * 3
+    assert values(*grad(y, y)) == [[1.0]]
+
+
+def test_grad_of_a_repeated_input_is_given_twice(leaf):
+    x = leaf([2.0])
+    assert values(*grad(x * x, [x, x])) == [[4.0], [4.0]]
+
+
+def test_grad_of_a_view_counts_only_what_went_through_it(leaf):
+    x = leaf([1.0, 2.0])
+    v = x[0]
+    assert values(*grad((v * 2).sum(), v)) == [2.0]
+    assert grad((x * 2).sum(), v, allow_unused=True) == (None,)
+
+
+def test_unused_inputs_are_an_error_unless_allowed(leaf):
+    x, unused = leaf([1.0]), leaf([1.0])
+    with pytest.raises(RuntimeError, match="allow_unused=True"):
+        grad(x * 2, unused)
+    assert grad(x * 2, unused, allow_unused=True) == (None,)
+    assert values(*grad(x * 2, unused, materialize_grads=True)) == [[0.0]]
+    with pytest.raises(ValueError, match="materialize_grads"):
+        grad(x * 2, unused, allow_unused=False, materialize_grads=True)
+
+
+def test_grad_refuses_inputs_without_requires_grad(leaf, plain):
+    with pytest.raises(RuntimeError, match="One of the differentiated Tensors does not require grad"):
+        grad(leaf([1.0]) * 2, plain([1.0]))
+
+
+def test_grad_refuses_an_empty_list_of_inputs(leaf):
+    with pytest.raises((ValueError, RuntimeError), match="empty"):
+        grad(leaf([1.0]) * 2, [])
+
+
+def test_grad_refuses_outputs_without_history(leaf, plain):
+    with pytest.raises(RuntimeError, match="does not require grad"):
+        grad(plain([1.0]), leaf([1.0]))
+
+
+def test_only_inputs_false_warns_and_is_ignored(leaf):
+    x = leaf([2.0])
+    with pytest.warns(FutureWarning, match="only_inputs"):
+        found = grad(x * 3, x, only_inputs=False)
+    assert values(*found) == [[3.0]]
+    assert x.grad is None
+
+
+def test_grad_skips_what_does_not_lead_to_the_inputs(leaf):
+    x, w = leaf([2.0]), leaf([3.0])
+    aside = w * 2
+    ran = []
+    aside.register_hook(lambda g: ran.append(g))
+    assert values(*grad(x * aside, x)) == [[6.0]]
+    assert ran == []
+
+
+# -- leaves, flags, .grad ------------------------------------------------------------------------------
+
+
+def test_leaf_rules(device):
+    made = fb.rand(3, device=device, requires_grad=True)
+    cast = made.double()
+    result = made + 2
+    without = fb.rand(3, device=device).double()
+    switched = fb.rand(3, device=device).double().requires_grad_()
+    assert [t.is_leaf for t in (made, cast, result, without, switched)] == [
+        True, False, False, True, True,
+    ]  # fmt: skip
+
+
+def test_grad_is_none_before_the_first_backward(leaf):
+    assert leaf([1.0]).grad is None
+
+
+def test_only_leaves_get_a_gradient(leaf):
+    x = leaf([1.0])
+    y = x * 2
+    y.backward()
+    assert x.grad.tolist() == [2.0]
+    assert y._grad is None
+
+
+def test_grad_fn_names_the_operation_and_links_to_its_inputs(leaf):
+    x = leaf([1.0])
+    y = x * 2
+    z = y + x
+    assert x.grad_fn is None
+    assert z.grad_fn.name() == "AddBackward0"
+    (first, index), (second, _) = z.grad_fn.next_functions
+    assert first is y.grad_fn
+    assert index == 0
+    assert isinstance(second, AccumulateGrad)
+    assert second.variable is x
+
+
+def test_results_require_a_gradient_if_an_operand_does(leaf, plain):
+    assert (leaf([1.0]) * plain([1.0])).requires_grad
+    assert not (plain([1.0]) * plain([1.0])).requires_grad
+
+
+def test_requires_grad_of_a_result_cannot_be_switched_off(leaf):
+    y = leaf([1.0]) * 2
+    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+        y.requires_grad = False
+    y.requires_grad = True
+
+
+@pytest.mark.parametrize("dtype", [fb.bool, fb.uint8, fb.int32, fb.int64])
+def test_only_floating_tensors_can_require_a_gradient(dtype, device):
+    with pytest.raises(RuntimeError, match="floating point"):
+        fb.ones(1, dtype=dtype, device=device).requires_grad_()
+    with pytest.raises(RuntimeError, match="floating point"):
+        fb.ones(1, dtype=dtype, device=device, requires_grad=True)
+
+
+def test_detach_gives_the_same_memory_without_history(leaf):
+    y = leaf([1.0, 2.0]) * 1
+    d = y.detach()
+    assert not d.requires_grad
+    assert d.grad_fn is None
+    d[0] = 9.0
+    assert y.tolist() == [9.0, 2.0]
+    y.data[1] = 8.0
+    assert d.tolist() == [9.0, 8.0]
+
+
+def test_writes_to_a_detached_tensor_are_noticed_by_backward(leaf):
+    y = leaf([2.0]) * 1
+    z = y * y
+    y.detach().add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+
+
+def test_detach_in_place_makes_a_leaf(leaf):
+    y = leaf([1.0]) * 2
+    assert y.detach_() is y
+    assert y.is_leaf
+    assert not y.requires_grad
+
+
+def test_views_cannot_be_detached_in_place(leaf):
+    v = (leaf([1.0, 2.0]) * 1)[0:1]
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        v.detach_()
+
+
+def test_retain_grad_keeps_the_gradient_of_a_result(leaf):
+    x = leaf([1.0])
+    y = x * 2
+    y.retain_grad()
+    y.retain_grad()
+    assert y.retains_grad
+    z = y * 3
+    z.backward(retain_graph=True)
+    z.backward()
+    assert values(y.grad, x.grad) == [[6.0], [12.0]]
+
+
+def test_retain_grad_of_a_leaf_changes_nothing(leaf):
+    x = leaf([1.0])
+    x.retain_grad()
+    assert not x.retains_grad
+    x.backward()
+    assert x.grad.tolist() == [1.0]
+
+
+def test_retain_grad_needs_requires_grad(plain):
+    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+        plain([1.0]).retain_grad()
+
+
+def test_a_retained_gradient_does_not_keep_its_tensor_alive(leaf):
+    x = leaf([1.0])
+    y = x * 2
+    y.retain_grad()
+    z = y * 3
+    gone = weakref.ref(y)
+    del y
+    assert gone() is None
+    z.backward()
+    assert x.grad.tolist() == [6.0]
+
+
+@pytest.mark.parametrize(
+    ("value", "error"),
+    [
+        (lambda x: fb.ones(2, device=x.device), RuntimeError),
+        (lambda x: fb.ones(1, dtype=fb.float64, device=x.device), RuntimeError),
+        (lambda x: fb.ones(1, device="meta"), RuntimeError),
+        (lambda x: x, RuntimeError),
+        (lambda x: 3, TypeError),
+    ],
+    ids=["shape", "dtype", "device", "itself", "type"],
+)
+def test_unfit_gradients_cannot_be_assigned(value, error, leaf):
+    x = leaf([1.0])
+    with pytest.raises(error):
+        x.grad = value(x)
+    assert x.grad is None
+
+
+def test_gradients_can_be_assigned_and_deleted(leaf, plain):
+    x = leaf([1.0])
+    x.grad = plain([4.0])
+    (x * 2).backward()
+    assert x.grad.tolist() == [6.0]
+    del x.grad
+    assert x.grad is None
+
+
+def test_a_leaf_switched_off_between_forward_and_backward_gets_no_gradient(leaf):
+    x, w = leaf([1.0]), leaf([2.0])
+    y = x * w
+    x.requires_grad_(False)
+    y.backward()
+    assert values(x.grad, w.grad) == [None, [1.0]]
+
+
+def test_a_leaf_detached_between_forward_and_backward_gets_no_gradient(leaf):
+    x, w = leaf([1.0]), leaf([2.0])
+    y = x * w
+    x.detach_()
+    y.backward()
+    assert values(x.grad, w.grad) == [None, [1.0]]
+
+
+def test_replacing_data_after_the_forward_pass_does_not_change_its_gradient(leaf, plain):
+    x, w = leaf([2.0]), plain([3.0])
+    y = x * x * w
+    x.data = plain([50.0])
+    w.data = plain([70.0])
+    y.backward()
+    assert x.grad.tolist() == [12.0]
+
+
+# -- Variable ------------------------------------------------------------------------------------------
+
+
+def test_variable_is_a_tensor(plain):
+    t = plain([1.0])
+    v = Variable(t, requires_grad=True)
+    assert type(v) is fb.Tensor
+    assert v.requires_grad
+    assert isinstance(v, Variable)
+    assert isinstance(t, Variable)
+    assert not isinstance(3, Variable)
+
+
+def test_variable_shares_memory_and_leaves_the_tensor_alone(leaf):
+    x = leaf([1.0])
+    v = Variable(x)
+    assert not v.requires_grad
+    v[0] = 5.0
+    assert x.tolist() == [5.0]
+    assert x.requires_grad
+
+
+def test_variable_refuses_what_is_no_tensor():
+    with pytest.raises(TypeError, match="Variable data has to be a tensor, but got int"):
+        Variable(3)
+
+
+def test_variable_warns_that_volatile_has_no_effect(plain):
+    with pytest.warns(UserWarning, match="volatile was removed"):
+        v = Variable(plain([1.0]), requires_grad=True, volatile=True)
+    assert v.requires_grad
+
+
+# -- pitfalls of this design ---------------------------------------------------------------------------
+
+
+def test_hot_fields_have_no_class_default():
+    for field in ("_a", "_be", "dtype", "_rg"):
+        assert not hasattr(fb.Tensor, field), field
+
+
+def test_cached_scalars_keep_the_sign_of_zero_apart(plain):
+    x = plain([1.0])
+    signs = [fb.atan2(x * zero, plain([-1.0])).item() for zero in (0.0, -0.0, 0, 0.0)]
+    assert [s > 0 for s in signs] == [True, False, True, True]
+
+
+def test_cached_scalars_keep_nan_and_numbers_apart(plain):
+    x = plain([1.0])
+    for _ in range(2):
+        assert (x * float("nan")).isnan().item()
+        assert (x * 1.0).item() == 1.0
+
+
+def test_cached_scalars_keep_bool_int_and_float_apart(plain):
+    x, flag = plain([2]), plain([True])
+    for _ in range(2):
+        assert (x * 1).dtype is fb.int64
+        assert (x * True).dtype is fb.int64
+        assert (x * 1.0).dtype is fb.float32
+        assert (flag * True).dtype is fb.bool
+        assert (flag * 1).dtype is fb.int64
+
+
+def test_both_sides_of_a_sum_get_gradients_of_their_own(leaf, plain):
+    x, y, given = leaf([1.0, 2.0]), leaf([1.0, 2.0]), plain([5.0, 6.0])
+    (x + y).backward(given)
+    x.grad.add_(1)
+    assert values(x.grad, y.grad, given) == [[6.0, 7.0], [5.0, 6.0], [5.0, 6.0]]
+
+
+@pytest.mark.parametrize("route", [lambda x: x, lambda x: x.view(2, 1), lambda x: x + 0])
+def test_a_gradient_shares_no_memory_with_the_given_one(route, leaf):
+    x = leaf([1.0, 2.0])
+    y = route(x)
+    given = fb.ones(*y.shape, device=x.device)
+    y.backward(given)
+    x.grad.add_(1)
+    assert given.sum().item() == 2.0
+
+
+def test_a_gradient_shares_no_memory_with_what_a_hook_saw_or_returned(leaf, plain):
+    seen, returned = [], plain([7.0, 7.0])
+    x, y = leaf([1.0, 2.0]), leaf([1.0, 2.0])
+    x.register_hook(seen.append)
+    y.register_hook(lambda grad: returned)
+    (x * 2 + y * 2).backward(plain([1.0, 1.0]))
+    x.grad.add_(1)
+    y.grad.add_(1)
+    assert values(*seen, returned) == [[2.0, 2.0], [7.0, 7.0]]
+
+
+def test_a_gradient_shares_no_memory_with_a_retained_one(leaf):
+    x = leaf([1.0, 2.0])
+    y = x + 0
+    y.retain_grad()
+    y.sum().backward()
+    y.grad.mul_(2)
+    assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_broadcast_gradient_is_stored_in_memory_that_can_be_written(leaf):
+    x = leaf([1.0, 2.0, 3.0])
+    x.sum().backward()
+    x.grad[0] = 9.0
+    assert x.grad.tolist() == [9.0, 1.0, 1.0]
+
+
+@pytest.mark.parametrize("data", [0.0, [0.0], [0.0, 0.0]])
+def test_leaves_of_zeros_are_not_taken_for_missing_edges(data, leaf):
+    x = leaf(data)
+    (x * 3).sum().backward()
+    assert (x.grad == 3).all().item()
+
+
+def reachable(node):
+    found, stack = {}, [node]
+    while stack:
+        n = stack.pop()
+        if isinstance(n, Node) and n.seq not in found:
+            found[n.seq] = n
+            stack.extend(n.edges)
+    return found.values()
+
+
+class Doubled(fb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, g, h):
+        return g * 2 + h * 3
+
+
+def test_every_node_is_numbered_after_those_it_points_to(leaf):
+    x, w = leaf([[1.0, 2.0], [3.0, 4.0]]), leaf([5.0, 6.0])
+    base = x * 1
+    view = base[0]
+    base.mul_(2)
+    view.mul_(w)
+    row = view[1:].exp()
+    first, second = Doubled.apply(view)
+    values_, _ = base.sort()
+    total = (row.sum() + (first * second).sum() + values_.sum() + base.t()[0].sum()).exp()
+    nodes = reachable(total.grad_fn)
+    assert len(nodes) > 15
+    for node in nodes:
+        for e in node.edges:
+            if isinstance(e, Node):
+                assert node.seq > e.seq, (node, e)
+
+
+def test_only_what_a_gradient_needs_is_saved_and_watched(leaf, plain):
+    x, c = leaf([2.0]), plain([3.0])
+    y = x * c  # the gradient of x needs c; nobody needs x
+    x.detach().add_(1)
+    y.backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_a_saved_operand_is_watched_if_the_other_side_needs_it(leaf):
+    x, c = leaf([2.0]), leaf([3.0])
+    y = x * c
+    x.detach().add_(1)
+    with pytest.raises(RuntimeError, match="(?s)MulBackward0.*version 1; expected version 0"):
+        y.backward()
+
+
+def test_gradient_state_of_every_op_is_declared():
+    states = {op.gradient_state.partition(":")[0] for op in OPS.values()}
+    assert states <= {"given", "not differentiable", "missing", "undeclared"}
+    undeclared = [
+        op.name for op in OPS.values() if op.gradient_state == "undeclared" and op.tier == "primitive"
+    ]
+    assert undeclared == []
+
+
+# -- size, threads, memory -----------------------------------------------------------------------------
+
+
+def test_a_chain_of_100_000_nodes_needs_no_recursion(device):
+    x = fb.zeros(1, device=device, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + 1
+    y.backward()
+    assert x.grad.tolist() == [1.0]
+    del y  # freeing the chain must not recurse either
+
+
+def test_accumulation_from_eight_threads_into_one_leaf_is_exact(device):
+    x = fb.zeros(3, device=device, requires_grad=True)
+    start = threading.Barrier(8)
+    failures = []
+
+    def work():
+        try:
+            start.wait()
+            for _ in range(200):
+                (x * 2).sum().backward()
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert failures == []
+    assert x.grad.tolist() == [3200.0] * 3
+
+
+def test_one_graph_may_be_walked_by_several_threads(device):
+    x = fb.ones(2, device=device, requires_grad=True)
+    y = (x * 3).exp().sum()
+    found = []
+    threads = [
+        threading.Thread(target=lambda: found.append(grad(y, x, retain_graph=True)[0]))
+        for _ in range(4)
+    ]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert len({str(g.tolist()) for g in found}) == 1
+    assert len(found) == 4
+
+
+@pytest.fixture
+def no_collector():
+    """Runs the test without the cycle collector, so that only reference counts free memory."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def graphs():
+    def saved_results(x):
+        return (x.exp() * x.tanh()).sum()
+
+    def views(x):
+        return (x[0] * x.t()[1].unsqueeze(0).expand(2, 2).diagonal()).sum()
+
+    def in_place(x):
+        y = x * 1
+        y.mul_(x)
+        y.exp_()
+        return y.sum()
+
+    def in_place_on_a_view(x):
+        y = x * 1
+        v = y[0]
+        v.tanh_()
+        y[1] = v
+        return (y * v).sum()
+
+    def custom(x):
+        first, second = Doubled.apply(x)
+        return (first * second).sum()
+
+    def several_outputs(x):
+        found, _ = x.sort()
+        return (found * x.softmax(0)).sum()
+
+    return [saved_results, views, in_place, in_place_on_a_view, custom, several_outputs]
+
+
+@pytest.mark.parametrize("graph", graphs(), ids=lambda f: f.__name__)
+@pytest.mark.parametrize("walked", ["unused", "backward", "create_graph"])
+def test_a_graph_is_freed_without_the_cycle_collector(graph, walked, device, no_collector):
+    x = fb.tensor([[0.1, 0.2], [0.3, 0.4]], device=device, requires_grad=True)
+    y = graph(x)
+    gone = [weakref.ref(y), *(weakref.ref(n) for n in reachable(y.grad_fn))]
+    if walked == "backward":
+        y.backward()
+    elif walked == "create_graph":
+        (g,) = grad(y, x, create_graph=True)
+        (h,) = grad(g.sum(), x, retain_graph=True)
+        gone += [weakref.ref(g), weakref.ref(h), *(weakref.ref(n) for n in reachable(g.grad_fn))]
+        del g, h
+    del y
+    alive = [r() for r in gone if r() is not None]
+    assert alive == []
+
+
+def test_backward_frees_saved_arrays_at_once(device, no_collector):
+    x = fb.ones(3, device=device, requires_grad=True)
+    held = x * 2
+    saved = weakref.ref(held)
+    y = (held * held).sum()
+    del held
+    assert saved() is not None
+    y.backward()
+    assert saved() is None
+
+
+def test_a_tensor_is_freed_when_its_last_name_goes(device, no_collector):
+    x = fb.ones(3, device=device, requires_grad=True)
+    y = x * 2
+    gone = weakref.ref(y)
+    del y
+    assert gone() is None
+
+
+def test_hooks_and_retained_gradients_are_freed_with_the_graph(device, no_collector):
+    x = fb.ones(2, device=device, requires_grad=True)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 2)
+    gone = weakref.ref(y.grad_fn)
+    y.sum().backward()
+    del y
+    assert gone() is None
+
+
+def test_an_error_in_backward_leaves_recording_as_it_was(leaf):
+    x = leaf([1.0])
+    x.register_hook(lambda g: 1 / 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ZeroDivisionError):
+            (x * 2).backward()
+    assert fb.is_grad_enabled()
+    assert (x * 2).requires_grad

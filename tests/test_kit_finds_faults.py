@@ -1,0 +1,292 @@
+"""The conformance kit fails for a backend with a fault, whichever it is, and passes without.
+
+Each fault is planted in a copy of the NumPy backend, a device type of its own, by replacing a kernel
+or a method.  Of the kit, the tests run that concern what was replaced.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import flambeau as fb
+from flambeau.plugin import Backend, KernelSet, hookimpl
+from flambeau.plugin.host import host
+from flambeau.testing.backend import (
+    test_composites,
+    test_errors,
+    test_gradients,
+    test_memory,
+    test_primitives,
+    test_views,
+)
+from flambeau_numpy.backend import NumpyBackend
+from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.kernels import KERNELS
+
+PRIMITIVES = (
+    test_primitives.test_every_primitive_has_a_kernel,
+    test_primitives.test_samples_agree,
+    test_primitives.test_corners_agree,
+    test_primitives.test_in_place_kernels_write_what_the_op_returns,
+    test_primitives.test_mixed_dtypes_promote,
+)
+COMPOSITES = (
+    test_composites.test_kernels_agree_with_their_decomposition,
+    test_composites.test_gradients_agree_with_those_of_the_decomposition,
+)
+GRADIENTS = (test_gradients.test_gradients_are_derivatives,)
+RANDOM = (
+    test_composites.test_random_numbers_repeat_with_the_seed,
+    test_composites.test_random_kernels_draw_the_stream_of_the_op,
+)
+MEMORY = tuple(f for n, f in vars(test_memory).items() if n.startswith("test_"))
+VIEWS = tuple(f for n, f in vars(test_views).items() if n.startswith("test_"))
+ERRORS = tuple(f for n, f in vars(test_errors).items() if n.startswith("test_"))
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is replaced, and which tests look at it; `op` narrows them to cases of one op."""
+
+    tests: tuple[Callable[..., None], ...]
+    op: str = ""
+    kernel: Callable[..., Any] | None = None
+    methods: tuple[tuple[str, Any], ...] = ()
+    absent: bool = False
+
+
+def _writes_its_input(a: Any) -> Any:
+    np.negative(a, out=a)
+    return a.copy()
+
+
+def _ignores_strides(a: Any) -> Any:
+    root = a if a.base is None or not isinstance(a.base, np.ndarray) else a.base
+    return np.exp(root.reshape(-1)[: a.size].reshape(a.shape))
+
+
+def _softmax_along_the_last(a: Any, dim: int) -> Any:
+    return KERNELS["softmax"](a, max(a.ndim - 1, 0))
+
+
+def _half_a_softmax_gradient(grad: Any, result: Any, dim: int) -> Any:
+    return np.asarray(grad * result)
+
+
+def _drops_duplicates(a: Any, indices: Any, values: Any, accumulate: bool) -> Any:
+    result = a.copy()
+    key = tuple(slice(None) if i is None else i for i in indices)
+    result[key] = result[key] + values if accumulate else values
+    return result
+
+
+def _linear_without_bias(input: Any, weight: Any, bias: Any) -> Any:
+    return KERNELS["linear"](input, weight, None)
+
+
+def _sum_of_nothing(a: Any, dims: Any, keepdim: bool) -> Any:
+    result = KERNELS["sum"](a, dims, keepdim)
+    return result if a.size else np.ones_like(result)
+
+
+def _exclusive_sum(a: Any, dim: int) -> Any:
+    return KERNELS["cumsum"](a, dim) - a
+
+
+def _last_extremum(a: Any, dim: int, keepdim: bool) -> Any:
+    if not a.ndim:
+        return KERNELS["argmax"](a, dim, keepdim)
+    found = a.shape[dim] - 1 - np.argmax(np.flip(a, dim), axis=dim)
+    return np.expand_dims(found, dim) if keepdim else found
+
+
+def _nan_first(a: Any, dim: int, descending: bool, stable: bool) -> Any:
+    if a.dtype.kind != "f" or not a.ndim:
+        return KERNELS["sort"](a, dim, descending, stable)
+    order = np.argsort(np.where(np.isnan(a), -np.inf, a), axis=dim, kind="stable")
+    order = np.flip(order, dim) if descending else order
+    return np.take_along_axis(a, order, dim), order
+
+
+def _seedless(shape: Any, low: float, high: float, dtype: Any, generator: Any) -> Any:
+    drawn = np.random.default_rng().uniform(low, high, shape)
+    return np.asarray(drawn).astype(TO_NUMPY[dtype])
+
+
+def _ignores_bounds(self: Any, root: Any, shape: Any, stride: Any, offset: int) -> Any:
+    steps = [s * root.itemsize for s in stride]
+    return np.lib.stride_tricks.as_strided(root.reshape(-1)[:1], shape, steps)
+
+
+def _shares_its_source(self: Any, data: Any, shape: Any, dtype: Any, index: int) -> Any:
+    return np.frombuffer(data, TO_NUMPY[dtype]).reshape(shape)
+
+
+def _in_memory_order(self: Any, array: Any) -> bytes:
+    return array.tobytes(order="A")
+
+
+FAULTS: dict[str, Fault] = {
+    "wrong promotion": Fault(PRIMITIVES, "add", lambda a, b: np.add(a, b, dtype=np.float64)
+                             if a.dtype.kind == "f" else KERNELS["add"](a, b)),
+    "casts round": Fault(PRIMITIVES, "cast", lambda a, d: KERNELS["cast"](
+        np.rint(a) if a.dtype.kind == "f" and d.category == 1 else a, d)),
+    "input written to": Fault(PRIMITIVES, "neg", _writes_its_input),
+    "strides ignored": Fault(PRIMITIVES, "exp", _ignores_strides),
+    "off by one": Fault(PRIMITIVES, "cumsum", _exclusive_sum),
+    "arange starts late": Fault(PRIMITIVES, "arange", lambda start, step, n, d: KERNELS["arange"](
+        start + step, step, n, d)),
+    "NaN ignored": Fault(PRIMITIVES, "maximum", np.fmax),
+    "wrong sum of nothing": Fault(PRIMITIVES, "sum", _sum_of_nothing),
+    "reduced dimension dropped": Fault(PRIMITIVES, "amax", lambda a, dims, keep: KERNELS["amax"](
+        a, dims, False)),
+    "last of equals": Fault(PRIMITIVES, "argmax", _last_extremum),
+    "NaN sorted first": Fault(PRIMITIVES, "sort", _nan_first),
+    "clone aliases": Fault(PRIMITIVES, "clone", lambda a: a[...]),
+    "result repeats memory": Fault(PRIMITIVES, "full", lambda shape, value, d: np.broadcast_to(
+        np.array(value, TO_NUMPY[d]), shape)),
+    "comparison gives bytes": Fault(PRIMITIVES, "lt", lambda a, b: np.less(a, b).astype(np.uint8)),
+    "away from zero": Fault(PRIMITIVES, "round", lambda a: np.copysign(
+        np.floor(np.abs(a) + 0.5), a).astype(a.dtype) if a.dtype.kind == "f" else a.copy()),
+    "sign of zero": Fault(PRIMITIVES, "neg", lambda a: (0 - a).astype(a.dtype)),
+    "sign of the dividend": Fault(PRIMITIVES, "remainder", KERNELS["fmod"]),
+    "quotients truncate": Fault(PRIMITIVES, "floor_divide", lambda a, b: np.trunc(
+        KERNELS["div"](a, b)).astype(a.dtype) if a.dtype.kind == "f" else
+        KERNELS["floor_divide"](a, b)),
+    "integers through floats": Fault(PRIMITIVES, "mul", lambda a, b: np.multiply(
+        a, b, dtype=np.float32).astype(a.dtype) if a.dtype == np.int64 else KERNELS["mul"](a, b)),
+    "duplicates dropped": Fault(PRIMITIVES, "index_put", _drops_duplicates),
+    "kernel missing": Fault(PRIMITIVES, "erf", absent=True),
+    "in place does nothing": Fault(PRIMITIVES, "add_", lambda a, b: None),
+    "in place returns": Fault(PRIMITIVES, "mul_", lambda a, b: np.multiply(a, b, out=a)
+                              if a.dtype.kind == "f" else KERNELS["mul_"](a, b) or a),
+    "wrong dimension": Fault(COMPOSITES, "softmax", _softmax_along_the_last),
+    "wrong gradient kernel": Fault(GRADIENTS, "softmax", _half_a_softmax_gradient),
+    "bias forgotten": Fault(COMPOSITES, "linear", _linear_without_bias),
+    "slope of the other side": Fault(
+        COMPOSITES, "threshold_backward", lambda g, a, t: np.where(a <= t, g, 0).astype(g.dtype)),
+    "seed ignored": Fault(RANDOM, "uniform", _seedless),
+    "permute copies": Fault(VIEWS, kernel=lambda a, dims: a.transpose(dims).copy()),
+    "slice copies": Fault(VIEWS, kernel=lambda a, items: KERNELS["slice"](a, items).copy()),
+    "writes do not broadcast": Fault(VIEWS, kernel=lambda dst, src: dst.fill(src.reshape(-1)[0])
+                                     if src.size else None),
+    "elements in memory order": Fault(MEMORY, methods=(("to_host", _in_memory_order),)),
+    "host memory shared": Fault(MEMORY, methods=(("from_host", _shares_its_source),)),
+    "NumPy scalars": Fault(MEMORY, methods=(("item", lambda self, a: a.reshape(-1)[0]),)),
+    "bytes for elements": Fault(MEMORY, methods=(("strides", lambda self, a: a.strides),)),
+    "memory left": Fault(MEMORY, methods=(("as_strided", _ignores_bounds),)),
+    "devices invented": Fault(MEMORY, methods=(("device_count", lambda self: 0),)),
+    "wrong exception": Fault(ERRORS, methods=(("error", (KeyError,)),)),
+}
+
+# Which kernel is replaced, where it is not the op that narrows the tests.
+REPLACED = {
+    "wrong gradient kernel": "softmax_backward",
+    "permute copies": "permute",
+    "slice copies": "slice",
+    "writes do not broadcast": "assign",
+}
+
+
+def device_of(name: str) -> str:
+    return "faulty" + "".join(filter(str.isalnum, name.lower()))
+
+
+class Plugin:
+    """All faulty devices, and one without a fault."""
+
+    @hookimpl
+    def flambeau_backend(self, device_type: str) -> Backend | None:
+        fault = self.fault(device_type)
+        if fault is None:
+            return None
+        space = {"device_type": device_type, **dict(fault.methods)}
+        return type("Faulty", (NumpyBackend,), space)()
+
+    @hookimpl
+    def flambeau_kernels(self, device_type: str) -> KernelSet | None:
+        fault = self.fault(device_type)
+        if fault is None:
+            return None
+        kernels = dict(KERNELS)
+        name = next((n for n in FAULTS if device_of(n) == device_type), "")
+        replaced = REPLACED.get(name, fault.op)
+        if fault.absent:
+            del kernels[replaced]
+        elif fault.kernel is not None:
+            kernels[replaced] = _quiet(fault.kernel)
+        return KernelSet("faulty 0.1", kernels)
+
+    @staticmethod
+    def fault(device_type: str) -> Fault | None:
+        known = {device_of(name): fault for name, fault in FAULTS.items()}
+        return {**known, "faultless": Fault(())}.get(device_type)
+
+
+def _quiet(kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return kernel(*args)
+
+    return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered() -> Iterator[None]:
+    devices = ["faultless", *map(device_of, FAULTS)]
+    host.register(Plugin(), name="faulty", device_types=devices)
+    yield
+    host.unregister("faulty")
+
+
+def complaints(device: str, fault: Fault) -> Iterator[str]:
+    """What the kit says about a device, test by test."""
+    for test in fault.tests:
+        _, function = getattr(test, "cases", (None, lambda device: [pytest.param()]))
+        cases = list(function(device))
+        for case in cases:
+            name = case.id or ""
+            if name.startswith("faulty"):
+                continue  # a copy to another device of this module
+            if fault.op and name != fault.op and not name.startswith(f"{fault.op}-"):
+                continue
+            if any(mark.name == "skip" for mark in case.marks):
+                continue
+            try:
+                test(device, *case.values)
+            except pytest.skip.Exception:
+                continue
+            except (Exception, pytest.fail.Exception) as error:
+                yield f"{test.__name__}[{name}]: {error}"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_kit_finds_the_fault(name: str) -> None:
+    found = next(complaints(device_of(name), FAULTS[name]), None)
+    assert found is not None, "every test of the kit passed"
+
+
+CONTROLS = {
+    **{name: fault for name, fault in FAULTS.items() if fault.op},
+    "memory": Fault(MEMORY),
+    "views": Fault(VIEWS),
+    "errors": Fault(ERRORS),
+}
+
+
+@pytest.mark.parametrize("name", CONTROLS)
+def test_without_the_fault_the_same_tests_pass(name: str) -> None:
+    assert list(complaints("faultless", CONTROLS[name])) == []
+
+
+def test_there_is_a_fault_for_every_part_of_the_kit() -> None:
+    assert len(FAULTS) >= 30
+    assert len({device_of(name) for name in FAULTS}) == len(FAULTS)
+    assert not fb.is_cpu_fallback_enabled()
