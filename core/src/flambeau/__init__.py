@@ -1,7 +1,9 @@
 """flambeau: the PyTorch programming model as a plugin framework.
 
-``import flambeau as torch`` runs a PyTorch program; what executes it is whichever backend packages are
-installed.  Importing this package imports no array library and looks for no plugin: both happen when a
+``import flambeau as torch`` runs a PyTorch program; what executes it is whichever backend packages
+are
+installed.  Importing this package imports no array library and looks for no plugin: both happen
+when a
 device is first used.
 """
 

@@ -37,15 +37,15 @@ from flambeau._memory_format import (
     preserve_format,
 )
 from flambeau._misc import (
+    allclose,
+    equal,
     finfo,
     iinfo,
+    is_complex,
     is_floating_point,
     is_nonzero,
     is_storage,
     is_tensor,
-    is_complex,
-    allclose,
-    equal,
     isclose,
 )
 from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -91,7 +91,11 @@ FloatTensor = LegacyTensorType(float32)
 DoubleTensor = LegacyTensorType(float64)
 
 __all__ = [
-    *(name for name in _functions.__all__ if not name.endswith("_") and not name.startswith("new_")),
+    *(
+        name
+        for name in _functions.__all__
+        if not name.endswith("_") and not name.startswith("new_")
+    ),
     "BFloat16Tensor",
     "BoolTensor",
     "ByteTensor",

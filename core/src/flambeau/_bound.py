@@ -1,7 +1,8 @@
 """A backend bound to one device: every op is an attribute, ready to be called.
 
 The attributes are the hot path's only table.  Those named as canonical ops take and return native
-arrays; a composite without a kernel is its decomposition run on native arrays.  The same object is the
+arrays; a composite without a kernel is its decomposition run on native arrays.  The same object is
+the
 namespace ``F`` of gradient formulas in an ordinary backward pass, hence the helpers at the end.
 """
 
@@ -14,11 +15,11 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
-from flambeau._device import device as Device  # noqa: N812
+from flambeau._device import device as Device
 from flambeau._device import get_default_device
 
 if TYPE_CHECKING:
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 _SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 12)}
 _SCALARS_KEPT = 256
@@ -33,7 +34,9 @@ class BoundBackend:
 
     native = True
 
-    def __init__(self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]) -> None:
+    def __init__(
+        self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]
+    ) -> None:
         self.backend = backend
         self.device = device
         self.array: type = backend.array
@@ -73,7 +76,7 @@ class BoundBackend:
         """Zeros with the dtype of `like`."""
         return self.full(tuple(shape), 0, self.dtype_of(like))  # type: ignore[attr-defined]
 
-    def mT(self, a: Any) -> Any:  # noqa: N802
+    def mT(self, a: Any) -> Any:
         """The matrix transpose: the last two dimensions swapped."""
         return self.permute(a, _SWAP_LAST[len(a.shape)])  # type: ignore[attr-defined]
 
@@ -118,7 +121,8 @@ def bind(name: Device | str | int | None) -> BoundBackend:
     """The `BoundBackend` of a device, activating its plugin at first use.
 
     Raises:
-        RuntimeError: no backend serves the device type, its plugin is broken, or the index is out of range.
+        RuntimeError: no backend serves the device type, its plugin is broken, or the index is out
+        of range.
     """
     where = get_default_device() if name is None else name if type(name) is Device else Device(name)
     try:

@@ -11,7 +11,8 @@ class device:  # noqa: N801 - PyTorch's name
     """A place where tensors live: a device type and, if it has several, an index.
 
     Args:
-        type: ``"cpu"``, ``"cuda:1"``, another `device`, or an integer (device of the current accelerator).
+        type: ``"cpu"``, ``"cuda:1"``, another `device`, or an integer (a CUDA
+            device, as PyTorch has it).
         index: the index, if `type` does not carry one.
 
     As a context manager it makes itself the default device of factory functions.
@@ -50,7 +51,8 @@ class device:  # noqa: N801 - PyTorch's name
                 _checked_index(self.index, type)
         else:
             raise TypeError(
-                f"device(): argument 'type' must be str, int or device, not {type.__class__.__name__}"
+                "device(): argument 'type' must be str, int or device, not "
+                f"{type.__class__.__name__}"
             )
         self._tokens: list[object] = []
 

@@ -22,7 +22,7 @@ class DeviceCopy(engine.DeviceMove):
 
     title = "ToCopyBackward0"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if F.native:
             return (transferred(g, F, self.args),)
         return (moved_to(g, self.args),)

@@ -1,6 +1,7 @@
 """From tensors to kernels and back: wrapping, recording, and the slow path of every op.
 
-The generated methods (`_tensor_methods`) hold the fast paths; whatever they cannot take (scalars that
+The generated methods (`_tensor_methods`) hold the fast paths; whatever they cannot take (scalars
+that
 promote, mixed dtypes and devices, subclasses, modes) comes here.
 """
 
@@ -19,17 +20,19 @@ from flambeau.autograd.node import Binary, SavesInput, SavesNothing, SavesResult
 
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
     from flambeau._tensor import Tensor
 
 new = object.__new__
-Tensor_: type  # set by `flambeau._tensor`
+Tensor_: Any = None  # set by `flambeau._tensor`
 PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Parameter)
 
 # How many modes (anomaly, profiler) are on.  The generated methods keep their own copy as a global.
 modes = 0
 on_shift: list[Callable[[int], None]] = []
-observers: list[Callable[[str, Callable[[], Any]], Any]] = []  # wrap each op while they are installed
+observers: list[
+    Callable[[str, Callable[[], Any]], Any]
+] = []  # wrap each op while they are installed
 
 
 def shift_modes(by: int) -> None:
@@ -218,7 +221,7 @@ def slow_binary(name: str, x: Any, y: Any) -> Any:
 
 
 def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
-    """Operands as tensors of one dtype on one device; numbers and 0-d CPU tensors follow the rest."""
+    """Operands as tensors of one dtype on one device; numbers and 0-d CPU tensors follow."""
     tensors = [x for x in operands if isinstance(x, Tensor_)]
     be = tensors[0]._be
     if any(t._be is not be for t in tensors):
@@ -255,7 +258,9 @@ def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
         bits = 8 * dtype.itemsize
         low = -(1 << (bits - 1)) if dtype.is_signed else 0
         if not -(1 << 63) <= value < 1 << 64:
-            raise RuntimeError(f"value {value} cannot be converted to type {dtype} without overflow")
+            raise RuntimeError(
+                f"value {value} cannot be converted to type {dtype} without overflow"
+            )
         value = ((value - low) & ((1 << bits) - 1)) + low  # wraps like a C cast
     if (found := be.consts[dtype].get(value)) is None:
         found = be.scalar_const(value, dtype)

@@ -149,9 +149,7 @@ def set_default_dtype(d: dtype) -> None:
     """
     global _default
     if not isinstance(d, dtype) or not d.is_floating_point:
-        raise TypeError(
-            f"only floating-point types are supported as the default type, got {d!r}"
-        )
+        raise TypeError(f"only floating-point types are supported as the default type, got {d!r}")
     _default = d
 
 
@@ -237,7 +235,9 @@ def unpack(data: bytes | memoryview, d: dtype) -> list:
         return [complex(parts[i], parts[i + 1]) for i in range(0, 2 * count, 2)]
     if d is bfloat16:
         words = struct.unpack(f"<{count}H", data)
-        return list(struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[w << 16 for w in words])))
+        return list(
+            struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[w << 16 for w in words]))
+        )
     return list(struct.unpack(f"<{count}{d.code}", data))
 
 

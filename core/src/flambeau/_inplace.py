@@ -259,8 +259,8 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     node.seq = next_seq()
     base._fn = node
     base._rg = True
-    self._rg = 2
-    self._seen = None
+    self._rg = 3 if self._rg == 3 else 2
+    self._seen = None  # to be renewed
 
 
 def _through(value: Any) -> Any:

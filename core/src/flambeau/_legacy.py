@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import _dtype as D
-from flambeau._device import device as Device  # noqa: N812
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._device import device as Device
+from flambeau._dtype import dtype as DType
 
 _BY_NAME = {name: d for d, name in D.TENSOR_TYPE_NAMES.items()}
 

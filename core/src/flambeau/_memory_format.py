@@ -46,6 +46,4 @@ def is_contiguous(shape: Sequence[int], stride: Sequence[int], order: Any = None
     else:
         raise RuntimeError(f"is_contiguous: unsupported memory format {order}")
     dense = contiguous_strides([shape[d] for d in places])
-    return all(
-        shape[d] == 1 or stride[d] == s for d, s in zip(places, dense, strict=True)
-    )
+    return all(shape[d] == 1 or stride[d] == s for d, s in zip(places, dense, strict=True))

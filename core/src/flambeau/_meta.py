@@ -1,10 +1,10 @@
-"""Device ``meta``: tensors with a shape and a dtype and no data; its kernels are the shape rules."""
+"""Device ``meta``: shapes and dtypes without data; its kernels are the shape rules."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._spec import Spec
 from flambeau.plugin import API_VERSION, Backend, KernelSet, hookimpl
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import _dtype as D
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._storage import Storage
 from flambeau._tensor import Tensor
 
@@ -87,7 +87,9 @@ def isclose(
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
-        raise RuntimeError(f"rtol and atol must be greater than or equal to zero, got {rtol}, {atol}")
+        raise RuntimeError(
+            f"rtol and atol must be greater than or equal to zero, got {rtol}, {atol}"
+        )
     close = input == other
     if input.dtype.fp:
         allowed = other.abs() * rtol + atol
@@ -133,7 +135,8 @@ class finfo:  # noqa: N801 - PyTorch's name
         d = (D.get_default_dtype() if type is None else type).to_real()
         if not d.is_floating_point:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle {d.name!r}"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"{d.name!r}"
             )
         digits, exponent, decimals = {
             D.float16: (10, 15, 3),
@@ -152,7 +155,8 @@ class finfo:  # noqa: N801 - PyTorch's name
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
-            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, dtype={self.dtype})"
+            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
         )
 
 
@@ -167,7 +171,8 @@ class iinfo:  # noqa: N801 - PyTorch's name
     def __init__(self, type: DType) -> None:
         if type.category != 1:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle {type.name!r}"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                f"{type.name!r}"
             )
         self.bits = 8 * type.itemsize
         self.min = -(1 << (self.bits - 1)) if type.is_signed else 0

@@ -37,7 +37,8 @@ class _GradMode:
     def __call__(self, func: _Call) -> _Call:
         if inspect.isclass(func):
             warnings.warn(
-                "Decorating classes is deprecated and will be disabled in future versions. You should "
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should "
                 "only decorate functions or methods. To keep the present behaviour, decorate the "
                 "class's `__init__` method.",
                 FutureWarning,

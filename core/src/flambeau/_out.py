@@ -15,7 +15,8 @@ def deliver(result: Tensor, out: Tensor | None) -> Tensor:
     """`result` itself, or `out` after it has been resized and written.
 
     Raises:
-        RuntimeError: `out` cannot hold the result's dtype, lives elsewhere, or a gradient is asked for.
+        RuntimeError: `out` cannot hold the result's dtype, lives elsewhere, or a gradient is asked
+        for.
     """
     if out is None:
         return result

@@ -1,4 +1,4 @@
-"""Type promotion of mixed operands: dimensioned tensors before 0-d tensors before Python scalars."""
+"""Type promotion of mixed operands: tensors with dimensions first, then 0-d ones, then numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau import _dtype as D
 
 if TYPE_CHECKING:
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 _ORDER = (bool, int, float, complex)
 
@@ -44,7 +44,8 @@ def python_number(value: Any) -> Any:
 def result_type(*operands: Any) -> DType:
     """The dtype of an arithmetic op on tensors and numbers.
 
-    A category (bool, integer, floating, complex) that occurs only among 0-d tensors or numbers raises
+    A category (bool, integer, floating, complex) that occurs only among 0-d tensors or numbers
+    raises
     the result to that category, at the width of the tensors with dimensions where they have one.
 
     >>> import flambeau as fb

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 
 class Spec:

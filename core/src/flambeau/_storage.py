@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import weakref
 
     from flambeau._bound import BoundBackend
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 
 class Storage:
@@ -19,8 +19,10 @@ class Storage:
     Attributes:
         version: number of in-place writes through any tensor that shares it.
         shared: whether several tensors (or foreign arrays) see this memory.
-        buffer: the native array that owns the memory; on backends without strides, its current value.
-        aliases: on backends without strides, weak references to the tensors to refresh after a write.
+        buffer: the native array that owns the memory; on backends without strides, its current
+        value.
+        aliases: on backends without strides, weak references to the tensors to refresh after a
+        write.
     """
 
     version = 0

@@ -45,17 +45,18 @@ class Tensor(TensorMethods):
     _a: Any  # native array
     _be: BoundBackend  # its backend, one object per device
     dtype: DType
-    _rg: Any  # True, False, or 2 for a view: ask the base
+    # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base tell;
+    # 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still to be built.
+    _rg: Any
 
     seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers
 
-    _fn: Any = None  # Node, or Out for one output of several; a view's is rebuilt by `edge`
+    _fn: Any = None  # Node, or Out for one output of several; the base's at state 4
     _st: Storage | None = None  # None: version 0, shared with nobody
     _base: Any = None  # root of the chain of views
     _view: Any = None  # (parent, op, args, name) of a view
     _seen: Any = None  # storage version for which `_fn` of a view was built
-    _made: int = 0  # storage version + 1 if the view was made under no_grad
-    _multi: Any = None  # (function, storage version) if the function made several views at once
+    _made: str | None = None  # "no_grad", or the function that made this view and others at once
     _msteps: Any = ()  # without strides: view steps from the root of the storage
     _grad: Any = None
     _hooks: Any = None  # Hooks of a leaf
@@ -265,7 +266,7 @@ class Tensor(TensorMethods):
         g = self._rg
         if g is True or g is False:
             return g
-        return bool(self._base._rg)
+        return g > 2 or self._fn is not None or self._base._rg
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -284,18 +285,16 @@ class Tensor(TensorMethods):
             raise NotImplementedError(
                 "gradients of complex tensors are not supported; use real and imaginary parts"
             )
-        if self.requires_grad == want:
-            return self
         if not want and not self.is_leaf:
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables. If you want to use a "
                 "computed variable in a subgraph that doesn't require differentiation use "
                 "var_no_grad = var.detach()."
             )
-        if self._rg == 2 and self._rg is not True:
-            # A view of a tensor without history becomes a leaf of its own.
-            self._fn = None
-        self._rg = want
+        if self._base is None or not self.dtype.fp:
+            self._rg = want or self._fn is not None
+        elif self._rg != 4:
+            self._rg = 3 if want else 2
         return self
 
     @property
@@ -303,23 +302,19 @@ class Tensor(TensorMethods):
         """Whether no recorded op produced this tensor."""
         if self._rg is True:
             return self._fn is None
-        return not self._rg or not self._base._rg or edge(self) is None
+        return not isinstance(edge(self), Node)
 
     @property
     def grad_fn(self) -> Any:
         """The node that produced this tensor, or None for leaves."""
-        if self._rg is True:
-            fn = self._fn
-        elif not self._rg or not self._base._rg:
-            return None
-        else:
-            fn = edge(self)
-        return fn.node if isinstance(fn, Out) else fn
+        fn = self._fn if self._rg is True else edge(self)
+        return fn.node if isinstance(fn, Out) else None if fn is self else fn
 
     @property
     def output_nr(self) -> int:
         """Which output of its node this tensor is."""
-        return self._fn.index if isinstance(self._fn, Out) else 0
+        e = edge(self)
+        return e.index if isinstance(e, Out) else 0
 
     @property
     def grad(self) -> Tensor | None:
@@ -471,8 +466,8 @@ class Tensor(TensorMethods):
         if not self._be.strided:
             _views.register_alias(st, self)
         if self._base is not None:
-            self._base = self._view = None
-            self._rg = bool(self._rg is True)
+            self._rg, self._fn = self._rg == 3, None
+            self._base = self._view = self._made = None
 
     def set_(self, source: Any = None) -> Tensor:
         """Become an alias of another tensor."""
@@ -807,7 +802,7 @@ class Tensor(TensorMethods):
 
 
 _OWN = frozenset(
-    "_a _be dtype _rg _fn _st _base _view _seen _made _multi _msteps _grad _hooks _retains".split()
+    "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
 )
 
 

@@ -1,8 +1,9 @@
 """Views: tensors that share a storage, and how their history follows their base's.
 
-No node is recorded when a view is made.  `edge` builds the chain from the base when a recorded op first
-needs it, and again when the base has been written to since.  Six ops make views: slice, permute, view,
-expand, diagonal and as_strided; all others are spelt with them.
+As a rule no node is recorded when a view is made.  It notes the history that its base has at that
+moment; `edge` builds the chain when a recorded op first needs it, and again, from the base, when their
+memory has been written to since.  Six ops make views: slice, permute, view, expand, diagonal and
+as_strided; all others are spelt with them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,10 @@ if TYPE_CHECKING:
 Step = tuple[str, tuple[Any, ...], tuple[int, ...], str]  # op, its arguments, input shape, node name
 VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
 
-# How a view came about (`Tensor._made`), where that decides over its history.  The names of functions
-# that make several views are the other values.
-AT_ONCE = ""  # its views are recorded when they are made
-NO_GRAD = "no_grad"
+NO_GRAD = "no_grad"  # `Tensor._made` of a view made while nothing was recorded
 
 _new = object.__new__
-_Tensor: type  # set by `flambeau._tensor`
+_Tensor: Any = None  # set by `flambeau._tensor`
 
 
 class ViewBackward(Node):
@@ -89,16 +87,22 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
     t._st = st
     t._base = base = parent if parent._base is None else parent._base
     t._view = (parent, op, args, name)
-    t._rg = False
-    if parent.dtype.fp:
-        t._rg = 2
+    if not parent.dtype.fp:
+        t._rg = False
+    else:
+        t._seen = st.version
         if not recording():
+            t._rg = 2
             t._made = NO_GRAD
-            t._seen = st.version
-        elif parent._made is not None or base._made is not None:
+        elif parent._made is not None:
             _record_at_once(t)
-        elif not base._rg:
-            t._seen = st.version
+        elif base._rg:
+            t._rg = 4
+            t._fn = base._fn
+        elif parent._fn is not None or parent._rg > 2:
+            _record_at_once(t)
+        else:
+            t._rg = 2
     if not be.strided:
         t._msteps = (*parent._msteps, (op, args))
         register_alias(st, t)
@@ -108,8 +112,8 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
 def _record_at_once(t: Tensor) -> None:
     """Give a view its node now: the history of its parent is not simply that of the base."""
     parent = t._view[0]
-    t._made = parent._made or AT_ONCE
-    t._seen = t._st.version
+    t._rg = 2
+    t._made = parent._made
     e = edge(parent)  # a stale parent is refused here
     if e is not None or parent.requires_grad:
         t._fn = _step_node(e, _step(t))
@@ -153,56 +157,48 @@ def edge(t: Tensor) -> Any:
         return t._fn or t
     if not g:
         return None
-    if t._base._rg:
-        if t._seen != t._st.version:
-            _follow(t)
-    elif t._fn is not None or t._base._made is not None:
-        _outlive(t)
+    if g == 4:
+        _settle(t)
+    elif t._seen != t._st.version and (t._fn is not None or t._base._rg):
+        _renew(t)
     return t._fn or (t if g == 3 else None)
 
 
-def _follow(t: Tensor) -> None:
-    """Build the history of a view whose base requires a gradient, at the first use or after a write."""
+def _settle(t: Tensor) -> None:
+    """Build the history of a view that was not needed so far."""
     version = t._st.version
-    parent, base = t._view[0], t._base
-    if t._seen is None:
-        fn = _step_node(_past(base) if parent is base else edge(parent), _step(t))
+    if t._seen != version:
+        t._rg = 2
+        _renew(t)
+        return
+    chain = [t]
+    base, parent = t._base, t._view[0]
+    while parent is not base and parent._rg == 4 and parent._seen == version:
+        chain.append(parent)
+        parent = parent._view[0]
+    if parent is not base and parent._seen == version:
+        fn = edge(parent)
     else:
-        if t._made:
-            raise ambiguous(t, "its base or another view of its base has been")
-        fn = edge(base)
+        fn = chain[-1]._fn or base
+        if parent is not base:
+            for step in steps(parent):
+                fn = _step_node(fn, step)
+    for view in reversed(chain):
+        view._fn = fn = _step_node(fn, _step(view))
+        view._rg = 2
+
+
+def _renew(t: Tensor) -> None:
+    """Follow the base after a write to the memory that both share."""
+    if t._made is not None:
+        raise ambiguous(t, "its base or another view of its base has been")
+    fn = None
+    if t._base._rg:
+        fn = edge(t._base)
         for step in steps(t):
             fn = _step_node(fn, step)
     t._fn = fn
-    t._seen = version
-
-
-def _outlive(t: Tensor) -> None:
-    """Settle the history of a view whose base has lost its own: it lasts until the next write."""
-    version, base = t._st.version, t._base
-    if t._seen is None:
-        parent = t._view[0]
-        e = _past(base) if parent is base else edge(parent)
-        t._fn = None if e is None else _step_node(e, _step(t))
-    elif t._seen != version and t._fn is not None:
-        if t._made:
-            raise ambiguous(t, "its base or another view of its base has been")
-        t._fn = None
-    t._seen = version
-
-
-def _past(base: Tensor) -> Any:
-    """The edge of `base` for views made before its history was cut off."""
-    if base._former is not None and base._former[1] == base._st.version:
-        return base._former[0]
-    return edge(base)
-
-
-def cut_off(t: Tensor) -> None:
-    """Prepare that `t` loses its history: views that still follow it lazily keep what it was."""
-    if t._base is None and t._st is not None and t._st.shared and t._rg:
-        t._former = (edge(t), t._st.version)
-        t._made = AT_ONCE
+    t._seen = t._st.version
 
 
 def ambiguous(t: Tensor, what: str) -> RuntimeError:

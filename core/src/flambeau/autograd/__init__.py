@@ -1,4 +1,4 @@
-"""Automatic differentiation: backward passes, custom functions, and tools to check and observe them."""
+"""Automatic differentiation: passes, custom functions, tools to check and observe."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from flambeau.autograd.anomaly import detect_anomaly, set_detect_anomaly
 if TYPE_CHECKING:
     from flambeau.autograd import functional as functional
     from flambeau.autograd import profiler as profiler
+    from flambeau.autograd._gradcheck import gradcheck as gradcheck
+    from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
     from flambeau.autograd._passes import backward as backward
     from flambeau.autograd._passes import grad as grad
     from flambeau.autograd.function import Function as Function
-    from flambeau.autograd._gradcheck import gradcheck as gradcheck
-    from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
     from flambeau.autograd.variable import Variable as Variable
 
 __all__ = [

@@ -18,9 +18,7 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, Tensor) else tuple(value)
 
 
-def _gradients(
-    outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool
-) -> list[Tensor]:
+def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[Tensor]:
     """The gradient of each output, checked; ones for outputs with a single element."""
     if len(grads) not in (0, len(outputs)):
         raise RuntimeError(
@@ -42,20 +40,25 @@ def _gradients(
             found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))  # type: ignore[attr-defined]
             continue
         if not isinstance(given, Tensor):
-            raise TypeError(f"gradients can be either Tensors or None, but got {type(given).__name__}")
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(given).__name__}"
+            )
         if tuple(given._a.shape) != tuple(out._a.shape):
             raise RuntimeError(
-                f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] has "
+                f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] "
+                "has "
                 f"a shape of {out.shape}."
             )
         if given.dtype.is_complex is not out.dtype.is_complex:
             raise RuntimeError(
-                f"For complex Tensors, both grad_output and output are required to have the same dtype; "
+                "For complex Tensors, both grad_output and output are required to have the same "
+                "dtype; "
                 f"got {given.dtype} and {out.dtype}"
             )
         if given._be is not out._be:
             raise RuntimeError(
-                f"grad_output[{i}] is on {given.device} but output[{i}] is on {out.device}; move it with "
+                f"grad_output[{i}] is on {given.device} but output[{i}] is on {out.device}; move "
+                "it with "
                 ".to(device)"
             )
         found.append(given if given.dtype is out.dtype else given.to(out.dtype))
@@ -81,7 +84,8 @@ def backward(
         inputs: accumulate only into these.
 
     Raises:
-        RuntimeError: a tensor has no history, a gradient is missing or does not fit, or saved values
+        RuntimeError: a tensor has no history, a gradient is missing or does not fit, or saved
+        values
             were freed or overwritten.
 
     >>> import flambeau as fb
@@ -91,11 +95,14 @@ def backward(
     """
     if grad_variables is not None:
         warnings.warn(
-            "`grad_variables` is deprecated. Use `grad_tensors` instead.", FutureWarning, stacklevel=2
+            "`grad_variables` is deprecated. Use `grad_tensors` instead.",
+            FutureWarning,
+            stacklevel=2,
         )
         if grad_tensors is not None:
             raise RuntimeError(
-                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to backward(). "
+                "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
+                "backward(). "
                 "Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
@@ -109,9 +116,7 @@ def backward(
     keep = create_graph if retain_graph is None else retain_graph
     if not roots:
         return
-    found = engine.run(
-        roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted
-    )
+    found = engine.run(roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted)
     if wanted is not None:
         _keep_non_leaves(wanted, found)
 
@@ -147,7 +152,8 @@ def grad(
         materialize_grads: zeros instead of None for unused inputs.
 
     Raises:
-        RuntimeError: an input is unused and `allow_unused` is not set, or does not require a gradient.
+        RuntimeError: an input is unused and `allow_unused` is not set, or does not require a
+        gradient.
 
     >>> import flambeau as fb
     >>> x = fb.tensor([3.0], requires_grad=True)
@@ -156,13 +162,16 @@ def grad(
     """
     if not only_inputs:
         warnings.warn(
-            "only_inputs argument is deprecated and is ignored now (defaults to True). To accumulate "
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate "
             "gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,
         )
     if is_grads_batched:
-        raise NotImplementedError("grad(is_grads_batched=True) is not supported; loop over the batch")
+        raise NotImplementedError(
+            "grad(is_grads_batched=True) is not supported; loop over the batch"
+        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Protocol
 
@@ -40,7 +41,8 @@ def listen(listener: Listener) -> None:
     """Tell `listener` about everything from now on; devices not used so far are left out."""
     with _lock:
         if not _listeners:
-            _bound.bind(None)
+            with suppress(RuntimeError, ImportError):  # whoever uses the device will be told
+                _bound.bind(None)
             for be in set(_bound._bound.values()):
                 _wrap_kernels(be)
             engine.watchers.append(_around_node)

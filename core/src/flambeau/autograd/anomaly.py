@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.autograd import engine
+
+_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
 enabled = False
 _check_nan = True
@@ -108,8 +111,8 @@ def _set(mode: bool, check_nan: bool) -> None:
 def remember_call(node: Any) -> None:
     """Keep the user's part of the present stack on a node."""
     frames = traceback.extract_stack()
-    ours = [i for i, f in enumerate(frames) if "flambeau" not in f.filename.split("/")[-2:]]
-    kept = frames[: ours[-1] + 1] if ours else frames
+    theirs = [i for i, f in enumerate(frames) if not f.filename.startswith(_PACKAGE)]
+    kept = frames[: theirs[-1] + 1] if theirs else frames
     node.metadata["traceback"] = "".join(
         traceback.format_list(traceback.StackSummary.from_list(kept))
     )

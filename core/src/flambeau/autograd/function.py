@@ -406,8 +406,7 @@ def _attach(t: Tensor, node: FunctionNode, place: int, dirty: bool) -> None:
     t._fn, t._rg = fn, True
     if t._base is not None:
         # A view of an input: writes through it would bypass the function's own backward.
-        t._made = 0
-        t._multi = (node.name(), t._version)
+        t._rg, t._seen, t._made = 2, t._version, node.name()
 
 
 def _alias(t: Tensor) -> Tensor:

@@ -78,7 +78,7 @@ class Node:
     def __init__(self) -> None:
         self._hooks: Hooks | None = None
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803 - the namespace of formulas
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         """Gradients of the inputs, one per edge, from the gradient of the output."""
         raise NotImplementedError
 
@@ -133,7 +133,8 @@ class Node:
     def freed(self) -> RuntimeError:
         """The error of a second backward through this node."""
         return RuntimeError(
-            f"{self.name()}: Trying to backward through the graph a second time (or directly access "
+            f"{self.name()}: Trying to backward through the graph a second time (or directly "
+            "access "
             "saved tensors after they have already been freed). Saved intermediate values of the "
             "graph are freed when you call .backward() or autograd.grad(). Specify "
             "retain_graph=True if you need to backward through the graph a second time or if you "
@@ -143,7 +144,8 @@ class Node:
     def stale(self, what: str, shape: tuple[int, ...], found: int, expected: int) -> RuntimeError:
         """The error of a saved tensor that was written to before backward."""
         return RuntimeError(
-            f"{self.name()}: one of the variables needed for gradient computation has been modified "
+            f"{self.name()}: one of the variables needed for gradient computation has been "
+            "modified "
             f"by an inplace operation: saved tensor {what!r} of shape {list(shape)} is at version "
             f"{found}; expected version {expected} instead. Use an out-of-place operation, or "
             "clone() the tensor before writing to it; set_detect_anomaly(True) shows the forward "
@@ -164,7 +166,7 @@ class Out(Node):
         self.saved = ()
         self.seq = next_seq()
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         return ({self.index: g},)
 
     def name(self) -> str:
@@ -215,7 +217,7 @@ class SavesNothing(Unary):
 
     keeps = 0
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         return (self.formula(F, g),)
 
 
@@ -226,7 +228,7 @@ class SavesInput(Unary):
 
     keeps = 1
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         x, native, version = self.saved
@@ -239,7 +241,8 @@ class SavesInput(Unary):
 class SavesResult(Unary):
     """The formula takes the gradient and the result.
 
-    ``saved`` is (array, storage, version); the storage is None as long as the result has none, which
+    ``saved`` is (array, storage, version); the storage is None as long as the result has none,
+    which
     means that nobody wrote to it.
     """
 
@@ -247,7 +250,7 @@ class SavesResult(Unary):
 
     keeps = 2
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         native, st, version = self.saved
@@ -263,7 +266,8 @@ class SavesResult(Unary):
 class Binary(Node):
     """A broadcasting node with two inputs; ``f0`` and ``f1`` are the formulas of its sides.
 
-    ``keep[i]`` has a bit per operand to save when the gradients wanted are those of the bits of ``i``.
+    ``keep[i]`` has a bit per operand to save when the gradients wanted are those of the bits of
+    ``i``.
     """
 
     __slots__ = ("shapes",)
@@ -272,7 +276,7 @@ class Binary(Node):
     f1: ClassVar[Callable[..., Any]]
     keep: ClassVar[tuple[int, ...]]
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
         e0, e1 = self.edges
         g0 = self.f0(F, g, a, b) if e0 is not None else None
@@ -284,7 +288,7 @@ class Binary(Node):
                 g1 = F.sum_to(g1, shapes[1])
         return g0, g1
 
-    def operands(self, F: Any, g: Any) -> tuple[Any, Any]:  # noqa: N803
+    def operands(self, F: Any, g: Any) -> tuple[Any, Any]:
         """The saved operands, None for those that no formula needs."""
         if not (saved := self.saved):
             if saved is None:
@@ -309,7 +313,7 @@ class Binary(Node):
 
 
 def at_save(x: Tensor, native: Any) -> Tensor:
-    """The tensor `x` as it was saved: itself, unless its data was replaced since (``x.data = ...``)."""
+    """The tensor `x` as it was saved: itself, unless ``x.data = ...`` replaced its values."""
     if x._a is native:
         return x
     return x._same_history(native)

@@ -40,7 +40,7 @@ class TensorNamespace:
         """Zeros with the dtype and device of `like`."""
         return wrap(like._be, like._be.full(tuple(shape), 0, like.dtype), like.dtype)  # type: ignore[attr-defined]
 
-    def mT(self, a: Tensor) -> Tensor:  # noqa: N802
+    def mT(self, a: Tensor) -> Tensor:
         """The matrix transpose: the last two dimensions swapped."""
         n = len(a._a.shape)
         return self.permute(a, (*range(n - 2), n - 1, n - 2))

@@ -15,7 +15,8 @@ from flambeau.ops._table import Op
 class StepOp(Op):
     """An update of several lists of tensors in place, by one kernel where the backend has one.
 
-    Where autograd records, or tensors stand among the plain arguments or on several devices, the body
+    Where autograd records, or tensors stand among the plain arguments or on several devices, the
+    body
     runs instead, tensor by tensor.
     """
 
@@ -28,7 +29,9 @@ class StepOp(Op):
         """Not a function of native arrays: without a kernel the body runs on tensors."""
 
         def refuse(*args: Any) -> Any:
-            raise NotImplementedError(f"{self.name} changes tensors and has no kernel on {be.device}")
+            raise NotImplementedError(
+                f"{self.name} changes tensors and has no kernel on {be.device}"
+            )
 
         return refuse
 

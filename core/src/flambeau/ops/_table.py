@@ -37,7 +37,7 @@ class Op:
         name: the name under which backends offer kernels.
         tier: ``"primitive"`` (a backend owes it) or ``"composite"`` (it decomposes).
         body: the shape rule on `Spec`s of a primitive, the decomposition on tensors of a composite.
-        out: dtype of the result: ``"same"`` as the first tensor, a dtype, or None to ask the backend.
+        out: dtype of the result: ``"same"`` as the first tensor, a dtype, None to ask the backend.
         promotes: ``"float"`` if integers become the default float first, ``"any"``, or None.
     """
 
@@ -63,9 +63,7 @@ class Op:
         self.results = results
         self.missing_reason: str | None = None
         self.params = tuple(inspect.signature(body).parameters)
-        self.kinds = tuple(
-            _kind(p.annotation) for p in inspect.signature(body).parameters.values()
-        )
+        self.kinds = tuple(_kind(p.annotation) for p in inspect.signature(body).parameters.values())
         self.inputs = tuple(p for p, k in zip(self.params, self.kinds, strict=True) if k != _PLAIN)
         # Where single tensors stand among the arguments; None if an argument is a list of tensors.
         self.places = (
@@ -77,7 +75,9 @@ class Op:
         self.keeps_tensors = False
         self._slots: dict[str, Any] | None = None
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
-        self.node: type[Node] = type(self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results})
+        self.node: type[Node] = type(
+            self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results}
+        )
         self.__doc__ = body.__doc__
         if self.name in OPS:
             raise TypeError(f"op {self.name!r} is declared twice")
@@ -93,7 +93,8 @@ class Op:
 
         The formula's parameter names after ``F, g`` say what is saved: an input, ``result`` (or
         ``result0`` ...), a plain argument, ``<input>_shape``, ``<input>_dtype``, ``needs``.  In
-        broadcasting binary ops it takes both operands, with an underscore before one it does not use.
+        broadcasting binary ops it takes both operands, with an underscore before one it does not
+        use.
 
         Raises:
             TypeError: a name that is neither.
@@ -116,7 +117,7 @@ class Op:
         return declare
 
     def gradient_missing(self, reason: str) -> None:
-        """Declare that the gradient exists in mathematics and not here; backward raises `reason`."""
+        """Declare that the gradient is not implemented; backward raises `reason`."""
         self.missing_reason = reason
 
     def _specialise(self, covered: set[str]) -> None:
@@ -158,7 +159,7 @@ class Op:
         """Why no kernel may be offered; empty if one may."""
         if self.tier == "primitive" or self.gradient_state != "undeclared":
             return ""
-        return f"composite op {self.name!r} has no explicit gradient, so an override would lose autograd"
+        return f"composite op {self.name!r} has no explicit gradient, which overriding needs"
 
     @property
     def gradient_state(self) -> str:
@@ -326,7 +327,8 @@ class Rule:
     """One gradient formula: the inputs it serves and what it needs saved.
 
     Attributes:
-        plan: per parameter of the formula a function of (arguments, result, place) that keeps its value,
+        plan: per parameter of the formula a function of (arguments, result, place) that keeps its
+        value,
             and the place.
         keeps_tensors: whether tensors are among what it keeps.
     """
@@ -406,7 +408,8 @@ def _keep_dtypes(args: Any, result: Any, i: int) -> Any:
 class GenericNode(Node):
     """A node whose formulas and saved values follow the op's declaration.
 
-    ``args`` is (edges of each input, values kept); the values move to ``saved``, from where they are
+    ``args`` is (edges of each input, values kept); the values move to ``saved``, from where they
+    are
     freed after a backward, if tensors are among them.
     """
 
@@ -440,13 +443,15 @@ class GenericNode(Node):
             return self.edges[slot] is not None
         return any(self.edges[i] is not None for i in slot)
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         op = self.op
         slots, kept = self.args
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
         if op.missing_reason:
-            raise NotImplementedError(f"the gradient of {op.name!r} is missing: {op.missing_reason}")
+            raise NotImplementedError(
+                f"the gradient of {op.name!r} is missing: {op.missing_reason}"
+            )
         if type(g) is dict:
             g = tuple(g.get(i) for i in range(8))
         parts: list[Any] = [None] * len(self.edges)
@@ -489,7 +494,7 @@ class Saved:
         self.native = t._a
         self.version = 0 if t._st is None else t._st.version
 
-    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+    def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept value, if nobody wrote to it since."""
         t = self.tensor
         found = 0 if t._st is None else t._st.version
@@ -510,7 +515,7 @@ class SavedResult:
         self.dtype = t.dtype
         self.index = index
 
-    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+    def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept value, if nobody wrote to it since."""
         if self.storage.version != self.version:
             raise node.stale(name, self.native.shape, self.storage.version, self.version)
@@ -527,7 +532,7 @@ class SavedList:
     def __init__(self, entries: list[Saved | None]) -> None:
         self.entries = entries
 
-    def get(self, node: Node, F: Any, name: str) -> Any:  # noqa: N803
+    def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept values, if nobody wrote to them since."""
         return [None if e is None else e.get(node, F, name) for e in self.entries]
 

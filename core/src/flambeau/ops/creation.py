@@ -9,9 +9,9 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._bound import bind
-from flambeau._device import device as Device  # noqa: N812
+from flambeau._device import device as Device
 from flambeau._dispatch import cast, wrap
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._out import deliver
 from flambeau._promotion import scalar_dtype
 from flambeau._spec import Spec
@@ -59,8 +59,13 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
 
 
 def zeros(
-    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of zeros.
 
@@ -74,8 +79,13 @@ def zeros(
 
 
 def ones(
-    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of ones.
 
@@ -88,8 +98,13 @@ def ones(
 
 
 def empty(
-    *size: Any, out: Tensor | None = None, dtype: DType | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
     """A tensor with unspecified contents.
@@ -107,8 +122,15 @@ def empty(
 
 
 def full(
-    size: Any, fill_value: Any, *, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A tensor of one value, whose type decides the dtype.
 
@@ -120,7 +142,7 @@ def full(
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
     if dtype is None:
         dtype = scalar_dtype(fill_value) if out is None else out.dtype
-    shape = sizes((size,) if isinstance(size, (tuple, list)) else (size,), "size")
+    shape = sizes((size,))
     return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
 
 
@@ -151,8 +173,13 @@ def _like(
 
 
 def zeros_like(
-    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None,
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Zeros with the shape, dtype and device of `input`.
 
@@ -164,8 +191,13 @@ def zeros_like(
 
 
 def ones_like(
-    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None,
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Ones with the shape, dtype and device of `input`.
 
@@ -177,8 +209,14 @@ def ones_like(
 
 
 def full_like(
-    input: Tensor, fill_value: Any, *, dtype: DType | None = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """One value with the shape, dtype and device of `input`.
 
@@ -190,8 +228,13 @@ def full_like(
 
 
 def empty_like(
-    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None,
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """Unspecified contents with the shape, dtype and device of `input`.
 
@@ -201,14 +244,21 @@ def empty_like(
     """
     x = need_tensor(input, "empty_like", "input")
     return empty(
-        tuple(x._a.shape), dtype=dtype or x.dtype, device=x.device if device is None else device,
+        tuple(x._a.shape),
+        dtype=dtype or x.dtype,
+        device=x.device if device is None else device,
         requires_grad=requires_grad,
     )
 
 
 def new_zeros(
-    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    input: Tensor,
+    *size: Any,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Zeros of another shape with the dtype and device of `input`.
 
@@ -221,8 +271,13 @@ def new_zeros(
 
 
 def new_ones(
-    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    input: Tensor,
+    *size: Any,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Ones of another shape with the dtype and device of `input`.
 
@@ -235,8 +290,15 @@ def new_ones(
 
 
 def new_full(
-    input: Tensor, size: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None,
-    layout: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    input: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """One value in another shape with the dtype and device of `input`.
 
@@ -247,12 +309,19 @@ def new_full(
     where = input.device if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    return finished(filled(tuple(size), fill_value, dtype or input.dtype, where), requires_grad, None)
+    return finished(
+        filled(tuple(size), fill_value, dtype or input.dtype, where), requires_grad, None
+    )
 
 
 def new_empty(
-    input: Tensor, *size: Any, dtype: DType | None = None, device: Any = None, layout: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    input: Tensor,
+    *size: Any,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Unspecified contents of another shape with the dtype and device of `input`.
 
@@ -261,14 +330,22 @@ def new_empty(
     torch.int64
     """
     return empty(
-        *size, dtype=dtype or input.dtype, device=input.device if device is None else device,
+        *size,
+        dtype=dtype or input.dtype,
+        device=input.device if device is None else device,
         requires_grad=requires_grad,
     )
 
 
 def new_tensor(
-    input: Tensor, data: Any, *, dtype: DType | None = None, device: Any = None, layout: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    input: Tensor,
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A copy of `data` with the dtype and device of `input`.
 
@@ -281,9 +358,16 @@ def new_tensor(
 
 
 def arange(
-    start: Any, end: Any = None, step: Any = 1, *, out: Tensor | None = None,
-    dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """start, start + step, ... below `end`; int64 if all three are integers.
 
@@ -315,8 +399,16 @@ def arange(
 
 
 def linspace(
-    start: Any, end: Any, steps: int, *, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """`steps` values evenly spaced from `start` to `end`, both included.
 
@@ -340,8 +432,15 @@ def linspace(
 
 
 def eye(
-    n: int, m: int | None = None, *, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal.
 
@@ -362,7 +461,11 @@ def eye(
 
 
 def tensor(
-    data: Any, *, dtype: DType | None = None, device: Any = None, requires_grad: bool = False,
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
     """A leaf tensor holding a copy of nested sequences, numbers or an array.
@@ -403,7 +506,11 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
 
 
 def asarray(
-    obj: Any, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None,
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """`obj` as a tensor; `copy` forces (True) or forbids (False) a copy.

@@ -1,7 +1,8 @@
 """Elementwise ops: arithmetic, comparison, logic, rounding and the elementary functions.
 
 Canonical ops (with an underscore) come first in each part, PyTorch's public functions after them.
-Sources of the formulas: Abramowitz & Stegun, Handbook of Mathematical Functions, chapters 3, 4 and 7.
+Sources of the formulas: Abramowitz & Stegun, Handbook of Mathematical Functions, chapters 3, 4 and
+7.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Protocol
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type, slow_binary, slow_unary
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -679,121 +680,180 @@ def binary(name: str, input: Any, other: Any) -> Tensor:
     return result
 
 
-exp = _unary(_exp, """e raised to each element.
+exp = _unary(
+    _exp,
+    """e raised to each element.
 
     >>> import flambeau as fb
     >>> fb.exp(fb.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
-    """)
-expm1 = _unary(_expm1, """exp(x) - 1, accurate near zero.
+    """,
+)
+expm1 = _unary(
+    _expm1,
+    """exp(x) - 1, accurate near zero.
 
     >>> import flambeau as fb
     >>> fb.expm1(fb.tensor([1e-8], dtype=fb.float64))
     tensor([1.0000e-08], dtype=torch.float64)
-    """)
-log = _unary(_log, """Natural logarithm; -inf at 0, nan below.
+    """,
+)
+log = _unary(
+    _log,
+    """Natural logarithm; -inf at 0, nan below.
 
     >>> import flambeau as fb
     >>> fb.log(fb.tensor([1.0, 0.0]))
     tensor([0., -inf])
-    """)
-log1p = _unary(_log1p, """log(1 + x), accurate near zero.
+    """,
+)
+log1p = _unary(
+    _log1p,
+    """log(1 + x), accurate near zero.
 
     >>> import flambeau as fb
     >>> fb.log1p(fb.tensor([0.0]))
     tensor([0.])
-    """)
-log2 = _unary(_log2, """Logarithm to base 2.
+    """,
+)
+log2 = _unary(
+    _log2,
+    """Logarithm to base 2.
 
     >>> import flambeau as fb
     >>> fb.log2(fb.tensor([8.0]))
     tensor([3.])
-    """)
-log10 = _unary(_log10, """Logarithm to base 10.
+    """,
+)
+log10 = _unary(
+    _log10,
+    """Logarithm to base 10.
 
     >>> import flambeau as fb
     >>> fb.log10(fb.tensor([100.0]))
     tensor([2.])
-    """)
-sin = _unary(_sin, """Sine of angles in radians.
+    """,
+)
+sin = _unary(
+    _sin,
+    """Sine of angles in radians.
 
     >>> import flambeau as fb
     >>> fb.sin(fb.tensor([0.0]))
     tensor([0.])
-    """)
-cos = _unary(_cos, """Cosine of angles in radians.
+    """,
+)
+cos = _unary(
+    _cos,
+    """Cosine of angles in radians.
 
     >>> import flambeau as fb
     >>> fb.cos(fb.tensor([0.0]))
     tensor([1.])
-    """)
-tan = _unary(_tan, """Tangent of angles in radians.
+    """,
+)
+tan = _unary(
+    _tan,
+    """Tangent of angles in radians.
 
     >>> import flambeau as fb
     >>> fb.tan(fb.tensor([0.0]))
     tensor([0.])
-    """)
-asin = _unary(_asin, """Inverse sine in radians; nan outside [-1, 1].
+    """,
+)
+asin = _unary(
+    _asin,
+    """Inverse sine in radians; nan outside [-1, 1].
 
     >>> import flambeau as fb
     >>> fb.asin(fb.tensor([1.0]))
     tensor([1.5708])
-    """)
-acos = _unary(_acos, """Inverse cosine in radians; nan outside [-1, 1].
+    """,
+)
+acos = _unary(
+    _acos,
+    """Inverse cosine in radians; nan outside [-1, 1].
 
     >>> import flambeau as fb
     >>> fb.acos(fb.tensor([1.0]))
     tensor([0.])
-    """)
-atan = _unary(_atan, """Inverse tangent in radians.
+    """,
+)
+atan = _unary(
+    _atan,
+    """Inverse tangent in radians.
 
     >>> import flambeau as fb
     >>> fb.atan(fb.tensor([1.0]))
     tensor([0.7854])
-    """)
-sinh = _unary(_sinh, """Hyperbolic sine.
+    """,
+)
+sinh = _unary(
+    _sinh,
+    """Hyperbolic sine.
 
     >>> import flambeau as fb
     >>> fb.sinh(fb.tensor([0.0]))
     tensor([0.])
-    """)
-cosh = _unary(_cosh, """Hyperbolic cosine.
+    """,
+)
+cosh = _unary(
+    _cosh,
+    """Hyperbolic cosine.
 
     >>> import flambeau as fb
     >>> fb.cosh(fb.tensor([0.0]))
     tensor([1.])
-    """)
-tanh = _unary(_tanh, """Hyperbolic tangent.
+    """,
+)
+tanh = _unary(
+    _tanh,
+    """Hyperbolic tangent.
 
     >>> import flambeau as fb
     >>> fb.tanh(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
-    """)
-sqrt = _unary(_sqrt, """Square root; nan below zero.
+    """,
+)
+sqrt = _unary(
+    _sqrt,
+    """Square root; nan below zero.
 
     >>> import flambeau as fb
     >>> fb.sqrt(fb.tensor([4.0]))
     tensor([2.])
-    """)
-rsqrt = _unary(_rsqrt, """Reciprocal of the square root.
+    """,
+)
+rsqrt = _unary(
+    _rsqrt,
+    """Reciprocal of the square root.
 
     >>> import flambeau as fb
     >>> fb.rsqrt(fb.tensor([4.0]))
     tensor([0.5000])
-    """)
-reciprocal = _unary(_reciprocal, """1 / x.
+    """,
+)
+reciprocal = _unary(
+    _reciprocal,
+    """1 / x.
 
     >>> import flambeau as fb
     >>> fb.reciprocal(fb.tensor([4.0]))
     tensor([0.2500])
-    """)
-erf = _unary(_erf, """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
+    """,
+)
+erf = _unary(
+    _erf,
+    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
 
     >>> import flambeau as fb
     >>> fb.erf(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
-    """)
-neg = _unary(_neg, """-x.
+    """,
+)
+neg = _unary(
+    _neg,
+    """-x.
 
     Raises:
         RuntimeError: the tensor is bool.
@@ -801,64 +861,94 @@ neg = _unary(_neg, """-x.
     >>> import flambeau as fb
     >>> fb.neg(fb.tensor([1, -2]))
     tensor([-1,  2])
-    """)
-abs = _unary(_abs, """Absolute value; the modulus of complex numbers.
+    """,
+)
+abs = _unary(
+    _abs,
+    """Absolute value; the modulus of complex numbers.
 
     >>> import flambeau as fb
     >>> fb.abs(fb.tensor([-1, 2]))
     tensor([1, 2])
-    """)
-sign = _unary(_sign, """-1, 0 or 1 as the sign of each element.
+    """,
+)
+sign = _unary(
+    _sign,
+    """-1, 0 or 1 as the sign of each element.
 
     >>> import flambeau as fb
     >>> fb.sign(fb.tensor([-3.0, 0.0]))
     tensor([-1.,  0.])
-    """)
-floor = _unary(_floor, """The largest integer not above each element.
+    """,
+)
+floor = _unary(
+    _floor,
+    """The largest integer not above each element.
 
     >>> import flambeau as fb
     >>> fb.floor(fb.tensor([-1.5, 1.5]))
     tensor([-2.,  1.])
-    """)
-ceil = _unary(_ceil, """The smallest integer not below each element.
+    """,
+)
+ceil = _unary(
+    _ceil,
+    """The smallest integer not below each element.
 
     >>> import flambeau as fb
     >>> fb.ceil(fb.tensor([-1.5, 1.5]))
     tensor([-1.,  2.])
-    """)
-trunc = _unary(_trunc, """Each element without its fractional part.
+    """,
+)
+trunc = _unary(
+    _trunc,
+    """Each element without its fractional part.
 
     >>> import flambeau as fb
     >>> fb.trunc(fb.tensor([-1.5, 1.5]))
     tensor([-1.,  1.])
-    """)
-square = _unary(_square, """x * x.
+    """,
+)
+square = _unary(
+    _square,
+    """x * x.
 
     >>> import flambeau as fb
     >>> fb.square(fb.tensor([3.0]))
     tensor([9.])
-    """)
-bitwise_not = _unary(_bitwise_not, """Bitwise complement of integers, logical complement of bools.
+    """,
+)
+bitwise_not = _unary(
+    _bitwise_not,
+    """Bitwise complement of integers, logical complement of bools.
 
     >>> import flambeau as fb
     >>> fb.bitwise_not(fb.tensor([0, -1]))
     tensor([-1,  0])
-    """)
-isfinite = _unary(_isfinite, """Whether each element is neither infinite nor nan.
+    """,
+)
+isfinite = _unary(
+    _isfinite,
+    """Whether each element is neither infinite nor nan.
 
     >>> import flambeau as fb
     >>> fb.isfinite(fb.tensor([1.0, float("inf")]))
     tensor([ True, False])
-    """)
+    """,
+)
 absolute, negative, arcsin, arccos, arctan, fix = abs, neg, asin, acos, atan, trunc
 
-mul = _binary(_mul, """input * other, elementwise.
+mul = _binary(
+    _mul,
+    """input * other, elementwise.
 
     >>> import flambeau as fb
     >>> fb.mul(fb.tensor([1, 2]), 2.5)
     tensor([2.5000, 5.0000])
-    """)
-pow = _binary(_pow, """input raised to other, elementwise; either may be a number.
+    """,
+)
+pow = _binary(
+    _pow,
+    """input raised to other, elementwise; either may be a number.
 
     Raises:
         RuntimeError: an integer tensor is raised to a negative integer number.
@@ -866,97 +956,143 @@ pow = _binary(_pow, """input raised to other, elementwise; either may be a numbe
     >>> import flambeau as fb
     >>> fb.pow(fb.tensor([1.0, 2.0]), 3)
     tensor([1., 8.])
-    """)
-remainder = _binary(_remainder, """The rest of a division whose quotient is floored: the sign of `other`.
+    """,
+)
+remainder = _binary(
+    _remainder,
+    """The rest of a division whose quotient is floored: the sign of `other`.
 
     >>> import flambeau as fb
     >>> fb.remainder(fb.tensor([-3, 3]), 2)
     tensor([1, 1])
-    """)
-fmod = _binary(_fmod, """The rest of a division whose quotient is truncated: the sign of `input`.
+    """,
+)
+fmod = _binary(
+    _fmod,
+    """The rest of a division whose quotient is truncated: the sign of `input`.
 
     >>> import flambeau as fb
     >>> fb.fmod(fb.tensor([-3, 3]), 2)
     tensor([-1,  1])
-    """)
-floor_divide = _binary(_floor_divide, """The floor of the quotient.
+    """,
+)
+floor_divide = _binary(
+    _floor_divide,
+    """The floor of the quotient.
 
     >>> import flambeau as fb
     >>> fb.floor_divide(fb.tensor([-3, 3]), 2)
     tensor([-2,  1])
-    """)
-atan2 = _binary(_atan2, """The angle in radians of the point (other, input).
+    """,
+)
+atan2 = _binary(
+    _atan2,
+    """The angle in radians of the point (other, input).
 
     >>> import flambeau as fb
     >>> fb.atan2(fb.tensor([1.0]), fb.tensor([-1.0]))
     tensor([2.3562])
-    """)
-maximum = _binary(_maximum, """The larger of two elements; nan if either is.
+    """,
+)
+maximum = _binary(
+    _maximum,
+    """The larger of two elements; nan if either is.
 
     >>> import flambeau as fb
     >>> fb.maximum(fb.tensor([1, 5]), fb.tensor([3, 2]))
     tensor([3, 5])
-    """)
-minimum = _binary(_minimum, """The smaller of two elements; nan if either is.
+    """,
+)
+minimum = _binary(
+    _minimum,
+    """The smaller of two elements; nan if either is.
 
     >>> import flambeau as fb
     >>> fb.minimum(fb.tensor([1, 5]), fb.tensor([3, 2]))
     tensor([1, 2])
-    """)
-eq = _binary(_eq, """Whether elements are equal.
+    """,
+)
+eq = _binary(
+    _eq,
+    """Whether elements are equal.
 
     >>> import flambeau as fb
     >>> fb.eq(fb.tensor([1, 2]), 2)
     tensor([False,  True])
-    """)
-ne = _binary(_ne, """Whether elements differ.
+    """,
+)
+ne = _binary(
+    _ne,
+    """Whether elements differ.
 
     >>> import flambeau as fb
     >>> fb.ne(fb.tensor([1, 2]), 2)
     tensor([ True, False])
-    """)
-lt = _binary(_lt, """Whether input < other.
+    """,
+)
+lt = _binary(
+    _lt,
+    """Whether input < other.
 
     >>> import flambeau as fb
     >>> fb.lt(fb.tensor([1, 2]), 2)
     tensor([ True, False])
-    """)
-le = _binary(_le, """Whether input <= other.
+    """,
+)
+le = _binary(
+    _le,
+    """Whether input <= other.
 
     >>> import flambeau as fb
     >>> fb.le(fb.tensor([1, 2]), 2)
     tensor([True, True])
-    """)
-gt = _binary(_gt, """Whether input > other.
+    """,
+)
+gt = _binary(
+    _gt,
+    """Whether input > other.
 
     >>> import flambeau as fb
     >>> fb.gt(fb.tensor([1, 2]), 1)
     tensor([False,  True])
-    """)
-ge = _binary(_ge, """Whether input >= other.
+    """,
+)
+ge = _binary(
+    _ge,
+    """Whether input >= other.
 
     >>> import flambeau as fb
     >>> fb.ge(fb.tensor([1, 2]), 2)
     tensor([False,  True])
-    """)
-bitwise_and = _binary(_bitwise_and, """Bitwise and of integers, logical and of bools.
+    """,
+)
+bitwise_and = _binary(
+    _bitwise_and,
+    """Bitwise and of integers, logical and of bools.
 
     >>> import flambeau as fb
     >>> fb.bitwise_and(fb.tensor([6]), 3)
     tensor([2])
-    """)
-bitwise_or = _binary(_bitwise_or, """Bitwise or of integers, logical or of bools.
+    """,
+)
+bitwise_or = _binary(
+    _bitwise_or,
+    """Bitwise or of integers, logical or of bools.
 
     >>> import flambeau as fb
     >>> fb.bitwise_or(fb.tensor([6]), 3)
     tensor([7])
-    """)
-bitwise_xor = _binary(_bitwise_xor, """Bitwise exclusive or of integers, logical one of bools.
+    """,
+)
+bitwise_xor = _binary(
+    _bitwise_xor,
+    """Bitwise exclusive or of integers, logical one of bools.
 
     >>> import flambeau as fb
     >>> fb.bitwise_xor(fb.tensor([6]), 3)
     tensor([5])
-    """)
+    """,
+)
 multiply, not_equal, less, less_equal, greater, greater_equal = mul, ne, lt, le, gt, ge
 
 
@@ -1029,7 +1165,9 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
         return other
     dtype = result_type(self, other)
     if isinstance(alpha, float) and dtype.category < 2:
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
     if isinstance(alpha, bool) and dtype is not D.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     return other * alpha
@@ -1076,7 +1214,7 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
-    """Elements of `input` where `condition` holds, else of `other`; alone, the indices where it holds.
+    """Elements of `input` where `condition` holds, else of `other`; alone, where it holds.
 
     >>> import flambeau as fb
     >>> fb.where(fb.tensor([True, False]), fb.tensor([1, 2]), 0)
@@ -1169,9 +1307,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out)
 
 
-def clamp(
-    input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None
-) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Each element moved into [min, max]; the bounds are numbers or tensors, one may be absent.
 
     The gradient passes where the element was inside, bounds included.
@@ -1228,7 +1364,12 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
 
 
 def addcmul(
-    input: Tensor, tensor1: Any, tensor2: Any, *legacy: Any, value: Any = 1, out: Tensor | None = None
+    input: Tensor,
+    tensor1: Any,
+    tensor2: Any,
+    *legacy: Any,
+    value: Any = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """input + value * tensor1 * tensor2.
 
@@ -1243,7 +1384,12 @@ def addcmul(
 
 
 def addcdiv(
-    input: Tensor, tensor1: Any, tensor2: Any, *legacy: Any, value: Any = 1, out: Tensor | None = None
+    input: Tensor,
+    tensor1: Any,
+    tensor2: Any,
+    *legacy: Any,
+    value: Any = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """input + value * tensor1 / tensor2.
 

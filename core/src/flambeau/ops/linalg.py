@@ -27,7 +27,8 @@ def _mismatch(a: Any, b: Any) -> RuntimeError:
             "same number of elements"
         )
     return RuntimeError(
-        f"matmul: the last dimension of the first operand and the second-to-last of the second must "
+        "matmul: the last dimension of the first operand and the second-to-last of the second "
+        "must "
         f"agree, got shapes {list(x)} and {list(y)}"
     )
 
@@ -37,8 +38,7 @@ def _matmul(self: Tensor, other: Tensor) -> Spec:
     x, y = tuple(self.shape), tuple(other.shape)
     if not x or not y:
         raise RuntimeError(
-            "both arguments to matmul need to be at least 1D, but they are "
-            f"{len(x)}D and {len(y)}D"
+            f"both arguments to matmul need to be at least 1D, but they are {len(x)}D and {len(y)}D"
         )
     if self.dtype is not other.dtype:
         raise RuntimeError(
@@ -270,7 +270,12 @@ ger = outer
 
 
 def addmm(
-    input: Tensor, mat1: Any, mat2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1,
+    input: Tensor,
+    mat1: Any,
+    mat2: Any,
+    *legacy: Any,
+    beta: Any = 1,
+    alpha: Any = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2).  With beta = 0, `input` is ignored, nan included.
@@ -321,12 +326,11 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if x.dim() == 0 or x.shape[-1] != w.shape[1]:
         rows = x.numel() // max(x.shape[-1], 1) if x.dim() else 1
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.dim() else 1} and "
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.dim() else 1} "
+            "and "
             f"{w.shape[1]}x{w.shape[0]})"
         )
     if x.dim() == 1:
         flat = _linear(x.unsqueeze(0), w, bias)
         return flat.squeeze(0)
     return _linear(x, w, bias)
-
-

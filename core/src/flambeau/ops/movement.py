@@ -13,11 +13,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau import _dtype as D
-from flambeau._dispatch import cast, kernel_error, wrap
+from flambeau._dispatch import cast, kernel_error, recording, wrap
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau._views import contiguous_strides, geometry, geometry_of, make_view, view_strides
+from flambeau._views import (
+    contiguous_strides,
+    edge,
+    geometry,
+    geometry_of,
+    make_view,
+    view_strides,
+)
 from flambeau.ops._rules import dim_of, dims_of, infer_size, need_tensor, sizes
 from flambeau.ops._table import OPS, Op, composite, primitive
 
@@ -741,7 +748,9 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 def _several(views: list[Tensor], title: str) -> tuple[Tensor, ...]:
     # Views made together cannot be written to while recording: PyTorch refuses, and programs rely on it.
     for v in views:
-        v._multi = (title, v._version)
+        if v._rg and recording():
+            edge(v)
+            v._made = title
     return tuple(views)
 
 
@@ -791,15 +800,19 @@ def as_strided(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} are "
             f"out of bounds for storage of {held} elements"
         )
-    base = x if x._base is None else x._base
-    _, base_stride, base_offset = geometry_of(base)
-    args = (shape, strides, offset, base_stride, base_offset)
+    args = (shape, strides, offset, *g[1:])
     be = x._be
+    root = storage_of(x).buffer
     if be.strided:
-        native = be.backend.as_strided(storage_of(x).buffer, shape, strides, offset)
+        native = be.backend.as_strided(root, shape, strides, offset)
     else:
-        native = be.as_strided_region(base._a, base._a.shape, *args)
-    return make_view(base, "as_strided", args, native, "AsStrided")
+        from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
+        native = be.as_strided_region(root, root.shape, *from_root)
+    made = make_view(x, "as_strided", args, native, "AsStrided")
+    if not be.strided:
+        made._msteps = (("as_strided", from_root),)
+    edge(made)  # until the next write its gradient passes through `x`, not from the whole storage
+    return made
 
 
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:

@@ -152,9 +152,9 @@ def _(F, g, self, dim):
 
 def _part(F: Any, a: Any, dim: int, start: int, stop: int) -> Any:
     """Entries `start` to `stop` of one dimension."""
-    return F.slice(
-        a, tuple(slice(start, stop, 1) if d == dim else slice(0, n, 1) for d, n in enumerate(a.shape))
-    )
+    items = [slice(0, n, 1) for n in a.shape]
+    items[dim] = slice(start, stop, 1)
+    return F.slice(a, tuple(items))
 
 
 # -- extrema ---------------------------------------------------------------------------------------

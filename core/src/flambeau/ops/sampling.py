@@ -1,4 +1,4 @@
-"""Random tensors: the public functions and in-place fills over the canonical streams of `ops.random`.
+"""Random tensors: public functions and in-place fills over the canonical streams of `ops.random`.
 
 The same seed gives PyTorch's numbers; where a stream differs, its canonical op says so.
 """
@@ -12,7 +12,7 @@ from flambeau import _dtype as D
 from flambeau import _inplace
 from flambeau._bound import bind
 from flambeau._dispatch import cast, wrap
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._generator import generator_for
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -80,8 +80,14 @@ def _multinomial(probs: Tensor, num_samples: int, replacement: bool, generator: 
 
 
 def _made(
-    op: RandomOp, size: Any, args: tuple[Any, ...], generator: Any, out: Any, dtype: Any,
-    device: Any, requires_grad: bool,
+    op: RandomOp,
+    size: Any,
+    args: tuple[Any, ...],
+    generator: Any,
+    out: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
 ) -> Tensor:
     dtype = dtype or (D.get_default_dtype() if out is None else out.dtype)
     be = bind(device if device is not None or out is None else out.device)
@@ -91,8 +97,14 @@ def _made(
 
 
 def rand(
-    *size: Any, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Uniform numbers from [0, 1).  The stream equals PyTorch's.
 
@@ -104,8 +116,14 @@ def rand(
 
 
 def randn(
-    *size: Any, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    *size: Any,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Standard normal numbers.  The stream equals PyTorch's.
 
@@ -117,8 +135,14 @@ def randn(
 
 
 def rand_like(
-    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None, generator: Any = None,
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    generator: Any = None,
 ) -> Tensor:
     """`rand` with the shape, dtype and device of `input`.
 
@@ -132,8 +156,14 @@ def rand_like(
 
 
 def randn_like(
-    input: Tensor, *, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, memory_format: Any = None, generator: Any = None,
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    generator: Any = None,
 ) -> Tensor:
     """`randn` with the shape, dtype and device of `input`.
 
@@ -171,9 +201,17 @@ def _dense(shape: Sequence[int], stride: Sequence[int], order: Sequence[int]) ->
 
 
 def randint(
-    *args: Any, low: int = 0, high: int | None = None, size: Any = None, generator: Any = None,
-    out: Tensor | None = None, dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    *args: Any,
+    low: int = 0,
+    high: int | None = None,
+    size: Any = None,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Integers from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
 
@@ -200,17 +238,26 @@ def randint(
         raise TypeError("randint() missing required argument 'high'")
     dtype = dtype or (D.int64 if out is None else out.dtype)
     if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
     low, high = streams.integer_range(low, high, dtype)
     be = bind(device if device is not None or out is None else out.device)
-    shape = checked_sizes(sizes((size,) if isinstance(size, (tuple, list)) else (size,)))
+    shape = checked_sizes(sizes((size,)))
     native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
 def randint_like(
-    input: Tensor, *args: Any, low: int = 0, high: int | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+    input: Tensor,
+    *args: Any,
+    low: int = 0,
+    high: int | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of `input`.
 
@@ -220,14 +267,26 @@ def randint_like(
     """
     x = need_tensor(input, "randint_like", "input")
     return randint(
-        *args, tuple(x._a.shape), low=low, high=high, dtype=dtype or x.dtype,
-        device=device or x.device, requires_grad=requires_grad,
+        *args,
+        tuple(x._a.shape),
+        low=low,
+        high=high,
+        dtype=dtype or x.dtype,
+        device=device or x.device,
+        requires_grad=requires_grad,
     )
 
 
 def randperm(
-    n: int, *, generator: Any = None, out: Tensor | None = None, dtype: DType | None = None,
-    layout: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    n: int,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """A random permutation of 0 ... n - 1.  The stream equals PyTorch's.
 
@@ -269,13 +328,17 @@ def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
         raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
     if p.numel() and p.device.type != "meta":
         low, high = p.detach().amin().item(), p.detach().amax().item()
-        if not (0 <= low and high <= 1):
+        if not (low >= 0 and high <= 1):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
 
 
 def multinomial(
-    input: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None,
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """`num_samples` indices drawn from each row of weights.
@@ -297,7 +360,9 @@ def multinomial(
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > x.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
     be = x._be
     g = generator_for(be.device, generator)
     weights = x.detach()
@@ -308,9 +373,17 @@ def multinomial(
 
 
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Tensor | None = None,
-    dtype: DType | None = None, layout: Any = None, device: Any = None,
-    requires_grad: bool = False, pin_memory: bool = False,
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
 ) -> Tensor:
     """Normal numbers of given means and standard deviations (tensors or numbers).
 
@@ -324,7 +397,13 @@ def normal(
     if size is not None:
         _check_std(std)
         return _made(
-            _normal, tuple(size), (float(mean), float(std)), generator, out, dtype, device,
+            _normal,
+            tuple(size),
+            (float(mean), float(std)),
+            generator,
+            out,
+            dtype,
+            device,
             requires_grad,
         )
     tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
@@ -380,7 +459,9 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     return x
 
 
-def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any) -> Tensor:
+def uniform_(
+    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any
+) -> Tensor:
     """Fill with uniform numbers from [from, to)."""
     low = legacy.pop("from", from_)
     if legacy:
@@ -390,8 +471,12 @@ def uniform_(input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: A
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
         )
-    return _filled(input, lambda s, be: _uniform.draw(
-        be, s, float(low), float(to), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _uniform.draw(
+            be, s, float(low), float(to), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
@@ -400,23 +485,35 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     _need_float("normal_", input)
     # PyTorch draws for tensors that are not contiguous one number at a time, whatever their size.
     op = _normal if input.is_contiguous() else _normal_serial
-    return _filled(input, lambda s, be: op.draw(
-        be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: op.draw(
+            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
-    """Fill with integers: below `to`, from `from` to `to`, or over all that the dtype holds exactly."""
+    """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
     if not bounds:
-        return _filled(input, lambda s, be: _random_full.draw(
-            be, s, input.dtype, generator_for(be.device, generator)))
+        return _filled(
+            input,
+            lambda s, be: _random_full.draw(
+                be, s, input.dtype, generator_for(be.device, generator)
+            ),
+        )
     low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     if high is not None and low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     low, high = streams.integer_range(low, high, input.dtype)
-    return _filled(input, lambda s, be: _randint.draw(
-        be, low, high, s, input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _randint.draw(
+            be, low, high, s, input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
@@ -424,12 +521,20 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         order = streams.fill_order(tuple(input._a.shape), input.stride())
         probabilities = p.expand(tuple(input._a.shape)).permute(order)
-        return _filled(input, lambda s, be: _bernoulli_native(
-            probabilities, input.dtype, generator_for(be.device, generator)))
+        return _filled(
+            input,
+            lambda s, be: _bernoulli_native(
+                probabilities, input.dtype, generator_for(be.device, generator)
+            ),
+        )
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
-    return _filled(input, lambda s, be: _bernoulli_scalar.draw(
-        be, s, float(p), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _bernoulli_scalar.draw(
+            be, s, float(p), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
@@ -437,38 +542,56 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) ->
     _need_float("exponential_", input)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
-    return _filled(input, lambda s, be: _exponential.draw(
-        be, s, float(lambd), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _exponential.draw(
+            be, s, float(lambd), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
-def cauchy_(input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+def cauchy_(
+    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
     _need_float("cauchy_", input)
     if not sigma > 0:
         raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
-    return _filled(input, lambda s, be: _cauchy.draw(
-        be, s, float(median), float(sigma), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _cauchy.draw(
+            be, s, float(median), float(sigma), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
-def log_normal_(input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+def log_normal_(
+    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+) -> Tensor:
     """Fill with numbers whose logarithm is normal with `mean` and `std`."""
     _need_float("log_normal_", input)
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
-    return _filled(input, lambda s, be: _log_normal.draw(
-        be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _log_normal.draw(
+            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
-    return _filled(input, lambda s, be: _geometric.draw(
-        be, s, float(p), input.dtype, generator_for(be.device, generator)))
+    return _filled(
+        input,
+        lambda s, be: _geometric.draw(
+            be, s, float(p), input.dtype, generator_for(be.device, generator)
+        ),
+    )
 
 
 def _need_float(name: str, x: Tensor) -> None:
     if x.dtype.category < 2:
         raise RuntimeError(f'"{name}" not implemented for {x.dtype}: it fills floating tensors')
-
-

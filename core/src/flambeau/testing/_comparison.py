@@ -7,6 +7,7 @@ results it judges but to hand them out.
 from __future__ import annotations
 
 import cmath
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -158,8 +159,8 @@ class _Comparison:
     def _numbers(self, actual: Any, expected: Any) -> str | None:
         if self.attributes["dtype"] and type(actual) is not type(expected):
             return f"The (d)types do not match: {type(actual)} != {type(expected)}."
-        dtypes = [D.float64 if isinstance(v, (float, complex)) else D.int64 for v in (actual, expected)]
-        rtol, atol = self._limits(*dtypes)
+        inexact = isinstance(actual, (float, complex)) or isinstance(expected, (float, complex))
+        rtol, atol = self._limits(D.float64 if inexact else D.int64)
         if _close(actual, expected, rtol, atol, self.equal_nan):
             return None
         return _scalar_text(actual, expected, rtol, atol)
@@ -249,8 +250,7 @@ def _tensor_text(
         f"Mismatched elements: {len(wrong)} / {len(actual)} ({len(wrong) / len(actual):.1%})",
     ]
     for kind, found, limit in (("absolute", absolute, atol), ("relative", relative, rtol)):
-        # NaN first: it is a difference that no tolerance would allow.
-        worst = max(wrong, key=lambda i: (found[i] != found[i], found[i] if found[i] == found[i] else 0))
+        worst = max(wrong, key=lambda i: math.inf if math.isnan(found[i]) else found[i])
         lines.append(
             f"Greatest {kind} difference: {found[worst]} at index {_position(worst, shape)}"
             f"{_allowed(limit, exact)}"

@@ -68,9 +68,7 @@ def make_tensor(
     return t.requires_grad_(requires_grad)
 
 
-def _drawn(
-    size: tuple[int, ...], dtype: DType, device: Any, low: float, high: float
-) -> fb.Tensor:
+def _drawn(size: tuple[int, ...], dtype: DType, device: Any, low: float, high: float) -> fb.Tensor:
     if dtype.category < 2:
         return fb.randint(math.ceil(low), math.ceil(high), size, dtype=dtype, device=device)
     if dtype.is_complex:

@@ -1,4 +1,4 @@
-"""The pytest plugin of the conformance kit: ``pytest --pyargs flambeau.testing.backend --device cpu``.
+"""The pytest plugin of the conformance kit, ``pytest --pyargs flambeau.testing.backend``.
 
 Every pytest run on a machine with flambeau loads this module, so it imports nothing of weight, and
 adds its options only where the kit itself is asked for: other projects have a ``--device`` too.

@@ -114,6 +114,7 @@ REDUCTION = {
     "logsumexp": [*_reduction(), Sample((Arr(()), (), False), "scalar", True)],
 }
 
+
 def _triangle() -> list[Sample]:
     return [
         Sample((Arr((3, 3)), 0), "square", True),
@@ -150,7 +151,8 @@ INDEXING = {"tril": _triangle(), "triu": _triangle()}
 
 _TRANSPOSED = ("permute", ((1, 0),), (3, 4), "transpose")
 _ROWS_OF = ("slice", ((slice(1, 4, 2),),), (4, 3), "rows")
-_OVERLAPPING = (4,), (3, 2), (1, 1), 0, (1,), 0  # base, shape, stride, offset; base's stride, offset
+# Shape of the base; shape, stride and offset of the region; stride and offset of the base.
+_OVERLAPPING = (4,), (3, 2), (1, 1), 0, (1,), 0
 _INSIDE = (2, 3), (2, 2), (3, 1), 1, (3, 1), 0
 _BASE_TRANSPOSED = (2, 3), (3,), (1,), 1, (1, 2), 0
 

@@ -221,6 +221,7 @@ MOVEMENT = {
         Sample((A, (None, slice(0, 2, 1), None, 2)), "new dimensions", True),
         Sample((Arr((5,)), (slice(1, 5, 3),)), "step", True),
         Sample((Arr((5,)), (slice(3, 3, 1),)), "nothing"),
+        Sample((Arr((0, 3)), (slice(0, 0, 1), 1)), "of nothing"),
         Sample((Arr(()), (None,)), "scalar", True),
     ],
     "permute": [
@@ -310,6 +311,7 @@ INDEXING = {
         Sample((Arr((3, 3)), 1, indices((3, 5), 3), Arr((3, 5), seed=1)), "repeated", True),
         Sample((Arr((4, 2)), 0, _SCATTER_COLUMNS, Arr((3, 2), seed=1)), "longer source", True),
         Sample((Arr(()), 0, indices((), 1), Arr((), seed=1)), "scalar", True),
+        Sample((Arr((3, 3)), 1, indices((0, 3), 3), Arr((0, 3))), "nothing", True),
     ],
     "nonzero": [
         Sample((Arr((3, 4), low=-1, high=1, seed=2),), "matrix"),

@@ -22,6 +22,25 @@ def check_one_element(name: str, value: float | Tensor) -> None:
         raise ValueError(f"Tensor {name} must be 1-element")
 
 
+def check_at_least_zero(label: str, value: float | Tensor) -> None:
+    """Raise ValueError where `value`, called `label` in the error, is negative or NaN."""
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {label}: {value}")
+
+
+def check_learning_rate(lr: float | Tensor) -> None:
+    """Raise ValueError where `lr` is negative, NaN, or a tensor of several elements."""
+    check_one_element("lr", lr)
+    check_at_least_zero("learning rate", lr)
+
+
+def check_betas(betas: tuple[float, float]) -> None:
+    """Raise ValueError where a decay rate is outside [0, 1)."""
+    for i, beta in enumerate(betas):
+        if not 0.0 <= beta < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {beta}")
+
+
 def check_fused(param: Tensor) -> None:
     """Raise RuntimeError where `param` cannot take a fused step."""
     if not param.is_floating_point():
@@ -48,6 +67,11 @@ def plain(value: float | Tensor, differentiable: bool) -> float | Tensor:
     if not isinstance(value, Tensor):
         return value
     return value.squeeze() if differentiable else value.item()
+
+
+def number(value: float | Tensor) -> float:
+    """An option as a number, where a step is not differentiable with respect to it."""
+    return value.item() if isinstance(value, Tensor) else value
 
 
 def scalar_dtype(fused: bool | None) -> fb.dtype:

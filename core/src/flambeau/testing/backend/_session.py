@@ -25,7 +25,8 @@ DEVICES = pytest.StashKey[tuple[str, ...]]()
 
 def pytest_configure(config: pytest.Config) -> None:
     """Check the devices before anything is collected."""
-    devices = tuple(dict.fromkeys(config.getoption("device", None) or ()))
+    named: list[str] | None = config.getoption("device")
+    devices = tuple(dict.fromkeys(named or ()))
     if not devices:
         raise pytest.UsageError(
             "say which device to test: --device TYPE, several times if you like; "
@@ -74,11 +75,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
     """Note each test's device and level, and turn known failures into tests that must fail."""
     promised = {device: host.expectations(device) for device in config.stash[DEVICES]}
     found: dict[str, set[str]] = {device: set() for device in promised}
+    without_cases = [i for i in items if hasattr(i.function, "cases") and not _runs(i)]
+    if without_cases:  # pytest has put a skipped placeholder there
+        config.hook.pytest_deselected(items=without_cases)
+        items[:] = [i for i in items if i not in without_cases]
     for item in items:
-        callspec = getattr(item, "callspec", None)
-        device = None if callspec is None else callspec.params.get("device")
-        if device not in promised:  # a test without cases has a placeholder instead
+        if not _runs(item):
             continue
+        device = item.callspec.params["device"]
         level = getattr(item.function, "level", None) or item.module.LEVEL
         item.user_properties.append((_PROPERTY, f"{device} {level}"))
         name = key(item)
@@ -89,8 +93,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         _refuse_unknown(device, expectations, found[device])
 
 
+def _runs(item: Any) -> bool:
+    """Whether an item is a test of a device."""
+    return hasattr(item, "callspec") and isinstance(item.callspec.params.get("device"), str)
+
+
 def key(item: Any) -> str:
-    """What `Expectations.known_failures` calls a test: its name and its case, without the device."""
+    """What `Expectations.known_failures` calls a test: its name and case, without the device."""
     name, _, identity = item.name.partition("[")
     device = item.callspec.params["device"]
     case = identity.removesuffix("]").removeprefix(device).removeprefix("-")

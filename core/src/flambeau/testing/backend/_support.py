@@ -28,7 +28,7 @@ _PRECISION = {
 }
 
 UNITS = 4
-"""Units in the last place by which an elementwise function may be off, unless the plugin says so."""
+"""Units in the last place by which an elementwise function may be off, unless plugins say more."""
 
 ACCUMULATING_UNITS = 40
 _ACCUMULATING = frozenset(
@@ -132,7 +132,7 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
 
 
 def descriptions(value: Any) -> Iterator[Arr]:
-    """All array descriptions in the arguments of a sample, in the order in which they are realised."""
+    """All array descriptions in the arguments of a sample, in the order of realising them."""
     if isinstance(value, Arr):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -143,7 +143,7 @@ def descriptions(value: Any) -> Iterator[Arr]:
 def as_function(
     device: str, op: Callable[..., Any], sample: Sample, dtype: DType, layout: str
 ) -> tuple[Callable[..., Any], list[Tensor]]:
-    """`op` as a function of contiguous leaves, which it views in the layout itself; and the leaves."""
+    """`op` as a function of contiguous leaves, of which it makes the layout; and the leaves."""
     leaves: list[Tensor] = []
     make = maker(device)
 
@@ -166,7 +166,7 @@ def as_function(
 def gradients(
     device: str, function: Callable[..., Any], leaves: list[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """The gradients of the leaves for fixed gradients of the results; none if nothing requires one."""
+    """The gradients of the leaves for fixed gradients of the results, if anything requires one."""
     results = function(*leaves)
     results = results if isinstance(results, tuple) else (results,)
     wanted = [t for t in leaves if t.requires_grad]
@@ -208,9 +208,7 @@ def observed(device: str, name: str, sample: Sample, dtype: DType, layout: str) 
 
 def expected(name: str, sample: Sample, dtype: DType, layout: str) -> Outcome:
     """The outcome of an op on the reference, for the same values in contiguous memory."""
-    return Outcome(
-        REFERENCE, name, realise(arrange(sample.args, layout), maker(REFERENCE), dtype)
-    )
+    return Outcome(REFERENCE, name, realise(arrange(sample.args, layout), maker(REFERENCE), dtype))
 
 
 def tolerance(device: str, name: str, dtype: DType) -> float:
@@ -288,7 +286,7 @@ def shared_memory(results: tuple[Tensor, ...], args: tuple[Any, ...]) -> list[st
         for value in (0, 1):
             be.assign(result._a, be.full((), value, result.dtype))  # type: ignore[attr-defined]
             if [memory(t) for t in tensors(args)] != before:
-                found.append(f"result {i} shares memory with an argument; kernels return new arrays")
+                found.append(f"result {i} shares memory with an argument")
                 break
         strides = be.backend.strides(result._a)
         if any(s == 0 and n > 1 for n, s in zip(result._a.shape, strides, strict=True)):

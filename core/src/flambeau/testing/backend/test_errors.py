@@ -22,6 +22,11 @@ def ints(device: str, values: Any) -> fb.Tensor:
     return fb.tensor(values, dtype=fb.int64, device=device)
 
 
+def _sum_of_a_list() -> None:
+    values: Any = [1.0]
+    fb.sum(values)
+
+
 Case = tuple[Callable[[str], Any], type[Exception], str]
 
 ERRORS: dict[str, Case] = {
@@ -95,7 +100,11 @@ ERRORS: dict[str, Case] = {
         IndexError,
         r"expected to be in range of \[-2, 1\], but got 2",
     ),
-    "sum dim twice": (lambda d: floats(d, 2, 3).sum((1, -1)), RuntimeError, r"dim 1 appears multiple"),
+    "sum dim twice": (
+        lambda d: floats(d, 2, 3).sum((1, -1)),
+        RuntimeError,
+        r"dim 1 appears multiple",
+    ),
     "softmax dim": (lambda d: floats(d, 2).softmax(1), IndexError, r"\[-1, 0\], but got 1"),
     "amax of nothing": (lambda d: floats(d, 2, 0).amax(1), IndexError, r"amax.*reduction dim 1"),
     "max of nothing": (lambda d: floats(d, 0).max(), RuntimeError, r"max\(\)"),
@@ -116,7 +125,11 @@ ERRORS: dict[str, Case] = {
         IndexError,
         r"index -3 is out of bounds for dimension 0 with size 2",
     ),
-    "too many indices": (lambda d: floats(d, 2)[0, 0], IndexError, r"too many indices.*dimension 1"),
+    "too many indices": (
+        lambda d: floats(d, 2)[0, 0],
+        IndexError,
+        r"too many indices.*dimension 1",
+    ),
     "float index": (
         lambda d: floats(d, 2)[floats(d, 2)],
         IndexError,
@@ -142,7 +155,11 @@ ERRORS: dict[str, Case] = {
         RuntimeError,
         r"gather.*same number of dimensions",
     ),
-    "gather dtype": (lambda d: floats(d, 2).gather(0, floats(d, 1)), RuntimeError, r"gather.*int64"),
+    "gather dtype": (
+        lambda d: floats(d, 2).gather(0, floats(d, 1)),
+        RuntimeError,
+        r"gather.*int64",
+    ),
     "scatter dtype": (
         lambda d: floats(d, 2).scatter(0, ints(d, [0]), ints(d, [1])),
         RuntimeError,
@@ -193,7 +210,11 @@ ERRORS: dict[str, Case] = {
         RuntimeError,
         r"same device.*(meta.*%(device)s|%(device)s.*meta)",
     ),
-    "no tensor": (lambda d: fb.sum([1.0]), TypeError, r"sum\(\).*input.*must be Tensor, not list"),
+    "no tensor": (
+        lambda d: _sum_of_a_list(),
+        TypeError,
+        r"sum\(\).*input.*must be Tensor, not list",
+    ),
     "backward of several": (
         lambda d: floats(d, 2).requires_grad_().exp().backward(),
         RuntimeError,

@@ -103,4 +103,4 @@ def test_missing_gradients_say_so(device: str, name: str) -> None:
     root = result[0] if isinstance(result, tuple) else result
     with pytest.raises(NotImplementedError) as caught:
         root.sum().backward()
-    assert OPS[name].missing_reason in str(caught.value)
+    assert str(OPS[name].missing_reason) in str(caught.value)

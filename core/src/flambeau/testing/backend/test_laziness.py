@@ -17,7 +17,7 @@ LEVEL = "memory"
 def packages(device: str) -> list[str]:
     """The modules that the plugins of a device consist of, as installed."""
     entries = host.installed().get(device, ())
-    modules = [entry.target.partition(":")[0] for entry in entries if not host.is_blocked(entry.name)]
+    modules = [e.target.partition(":")[0] for e in entries if not host.is_blocked(e.name)]
     # Those of the core itself share its package, which is there anyway.
     return [m if m.startswith("flambeau.") else m.partition(".")[0] for m in modules]
 

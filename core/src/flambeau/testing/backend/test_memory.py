@@ -13,6 +13,7 @@ import pytest
 import flambeau as fb
 from flambeau import _dtype as D
 from flambeau._bound import bind
+from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import LAYOUTS, Arr, lay_out, special_values
 
@@ -33,12 +34,9 @@ def laid_out(device: str) -> Iterator[Any]:
 
 
 def targets(device: str) -> Iterator[Any]:
-    names = [name for name in kit.host.device_types() if name != "meta" and _works(name)]
-    yield from (pytest.param(name, id=name) for name in names)
-
-
-def _works(device: str) -> bool:
-    return kit.host.is_available(device)
+    for name in host.device_types():
+        if name != "meta" and host.is_available(name):
+            yield pytest.param(name, id=name)
 
 
 def packed(shape: tuple[int, ...], dtype: fb.dtype) -> bytes:

@@ -1,0 +1,156 @@
+"""A run of the conformance kit: its options, its summary, and how it reads expectations."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PLUGIN = """
+from flambeau.plugin import Expectations, KernelSet, hookimpl
+from flambeau.plugin.host import host
+from flambeau.testing.reference import KERNELS
+from flambeau.testing.reference.array import RefArray
+from flambeau.testing.reference.backend import RefBackend
+
+
+class ToyBackend(RefBackend):
+    device_type = "toy"
+
+
+def exp_of_a_double_is_off(a):
+    result = KERNELS["exp"](a)
+    if a.dtype.name != "float64":
+        return result
+    return RefArray(result.shape, result.dtype, tuple([v * 1.5 for v in result.data]))
+
+
+class Plugin:
+    @hookimpl
+    def flambeau_backend(self, device_type):
+        return ToyBackend()
+
+    @hookimpl
+    def flambeau_kernels(self, device_type):
+        return KernelSet("toy 0.1", {**KERNELS, "exp": exp_of_a_double_is_off})
+
+    @hookimpl
+    def flambeau_expectations(self, device_type):
+        return Expectations(**EXPECTATIONS)
+
+    @hookimpl
+    def flambeau_report(self, device_type):
+        return {"toys": "7.1"}
+
+
+host.register(Plugin(), name="toy", device_types=["toy"])
+"""
+BROKEN = {
+    f"test_samples_agree[exp-float64-{layout}]": "the toy's exp is half as much again"
+    for layout in ("contiguous", "transposed", "sliced", "expanded", "offset", "empty", "scalar")
+} | {"test_corners_agree[exp-float64]": "the toy's exp is half as much again"}
+
+
+def kit(tmp_path: Path, *arguments: str, **expectations: object) -> tuple[int, str]:
+    """Exit status and output of a run over the tests of ``exp``, with the plugin above."""
+    (tmp_path / "toyplugin.py").write_text(PLUGIN.replace("**EXPECTATIONS", f"**{expectations!r}"))
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "toyplugin", "-q"),
+            *("-c", os.devnull, "--rootdir", str(tmp_path), *arguments),
+        ],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=tmp_path,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+PRIMITIVES = ("--pyargs", "flambeau.testing.backend.test_primitives", "-k", "exp-")
+
+
+def test_a_run_says_which_devices_there_are_if_none_is_named(tmp_path: Path) -> None:
+    status, output = kit(tmp_path, "--pyargs", "flambeau.testing.backend.test_laziness")
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "--device TYPE" in output
+    assert "ref, toy" in output
+
+
+def test_an_unknown_device_is_refused_with_the_hosts_words(tmp_path: Path) -> None:
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "tyo")
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "--device tyo: " in output
+    assert "toy" in output
+
+
+def test_the_summary_shows_levels_and_the_header_versions(tmp_path: Path) -> None:
+    status, output = kit(
+        tmp_path, "--pyargs", "flambeau.testing.backend.test_laziness", "-v", "--device", "ref"
+    )
+    assert status == pytest.ExitCode.OK
+    assert "ref: memory      passed   3 passed" in output
+    assert "ref: primitives  not run" in output
+    assert "ref: level reached: memory" in output
+    _, output = kit(tmp_path, *PRIMITIVES, "-vv", "--device", "toy", "--device", "ref")
+    assert "device toy: toy 0.1 (" in output
+    assert "toys 7.1" in output
+    assert "toy: primitives  FAILED   8 failed, " in output
+    assert "toy: level reached: none" in output
+    assert "ref: primitives  passed" in output
+
+
+def test_known_failures_must_fail_and_are_none_of_the_runs(tmp_path: Path) -> None:
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "toy", known_failures=BROKEN)
+    assert status == pytest.ExitCode.OK
+    assert "8 xfailed" in output
+
+
+def test_a_known_failure_that_passes_is_an_error(tmp_path: Path) -> None:
+    working = {**BROKEN, "test_samples_agree[exp-float32-sliced]": "fixed long ago"}
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "toy", known_failures=working)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "fixed long ago" in output
+    assert "1 failed" in output
+
+
+def test_a_known_failure_that_is_no_test_is_an_error(tmp_path: Path) -> None:
+    misspelt = {**BROKEN, "test_samples_agree[exp-float63-sliced]": "no such dtype"}
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "toy", known_failures=misspelt)
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "no tests of the kit: test_samples_agree[exp-float63-sliced]" in output
+
+
+def test_unsupported_dtypes_are_skipped_with_the_reason(tmp_path: Path) -> None:
+    status, output = kit(
+        tmp_path, *PRIMITIVES, "-rs", "--device", "toy", unsupported_dtypes={"float64"}
+    )
+    assert status == pytest.ExitCode.OK
+    assert "device 'toy' does not support float64" in output
+
+
+def test_a_tolerance_of_the_plugin_widens_the_kits(tmp_path: Path) -> None:
+    status, _ = kit(
+        tmp_path,
+        *("--pyargs", "flambeau.testing.backend.test_primitives", "-k", "samples and exp-"),
+        *("--device", "toy"),
+        tolerances={("exp", "float64"): 0.6},
+    )
+    assert status == pytest.ExitCode.OK
+
+
+def test_other_projects_may_have_a_device_option_of_their_own(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(
+        "def pytest_addoption(parser):\n    parser.addoption('--device', default='mine')\n"
+    )
+    (tmp_path / "test_own.py").write_text(
+        "def test_own(request):\n    assert request.config.getoption('--device') == 'mine'\n"
+    )
+    status, output = kit(tmp_path, "test_own.py")
+    assert status == pytest.ExitCode.OK, output

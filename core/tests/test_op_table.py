@@ -1,0 +1,53 @@
+"""Every declared op has samples for its tests, a gradient or a reason, and a dtype list."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import flambeau as fb
+from flambeau.ops import OPS
+from flambeau.ops._table import Op
+from flambeau.testing.backend._support import descriptions
+from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL
+
+
+def test_samples_and_ops_are_the_same_names() -> None:
+    assert set(SAMPLES) == set(OPS)
+    assert set(DTYPES) == set(OPS)
+
+
+@pytest.mark.parametrize("name", OPS)
+def test_the_gradient_of_every_op_is_declared(name: str) -> None:
+    state = OPS[name].gradient_state
+    assert state in ("given", "not differentiable") or state.startswith("missing: ")
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if op.gradient_state == "given"])
+def test_every_gradient_has_a_sample_that_checks_it(name: str) -> None:
+    assert fb.float64 in DTYPES[name]
+    checked = [s for s in SAMPLES[name] if s.grad]
+    assert checked
+    assert all(any(a.dtype is None and not a.fixed for a in descriptions(s.args)) for s in checked)
+
+
+@pytest.mark.parametrize("name", [n for n, op in OPS.items() if op.tier == "primitive"])
+def test_every_primitive_has_an_empty_and_a_0d_sample_if_it_takes_arrays(name: str) -> None:
+    shapes = [a.shape for s in SAMPLES[name] for a in descriptions(s.args)]
+    if not shapes or name in ("cat", "diagonal", "matmul", "index", "index_put"):
+        return  # no arrays, or none without dimensions
+    assert () in shapes
+    if name != "expand":
+        assert any(math.prod(shape) == 0 for shape in shapes)
+
+
+def test_corners_are_those_of_primitives() -> None:
+    assert all(OPS[name].tier == "primitive" for name in SPECIAL)
+
+
+def test_arguments_of_samples_are_those_of_the_op() -> None:
+    for name, samples in SAMPLES.items():
+        op: Op = OPS[name]
+        for sample in samples:
+            assert len(sample.args) == len(op.params), (name, sample.name)
