@@ -9,11 +9,11 @@ import pytest
 import flambeau as fb
 from flambeau import ops
 from flambeau.autograd import gradcheck, gradgradcheck
-from flambeau.testing import sample_composites
+from flambeau.testing.sample_composites import ACTIVATION
+from flambeau.testing.sample_layers import LAYERS
 from flambeau.testing.samples import Arr, realise
 
-FAMILIES = ("ACTIVATION", "CONVOLUTION", "POOLING", "NORMALIZATION", "LOSS")
-SAMPLES = {k: v for family in FAMILIES for k, v in getattr(sample_composites, family).items()}
+SAMPLES = {**ACTIVATION, **LAYERS}
 SMOOTH = [
     pytest.param(name, sample, id=f"{name}-{sample.name}")
     for name, samples in SAMPLES.items()

@@ -27,18 +27,20 @@ _OVERLAP = (
 
 
 class CopySlices(Node):
-    """The history of a base after a write through one of its views."""
+    """The history of a base after a write through one of its views; the steps to it are `saved`."""
 
-    __slots__ = ("region", "steps")
+    __slots__ = ("region",)
 
     title = "CopySlices"
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+        if self.saved is None:
+            raise self.freed()
         base, value = self.edges
-        part = replay(F, g, self.steps) if value is not None else None
+        part = replay(F, g, self.saved) if value is not None else None
         if base is None:
             return None, part
-        rest = F.view_put(g, F.zeros(self.region, g), self.steps)
+        rest = F.view_put(g, F.zeros(self.region, g), self.saved)
         return rest, part
 
 
@@ -239,23 +241,16 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     """
     base = self._base
     if base is None:
-        old = edge(self) if replaces and self._rg else None
-        if old is not None:
-            self._fn, self._rg = _overwrite(old, value), True
-        elif value is None:
-            self._fn, self._rg = None, False
-        else:
-            self._fn, self._rg = _through(value), True
+        old = edge(self) if replaces or value is None else None
+        self._fn = _through(value) if old is None is not value else _overwrite(old, value)
+        self._rg = True
         return
     old = edge(base)
-    if value is None and old is None:
-        return
     node = new(CopySlices)
     node._hooks = None
-    node.steps = steps(self)
+    node.saved = steps(self)
     node.region = tuple(self._a.shape)
     node.edges = (old, value)
-    node.saved = ()
     node.seq = next_seq()
     base._fn = node
     base._rg = True

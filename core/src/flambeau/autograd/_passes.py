@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau._dispatch import wrap
 from flambeau._tensor import Tensor
+from flambeau._views import edge
 from flambeau.autograd import engine
 from flambeau.ops.creation import zeros_like
 
@@ -29,7 +30,7 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
         given = grads[i] if grads else None
         if not isinstance(out, Tensor):
             raise TypeError(f"element {i} of tensors must be a Tensor, got {type(out).__name__}")
-        if not out.requires_grad:
+        if edge(out) is None:
             raise RuntimeError(
                 f"element {i} of tensors does not require grad and does not have a grad_fn"
             )

@@ -251,7 +251,10 @@ class _Walk:
         for key, (leaf, g, owned) in self.leaves.items():
             if allowed is not None and key not in allowed:
                 continue
-            if not leaf._rg:
+            if leaf._fn is not None or leaf._base is not None:
+                if isinstance(edge(leaf), Node):
+                    raise RuntimeError("leaf variable has been moved into the graph interior")
+            if not leaf.requires_grad:
                 continue  # switched off between forward and backward
             grad = g if not self.F.native else _as_tensor(leaf._be, g, leaf.dtype)
             if leaf._hooks is not None:

@@ -71,36 +71,38 @@ def strong_wolfe(
     else:
         previous = start  # nothing brackets the minimum: keep the better of the first and the last
 
-    low, high = (previous, point) if previous.value <= point.value else (point, previous)
-    # The interpolation sees the interval as it lies, its end of lower value first or second.
-    ends = [previous, point]
+    bracket = [previous, point]
+    low = _lower(bracket)
     stalled = False
-    while used < evaluations:
-        if abs(high.step - low.step) * extent < tolerance_change:
-            break
-        trial = _cubic_minimum(ends[0], ends[1])
-        trial, stalled = _away_from_ends(trial, low.step, high.step, stalled)
+    while used < evaluations and (
+        abs(bracket[1].step - bracket[0].step) * extent >= tolerance_change
+    ):
+        trial = _cubic_minimum(*bracket)
+        trial, stalled = _away_from_ends(trial, bracket, stalled)
         point = evaluate(trial)
         used += 1
-        if not sufficient(point) or point.value >= low.value:
-            ends[ends.index(high)] = point
-            high = point
-            low, high = (ends[0], ends[1]) if ends[0].value <= ends[1].value else (ends[1], ends[0])
+        high = 1 - low
+        if not sufficient(point) or point.value >= bracket[low].value:
+            bracket[high] = point
+            low = _lower(bracket)
             continue
         found = flat(point)
-        if not found and point.slope * (high.step - low.step) >= 0:
-            high = low
-        low = point
+        if not found and point.slope * (bracket[high].step - bracket[low].step) >= 0:
+            bracket[high] = bracket[low]
+        bracket[low] = point
         if found:
             break
-    return low, used + 1
+    return bracket[low], used + 1
 
 
-def _away_from_ends(
-    trial: float, first: float, second: float, stalled: bool
-) -> tuple[float, bool]:
-    """The trial step, moved into the interval where trials keep close to an end of it."""
-    lower, upper = min(first, second), max(first, second)
+def _lower(bracket: list[Point]) -> int:
+    """Which end of the bracket has the lower value."""
+    return 0 if bracket[0].value <= bracket[1].value else 1
+
+
+def _away_from_ends(trial: float, bracket: list[Point], stalled: bool) -> tuple[float, bool]:
+    """The trial step, moved into the bracket where trials stay close to an end, and if they do."""
+    lower, upper = sorted(point.step for point in bracket)
     margin = 0.1 * (upper - lower)
     if min(upper - trial, trial - lower) >= margin:
         return trial, False
@@ -121,6 +123,7 @@ def _cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None
         return (lower + upper) / 2
     d2 = math.sqrt(square)
     near, far = (a, b) if a.step <= b.step else (b, a)
-    rise = far.slope - near.slope + 2 * d2
-    minimum = far.step - (far.step - near.step) * ((far.slope + d2 - d1) / rise)
+    top, bottom = far.slope + d2 - d1, far.slope - near.slope + 2 * d2
+    ratio = top / bottom if bottom else math.copysign(math.inf, top)  # a line has no minimum
+    minimum = far.step - (far.step - near.step) * ratio
     return min(max(minimum, lower), upper)

@@ -122,7 +122,7 @@ class LBFGS(Optimizer):
             state["prev_loss"] = previous_loss = loss
             length = number(group["lr"])
             if state["n_iter"] == 1:  # nothing is known of the curvature yet: a short step
-                length *= min(1.0, 1.0 / grad.abs().sum().item())
+                length /= max(1.0, grad.abs().sum().item())
             state["t"] = length
             slope = grad.dot(direction).item()
             if slope > -tolerance_change:
@@ -170,7 +170,7 @@ class LBFGS(Optimizer):
         grad_changes, moves, ratios = state["old_dirs"], state["old_stps"], state["ro"]
         size = self.param_groups[0]["history_size"]
         grad_change = grad - state["prev_flat_grad"]
-        move = state["d"] * state["t"]
+        move = state["d"] * number(state["t"])
         product = grad_change.dot(move).item()
         if product > 1e-10:  # otherwise H would not stay positive definite
             if len(grad_changes) == size:

@@ -37,6 +37,10 @@ def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
     """`grad` where `a` exceeds `threshold` (or is NaN), else 0."""
     kind = a.dtype
     level = np.asarray(threshold, kind) if threshold else ZERO[kind]
+    return (_above if kind.itemsize > 2 else _above_quietly)(grad, a, level)
+
+
+def _above(grad: Array, a: Array, level: Array) -> Any:
     if grad.size < _MASKED_FROM and grad.shape == a.shape:
         out = grad.copy()
         np.putmask(out, np.less_equal(a, level), ZERO[grad.dtype])
@@ -44,6 +48,9 @@ def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
     if grad.shape != a.shape or not grad.flags.c_contiguous or not a.flags.c_contiguous:
         return np.where(np.less_equal(a, level), ZERO[grad.dtype], grad)
     return _masked(grad, a, level)
+
+
+_above_quietly = quiet(_above)  # comparing NaN warns in bfloat16 only
 
 
 _MASKED_FROM = 8192  # elements; below, setting up blocks costs more than np.where does

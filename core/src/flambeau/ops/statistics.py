@@ -1,0 +1,685 @@
+"""Order statistics, counting and searching: medians, modes, histograms, unique elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from flambeau import _dtype as D
+from flambeau._dispatch import cast
+from flambeau._out import deliver, deliver_all
+from flambeau._tensor import Tensor
+from flambeau.ops._rules import dim_of, need_tensor
+from flambeau.ops._table import OPS, composite
+from flambeau.ops.creation import arange
+from flambeau.ops.movement import cat
+
+__all__ = [
+    "aminmax",
+    "bincount",
+    "bucketize",
+    "diff",
+    "histc",
+    "isin",
+    "kthvalue",
+    "median",
+    "mode",
+    "nanmean",
+    "nanmedian",
+    "nansum",
+    "quantile",
+    "searchsorted",
+    "unique",
+    "unique_consecutive",
+]
+
+
+class _Found(NamedTuple):
+    values: Tensor
+    indices: Tensor
+
+    def __repr__(self) -> str:
+        name = type(self).__name__.removesuffix("_return")
+        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+
+
+class median_return(_Found):  # noqa: N801
+    """What `median` along a dimension returns."""
+
+
+class nanmedian_return(_Found):  # noqa: N801
+    """What `nanmedian` along a dimension returns."""
+
+
+class mode_return(_Found):  # noqa: N801
+    """What `mode` returns."""
+
+
+class kthvalue_return(_Found):  # noqa: N801
+    """What `kthvalue` returns."""
+
+
+class aminmax_return(NamedTuple):  # noqa: N801
+    """What `aminmax` returns."""
+
+    min: Tensor
+    max: Tensor
+
+    def __repr__(self) -> str:
+        return f"torch.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
+
+
+# -- order statistics ------------------------------------------------------------------------------
+
+
+@composite
+def _median(self: Tensor, ignore_nan: bool) -> Tensor:
+    """The lower median of a vector: nan if there is one, or the median of the others."""
+    n = self.numel()
+    ordered = OPS["sort"](self, 0, False, True)[0]
+    if not self.dtype.is_floating_point:
+        return ordered[(n - 1) // 2].clone()
+    missing = cast(self != self, D.int64).sum()
+    if ignore_nan:
+        place = ((n - missing - 1) // 2).clamp(0)
+        return ordered.gather(0, place.reshape(1)).reshape(())
+    return (missing > 0).where(ordered[n - 1], ordered[(n - 1) // 2])
+
+
+@_median.gradient
+def _(F, g, self, result):
+    # Equal elements share the gradient, and so do the nan if the median is one.
+    equal = F.eq(self, result)
+    missing = F.bitwise_and(F.ne(self, self), F.ne(result, result))
+    mask = F.cast_like(F.bitwise_or(equal, missing), g)
+    return F.mul(g, F.div(mask, F.sum(mask, (0,), False)))
+
+
+def _entries(name: str, input: Tensor, dim: int) -> tuple[Tensor, int]:
+    """The input, a scalar as a vector, and the dimension, which must not be empty."""
+    x = need_tensor(input, name, "input")
+    d = dim_of(dim, x.dim())
+    if x.dim() and x.shape[d] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    return (x if x.dim() else x.reshape(1)), d
+
+
+def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: Any) -> Any:
+    """The result of a reduction that selects: the elements at `indices`, which keep `d` as 1."""
+    x = input if input.dim() else input.reshape(1)
+    values = x.gather(d, indices)
+    if not input.dim():
+        values, indices = values.reshape(()), indices.reshape(())
+    elif not keepdim:
+        values, indices = values.squeeze(d), indices.squeeze(d)
+    return deliver_all(kind(values, indices), out)
+
+
+def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
+    return OPS["sort"](x.detach(), d, False, True)
+
+
+def _medians(
+    name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any
+) -> Any:
+    need_tensor(input, name, "input")
+    if input.dtype is D.bool_:
+        raise NotImplementedError(f'"median_cpu" not implemented for {input.dtype}')
+    ignore = name == "nanmedian"
+    if dim is None:
+        if input.numel() == 0:
+            if not input.dtype.is_floating_point:
+                return deliver(input.new_full((), _lowest(input)), out)
+            return deliver(input.sum() * math.nan, out)
+        return deliver(_median(input.reshape(-1), ignore), out)
+    x, d = _entries(name, input, dim)
+    n = x.shape[d]
+    order = _order(x, d)[1]
+    indices = order.narrow(d, (n - 1) // 2, 1)
+    if x.dtype.is_floating_point:
+        missing = x.isnan().sum(d, True)
+        if ignore:
+            indices = order.gather(d, ((n - missing - 1) // 2).clamp(0))
+        else:  # the first nan, which is the first of the last `missing` entries
+            first = order.gather(d, (n - missing).clamp(0, n - 1))
+            indices = (missing > 0).where(first, indices)
+    return _taken(kind, input, d, indices, keepdim, out)
+
+
+def _lowest(x: Tensor) -> int:
+    from flambeau._misc import iinfo
+
+    return iinfo(x.dtype).min
+
+
+def median(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The lower median of all elements, or along `dim` with its index; nan if there is a nan.
+
+    Raises:
+        IndexError: the dimension is empty or out of range.
+
+    >>> import flambeau as fb
+    >>> fb.median(fb.tensor([4, 1, 3, 2]))
+    tensor(2)
+    >>> fb.median(fb.tensor([[3, 1, 2]]), 1).indices
+    tensor([2])
+    """
+    return _medians("median", median_return, input, dim, keepdim, out)
+
+
+def nanmedian(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The lower median of the elements that are no nan, of all or along `dim` with its index.
+
+    >>> import flambeau as fb
+    >>> fb.nanmedian(fb.tensor([1.0, float("nan"), 3.0, 2.0]))
+    tensor(2.)
+    """
+    return _medians("nanmedian", nanmedian_return, input, dim, keepdim, out)
+
+
+def kthvalue(
+    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
+) -> Any:
+    """The k-th smallest element along `dim`, counted from 1, and its index; nan counts as largest.
+
+    Raises:
+        RuntimeError: `k` is not between 1 and the size.
+
+    >>> import flambeau as fb
+    >>> fb.kthvalue(fb.tensor([30, 10, 20]), 2).values
+    tensor(20)
+    """
+    x, d = _entries("kthvalue", input, dim)
+    if not 1 <= k <= x.shape[d]:
+        raise RuntimeError(
+            f"kthvalue(): selected number k out of range for dimension {d}: k = {k}, size "
+            f"{x.shape[d]}"
+        )
+    indices = _order(x, d)[1].narrow(d, k - 1, 1)
+    return _taken(kthvalue_return, input, d, indices, keepdim, out)
+
+
+def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+    """The most frequent element along `dim` (the smallest of equally frequent ones) and its last index.
+
+    Raises:
+        IndexError: the dimension is empty or out of range.
+
+    >>> import flambeau as fb
+    >>> fb.mode(fb.tensor([3, 1, 2, 1])).values
+    tensor(1)
+    """
+    x, d = _entries("mode", input, dim)
+    n = x.shape[d]
+    ordered, order = _order(x, d)
+    starts = cast(ordered.narrow(d, 1, n - 1) != ordered.narrow(d, 0, n - 1), D.int64)
+    first = ordered.narrow(d, 0, 1)
+    runs = cat([first.new_zeros(tuple(first.shape), dtype=D.int64), starts.cumsum(d)], d)
+    counts = runs.new_zeros(tuple(x.shape)).scatter_add(d, runs, runs.new_ones(tuple(x.shape)))
+    longest = counts.argmax(d, True)
+    last = (runs <= longest).sum(d, True) - 1
+    return _taken(mode_return, input, d, order.gather(d, last), keepdim, out)
+
+
+def quantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """The q-quantiles, of all elements or along `dim`; nan if there is a nan.
+
+    `q` is a number in [0, 1], or a vector of them, which becomes the first dimension of the result.
+    Between two elements decides `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+
+    Raises:
+        RuntimeError: a wrong dtype, `q` outside of [0, 1], no elements, or another interpolation.
+
+    >>> import flambeau as fb
+    >>> fb.quantile(fb.tensor([0.0, 1.0, 2.0, 3.0]), 0.5)
+    tensor(1.5000)
+    """
+    x = need_tensor(input, "quantile", "input")
+    if x.dtype not in (D.float32, D.float64):
+        raise RuntimeError(
+            f"quantile() input tensor must be either float or double dtype, got {x.dtype}"
+        )
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+        q = x.new_tensor(q)
+    elif q.dtype is not x.dtype:
+        raise RuntimeError(f"quantile() q tensor must be same dtype as the input, got {q.dtype}")
+    if q.dim() > 1:
+        raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.dim()}D")
+    if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
+            f"got {interpolation}"
+        )
+    if q.numel() and (q.amin().item() < 0 or q.amax().item() > 1):
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    if x.numel() == 0:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    shape = tuple(x.shape)
+    d = 0 if dim is None else dim_of(dim, x.dim())
+    flat = x.reshape(-1) if dim is None or not x.dim() else x.movedim(d, -1)
+    ordered = flat.sort(-1).values
+    n = ordered.shape[-1]
+    places = q.reshape(-1) * (n - 1)
+    missing = flat.isnan().any(-1, True)
+    places = missing.where(places.new_full((), n - 1), places)
+    if interpolation == "nearest":
+        places = places.round()
+    low, high = places.floor(), places.ceil()
+    if interpolation == "higher":
+        low = high
+    result = ordered.gather(-1, cast(low, D.int64))
+    if interpolation in ("linear", "midpoint"):
+        weight = 0.5 * cast(high > low, x.dtype) if interpolation == "midpoint" else places - low
+        result = result + weight * (ordered.gather(-1, cast(high, D.int64)) - result)
+    result = result.movedim(-1, 0)
+    if keepdim:
+        kept = tuple(1 if dim is None or i == d else n for i, n in enumerate(shape))
+        result = result.reshape((result.shape[0], *kept))
+    return deliver(result.squeeze(0) if q.dim() == 0 else result, out)
+
+
+# -- reductions ------------------------------------------------------------------------------------
+
+
+def nansum(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: D.dtype | None = None
+) -> Tensor:
+    """The sum of the elements that are no nan, of all or along dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.nansum(fb.tensor([1.0, float("nan")]))
+    tensor(1.)
+    """
+    x = need_tensor(input, "nansum", "input")
+    if x.dtype.is_floating_point:
+        x = x.masked_fill(x.isnan(), 0)
+    return x.sum(dim, keepdim, dtype=dtype)
+
+
+def nanmean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: D.dtype | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The mean of the elements that are no nan, of all or along dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.nanmean(fb.tensor([1.0, float("nan"), 3.0]))
+    tensor(2.)
+    """
+    x = need_tensor(input, "nanmean", "input")
+    if not x.dtype.fp:
+        raise RuntimeError(f"nanmean(): expected input to be floating point, but got {x.dtype}")
+    count = (~x.isnan()).sum(dim, keepdim)
+    return deliver(nansum(x, dim, keepdim, dtype=dtype) / count, out)
+
+
+def aminmax(
+    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
+) -> Any:
+    """The smallest and the largest element, of all or along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.aminmax(fb.tensor([3, 1, 2])).max
+    tensor(3)
+    """
+    x = need_tensor(input, "aminmax", "input")
+    dims = () if dim is None else dim
+    return deliver_all(aminmax_return(x.amin(dims, keepdim), x.amax(dims, keepdim)), out)
+
+
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The differences of neighbours along `dim`, taken `n` times; of bools whether they differ.
+
+    >>> import flambeau as fb
+    >>> fb.diff(fb.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    x = need_tensor(input, "diff", "input")
+    if x.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = dim_of(dim, x.dim())
+    parts = [p for p in (prepend, x, append) if p is not None]
+    x = cat(parts, d) if len(parts) > 1 else x
+    for _ in range(min(n, x.shape[d])):
+        size = max(x.shape[d] - 1, 0)
+        after, before = x.narrow(d, min(1, x.shape[d]), size), x.narrow(d, 0, size)
+        x = after ^ before if x.dtype is D.bool_ else after - before
+    return deliver(x if n else x.clone(), out)
+
+
+# -- counting --------------------------------------------------------------------------------------
+
+
+def histc(
+    input: Tensor,
+    bins: int = 100,
+    min: float = 0,
+    max: float = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """How many elements fall into each of `bins` equal intervals of [min, max]; others do not count.
+
+    With min = max the range is that of the elements.
+
+    Raises:
+        RuntimeError: `bins` is not positive, or the range is not finite or reversed.
+
+    >>> import flambeau as fb
+    >>> fb.histc(fb.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    x = need_tensor(input, "histc", "input").detach()
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype}')
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc: bins must be > 0, but got {bins}")
+    low, high = min, max
+    if low == high and x.numel():
+        low, high = x.amin().item(), x.amax().item()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+    if low > high:
+        raise RuntimeError(f"torch.histc: max must be larger than min, got [{low}, {high}]")
+    x = x.reshape(-1)
+    inside = x.masked_select((x >= low) & (x <= high))
+    place = cast((inside - low) / (high - low) * bins, D.int64).clamp(0, bins - 1)
+    counts = x.new_zeros((bins,), dtype=D.int64)
+    return deliver(cast(counts.scatter_add(0, place, place * 0 + 1), x.dtype), out)
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number 0, 1, ... occurs in a vector, or the sums of their weights.
+
+    Raises:
+        RuntimeError: the input is no vector of non-negative integers, or the weights do not fit.
+
+    >>> import flambeau as fb
+    >>> fb.bincount(fb.tensor([1, 0, 1]))
+    tensor([1, 2])
+    """
+    x = need_tensor(input, "bincount", "input")
+    if minlength < 0:
+        raise RuntimeError(f"minlength should be >= 0, got {minlength}")
+    if x.dtype.category != 1:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype}')
+    x = cast(x, D.int64)
+    if x.dim() != 1 or (x.numel() and x.amin().item() < 0):
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs, got {x.dim()} dimensions"
+        )
+    if weights is not None and weights.shape != x.shape:
+        raise RuntimeError(
+            "weights should be 1-d and have the same length as input, got shapes "
+            f"{list(weights.shape)} and {list(x.shape)}"
+        )
+    if weights is None:
+        values = x.new_ones((x.numel(),))
+    else:
+        values = weights.detach()
+        values = values if values.dtype is D.float32 else cast(values, D.float64)
+    size = int(x.amax().item()) + 1 if x.numel() else 0
+    return values.new_zeros((max(size, minlength),)).scatter_add(0, x, values)
+
+
+# -- unique elements -------------------------------------------------------------------------------
+
+
+def _boundaries(rows: Tensor) -> Tensor:
+    """Which entries of a vector, or rows of a matrix, differ from the one before."""
+    n = rows.shape[0]
+    changed = rows[1:] != rows[: n - 1]
+    if rows.dim() > 1:
+        changed = changed.any(1)
+    return cat([changed.new_ones((min(n, 1),)), changed], 0)
+
+
+def _lexicographic(rows: Tensor) -> Tensor:
+    order = arange(rows.shape[0], device=rows.device)
+    for column in reversed(range(rows.shape[1])):
+        keys = rows.select(1, column).index_select(0, order)
+        order = order.index_select(0, OPS["sort"](keys, 0, False, True)[1])
+    return order
+
+
+def _unique(
+    name: str, input: Tensor, ordered: bool, inverse: bool, counted: bool, dim: int | None
+) -> Any:
+    x = need_tensor(input, name, "input").detach()
+    if dim is None:
+        rows, shape = x.reshape(-1), tuple(x.shape)
+    else:
+        d = dim_of(dim, x.dim())
+        if x.dim() == 0:
+            x = x.reshape(1)
+        if 0 in x.shape and x.shape[d] != 0:
+            raise RuntimeError(
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
+                f"shape {list(x.shape)}, dim {d}"
+            )
+        moved = x.movedim(d, 0)
+        rows, shape = moved.reshape(x.shape[d], math.prod(moved.shape[1:])), (x.shape[d],)
+    n = rows.shape[0]
+    order = None
+    if ordered:
+        order = OPS["sort"](rows, 0, False, True)[1] if dim is None else _lexicographic(rows)
+        rows = rows.index_select(0, order)
+    first = _boundaries(rows)
+    starts = first.nonzero().reshape(-1)
+    values = rows.index_select(0, starts)
+    if dim is not None:
+        values = values.reshape((starts.numel(), *moved.shape[1:])).movedim(0, d)
+    results = [values.contiguous()]
+    if inverse:
+        runs = cast(first, D.int64).cumsum(0) - 1
+        if order is not None:
+            runs = runs.scatter(0, order, runs)
+        results.append(runs.reshape(shape))
+    if counted:
+        ends = cat([starts[1:], starts.new_full((min(n, 1),), n)], 0)
+        results.append(ends - starts)
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in ascending order, or the distinct entries of `dim` in lexicographic order.
+
+    Optionally with them: for each element the index of its value, and how often each value occurs.
+    Every nan is distinct.
+
+    Raises:
+        RuntimeError: another dimension than `dim` is empty.
+
+    >>> import flambeau as fb
+    >>> fb.unique(fb.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _unique("unique", input, True, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or entries of `dim`, without those that equal the one before.
+
+    Optionally with them: for each element the index of its run, and how long each run is.
+
+    >>> import flambeau as fb
+    >>> fb.unique_consecutive(fb.tensor([3, 3, 1, 3]))
+    tensor([3, 1, 3])
+    """
+    return _unique("unique_consecutive", input, False, return_inverse, return_counts, dim)
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Which elements occur among `test_elements`, or do not with ``invert=True``.
+
+    >>> import flambeau as fb
+    >>> fb.isin(fb.tensor([1, 2, 3]), fb.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
+    if not isinstance(test_elements, Tensor):
+        test_elements = elements.new_tensor([test_elements], dtype=None)
+    if not isinstance(elements, Tensor):
+        elements = test_elements.new_tensor(elements, dtype=None)
+    dtype = D.promote_types(elements.dtype, test_elements.dtype)
+    x, y = cast(elements.detach(), dtype), cast(test_elements.detach(), dtype).reshape(-1)
+    n = y.numel()
+    if n == 0:
+        found = x.new_zeros(tuple(x.shape), dtype=D.bool_)
+    else:
+        y = OPS["sort"](y, 0, False, True)[0]
+        place = searchsorted(y, x.reshape(-1)).clamp(0, n - 1)
+        found = y.index_select(0, place).reshape(tuple(x.shape)) == x
+    return ~found if invert else found
+
+
+# -- searching -------------------------------------------------------------------------------------
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Where values belong in ascending sequences: before equal elements, or after them (`right`).
+
+    Shapes: a sequence (n,) for values of any shape, or (..., n) with values (..., m). A `sorter` is the
+    index that sorts an unsorted sequence. nan counts as largest.
+
+    Raises:
+        RuntimeError: shapes do not fit, `side` contradicts `right`, or dtypes differ.
+
+    >>> import flambeau as fb
+    >>> fb.searchsorted(fb.tensor([1, 3, 5]), fb.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    edges = need_tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+            "right was True"
+        )
+    right = right or side == "right"
+    if not isinstance(input, Tensor):
+        if edges.dim() != 1:
+            raise RuntimeError(
+                "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+                f"dimension is 1, but we got boundaries tensor dim({edges.dim()})"
+            )
+        input = edges.new_tensor(input, dtype=None)
+    dtype = D.promote_types(edges.dtype, input.dtype)
+    edges, x = cast(edges, dtype), cast(input.detach(), dtype)
+    if sorter is not None:
+        if sorter.shape != edges.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                f"{list(edges.shape)} and {list(sorter.shape)}"
+            )
+        edges = edges.gather(-1, sorter)
+    if edges.dim() == 0 or (
+        edges.dim() > 1 and (x.dim() != edges.dim() or x.shape[:-1] != edges.shape[:-1])
+    ):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
+            "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
+            f"{list(edges.shape)} and input value tensor {list(x.shape)}"
+        )
+    shape = tuple(x.shape)
+    found = _bisected(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
+    return deliver(cast(found, D.int32) if out_int32 else found, out)
+
+
+def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
+    """Binary search of all values at once: log₂ n rounds of one comparison each."""
+    n = edges.shape[-1]
+    low = x.new_zeros(tuple(x.shape), dtype=D.int64)
+    high = low + n
+    floating = x.dtype.is_floating_point
+    last = x.isnan() if floating else None
+    for _ in range(n.bit_length()):
+        middle = (low + high) // 2
+        at = edges.gather(-1, middle.clamp(0, n - 1))
+        # Whether the element at `middle` stands before the value.
+        before = at <= x if right else at < x
+        if last is not None:
+            before = before | (last if right else last & ~at.isnan())
+        before = before & (low < high)
+        low = before.where(middle + 1, low)
+        high = before.where(high, middle)
+    return low
+
+
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The bucket of each value among ascending `boundaries`: the number of boundaries below it.
+
+    A value that equals a boundary stays below it, or with `right` goes above.
+
+    Raises:
+        RuntimeError: the boundaries are no vector.
+
+    >>> import flambeau as fb
+    >>> fb.bucketize(fb.tensor([3, 6]), fb.tensor([1, 3, 5]))
+    tensor([1, 3])
+    """
+    if need_tensor(boundaries, "bucketize", "boundaries").dim() != 1:
+        raise RuntimeError(
+            f"bucketize: boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
