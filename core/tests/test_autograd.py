@@ -13,7 +13,7 @@ def values(*tensors):
     return [None if t is None else t.tolist() for t in tensors]
 
 
-# -- backward ------------------------------------------------------------------------------------------
+# Backward.
 
 
 def test_backward_fills_the_gradients_of_all_leaves(leaf):
@@ -53,7 +53,9 @@ def test_one_element_needs_no_gradient_argument(shape, device):
 
 def test_more_elements_need_a_gradient_argument(leaf):
     x = leaf([1.0, 2.0])
-    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar outputs"):
+    with pytest.raises(
+        RuntimeError, match="grad can be implicitly created only for scalar outputs"
+    ):
         (x * 2).backward()
     (x * 2).backward(fb.tensor([1.0, 10.0], device=x.device))
     assert x.grad.tolist() == [2.0, 20.0]
@@ -156,7 +158,7 @@ def test_integer_results_carry_no_history(leaf):
     assert not y.requires_grad
 
 
-# -- retain_graph and create_graph ---------------------------------------------------------------------
+# Retain_graph and create_graph.
 
 
 def test_a_second_backward_explains_the_freed_graph(leaf):
@@ -224,7 +226,7 @@ def test_gradients_flow_into_grad_outputs_under_create_graph(leaf):
     assert grad(g, v)[0].tolist() == [4.0]
 
 
-# -- grad ----------------------------------------------------------------------------------------------
+# Grad.
 
 
 def test_grad_returns_a_tuple_and_accumulates_nothing(leaf):
@@ -270,7 +272,9 @@ def test_unused_inputs_are_an_error_unless_allowed(leaf):
 
 
 def test_grad_refuses_inputs_without_requires_grad(leaf, plain):
-    with pytest.raises(RuntimeError, match="One of the differentiated Tensors does not require grad"):
+    with pytest.raises(
+        RuntimeError, match="One of the differentiated Tensors does not require grad"
+    ):
         grad(leaf([1.0]) * 2, plain([1.0]))
 
 
@@ -301,7 +305,7 @@ def test_grad_skips_what_does_not_lead_to_the_inputs(leaf):
     assert ran == []
 
 
-# -- leaves, flags, .grad ------------------------------------------------------------------------------
+# Leaves, flags, .grad.
 
 
 def test_leaf_rules(device):
@@ -347,7 +351,9 @@ def test_results_require_a_gradient_if_an_operand_does(leaf, plain):
 
 def test_requires_grad_of_a_result_cannot_be_switched_off(leaf):
     y = leaf([1.0]) * 2
-    with pytest.raises(RuntimeError, match="you can only change requires_grad flags of leaf variables"):
+    with pytest.raises(
+        RuntimeError, match="you can only change requires_grad flags of leaf variables"
+    ):
         y.requires_grad = False
     y.requires_grad = True
 
@@ -413,7 +419,9 @@ def test_retain_grad_of_a_leaf_changes_nothing(leaf):
 
 
 def test_retain_grad_needs_requires_grad(plain):
-    with pytest.raises(RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"):
+    with pytest.raises(
+        RuntimeError, match="can't retain_grad on Tensor that has requires_grad=False"
+    ):
         plain([1.0]).retain_grad()
 
 
@@ -481,7 +489,7 @@ def test_replacing_data_after_the_forward_pass_does_not_change_its_gradient(leaf
     assert x.grad.tolist() == [12.0]
 
 
-# -- Variable ------------------------------------------------------------------------------------------
+# Variable.
 
 
 def test_variable_is_a_tensor(plain):

@@ -57,7 +57,7 @@ class TwoAndThree(Function):
         return g * 2 + h * 3
 
 
-# -- the call ------------------------------------------------------------------------------------------
+# The call.
 
 
 def test_the_result_has_the_functions_own_history(leaf):
@@ -208,7 +208,7 @@ def test_hooks_work_on_custom_nodes(leaf):
     assert seen == [(30.0, 10.0)]
 
 
-# -- arguments and their gradients ---------------------------------------------------------------------
+# Arguments and their gradients.
 
 
 def test_arguments_may_be_anything_and_get_none_as_gradient(leaf):
@@ -308,7 +308,7 @@ def test_a_gradient_smaller_than_the_argument_is_refused(leaf):
         f.apply(leaf([1.0, 2.0])).sum().backward()
 
 
-# -- saved tensors -------------------------------------------------------------------------------------
+# Saved tensors.
 
 
 def test_saved_inputs_are_the_tensors_themselves(leaf, plain):
@@ -361,7 +361,9 @@ def test_a_write_to_a_saved_input_is_detected(leaf):
     b = leaf([2.0, 1.0]) * 1
     y = Cube.apply(b)
     b.add_(1)
-    with pytest.raises(RuntimeError, match="CubeBackward.*modified by an inplace operation.*'input'"):
+    with pytest.raises(
+        RuntimeError, match="CubeBackward.*modified by an inplace operation.*'input'"
+    ):
         y.sum().backward()
 
 
@@ -376,7 +378,9 @@ def test_a_write_to_the_base_of_a_saved_view_is_detected(leaf):
 def test_a_write_to_a_saved_output_is_detected(leaf):
     y = Exp.apply(leaf([2.0, 1.0]))
     y.add_(1)
-    with pytest.raises(RuntimeError, match="ExpBackward.*modified by an inplace operation.*'output'"):
+    with pytest.raises(
+        RuntimeError, match="ExpBackward.*modified by an inplace operation.*'output'"
+    ):
         y.sum().backward()
 
 
@@ -431,7 +435,7 @@ def test_saving_an_output_makes_no_cycle(leaf):
         gc.enable()
 
 
-# -- outputs -------------------------------------------------------------------------------------------
+# Outputs.
 
 
 def test_absent_gradients_arrive_as_zeros(leaf):
@@ -575,7 +579,9 @@ def test_a_returned_view_has_the_functions_history_and_the_inputs_memory(leaf):
 def test_recorded_writes_through_a_returned_view_are_refused(view, leaf):
     x = leaf([2.0, 3.0]) * 1
     y = function(lambda ctx, x: view(x), lambda ctx, g: g).apply(x)
-    with pytest.raises(RuntimeError, match="CustomBackward is a view and is being modified inplace"):
+    with pytest.raises(
+        RuntimeError, match="CustomBackward is a view and is being modified inplace"
+    ):
         y.add_(1)
     with pytest.raises(RuntimeError, match="is a view and is being modified inplace"):
         y[0:1].add_(1)
@@ -621,7 +627,7 @@ def test_functions_nest(leaf):
     assert x.grad.tolist() == [14.0]
 
 
-# -- writes to inputs ----------------------------------------------------------------------------------
+# Writes to inputs.
 
 
 def doubling(ctx, x):
@@ -723,7 +729,7 @@ def test_only_tensors_can_be_marked_dirty(leaf):
         f.apply(leaf([1.0]))
 
 
-# -- gradients of gradients ----------------------------------------------------------------------------
+# Gradients of gradients.
 
 
 @pytest.mark.parametrize(

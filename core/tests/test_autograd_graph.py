@@ -1,4 +1,4 @@
-"""The recorded graph: memory that gradients may not share, numbering, threads, and what is freed."""
+"""The recorded graph: memory of gradients, numbering of nodes, threads, and what is freed."""
 
 import gc
 import sys
@@ -17,7 +17,7 @@ def values(*tensors):
     return [t.tolist() for t in tensors]
 
 
-# -- hot fields and cached scalars ---------------------------------------------------------------------
+# Hot fields and cached scalars.
 
 
 def test_hot_fields_have_no_class_default():
@@ -48,7 +48,7 @@ def test_cached_scalars_keep_bool_int_and_float_apart(plain):
         assert (flag * 1).dtype is fb.int64
 
 
-# -- memory of gradients -------------------------------------------------------------------------------
+# Memory of gradients.
 
 
 def test_both_sides_of_a_sum_get_gradients_of_their_own(leaf, plain):
@@ -102,7 +102,7 @@ def test_leaves_of_zeros_are_not_taken_for_missing_edges(data, leaf):
     assert (x.grad == 3).all().item()
 
 
-# -- nodes ---------------------------------------------------------------------------------------------
+# Nodes.
 
 
 def reachable(node):
@@ -163,12 +163,14 @@ def test_gradient_state_of_every_op_is_declared():
     states = {op.gradient_state.partition(":")[0] for op in OPS.values()}
     assert states <= {"given", "not differentiable", "missing", "undeclared"}
     undeclared = [
-        op.name for op in OPS.values() if op.gradient_state == "undeclared" and op.tier == "primitive"
+        op.name
+        for op in OPS.values()
+        if op.gradient_state == "undeclared" and op.tier == "primitive"
     ]
     assert undeclared == []
 
 
-# -- size, threads, memory -----------------------------------------------------------------------------
+# Size, threads, memory.
 
 
 def test_a_chain_of_100_000_nodes_needs_no_recursion(device):

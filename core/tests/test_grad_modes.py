@@ -1,4 +1,4 @@
-"""no_grad, enable_grad, set_grad_enabled and inference_mode: what is recorded, where, and until when."""
+"""no_grad, enable_grad, set_grad_enabled, inference_mode: what is recorded, where, how long."""
 
 import asyncio
 import threading
@@ -104,7 +104,15 @@ def test_exceptions_restore_the_mode():
         (fb.inference_mode, False),
         (fb.inference_mode(mode=False), True),
     ],
-    ids=["no_grad()", "no_grad", "enable_grad()", "enable_grad", "inference()", "inference", "inference(False)"],
+    ids=[
+        "no_grad()",
+        "no_grad",
+        "enable_grad()",
+        "enable_grad",
+        "inference()",
+        "inference",
+        "inference(False)",
+    ],
 )
 def test_decorated_functions_run_in_the_mode_and_keep_their_name(decorator, inside):
     @decorator

@@ -19,7 +19,7 @@ def like(x, data):
     return fb.tensor(data, device=x.device)
 
 
-# -- hooks of tensors ----------------------------------------------------------------------------------
+# Hooks of tensors.
 
 
 def test_a_hook_may_replace_the_gradient_until_it_is_removed(x):
@@ -107,7 +107,7 @@ def test_hooks_apply_to_what_grad_returns(x):
 
 def test_a_hook_of_one_output_of_several_sees_its_gradient_only(x):
     values, _ = x.sort(descending=True)
-    first, rest = values.split([1, 1])
+    first, _ = values.split([1, 1])
     seen = []
     values.register_hook(lambda g: seen.append(g.tolist()))
     (first * 3).sum().backward()
@@ -156,7 +156,9 @@ def test_unfit_results_and_errors_of_hooks_surface(hook, error, message, x):
 
 
 def test_hooks_need_a_tensor_that_requires_a_gradient(x):
-    with pytest.raises(RuntimeError, match="cannot register a hook on a tensor that doesn't require"):
+    with pytest.raises(
+        RuntimeError, match="cannot register a hook on a tensor that doesn't require"
+    ):
         x.detach().register_hook(print)
 
 
@@ -173,7 +175,7 @@ def test_hooks_do_not_keep_their_tensor_alive(x):
         gc.enable()
 
 
-# -- hooks after accumulation --------------------------------------------------------------------------
+# Hooks after accumulation.
 
 
 def test_a_post_accumulate_hook_sees_the_leaf_with_its_gradient(x):
@@ -210,7 +212,7 @@ def test_post_accumulate_hooks_are_for_leaves_only(x):
         (x * 2).register_post_accumulate_grad_hook(print)
 
 
-# -- hooks of nodes ------------------------------------------------------------------------------------
+# Hooks of nodes.
 
 
 def test_a_pre_hook_of_a_node_may_replace_the_gradients_of_its_outputs(x):

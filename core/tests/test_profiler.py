@@ -1,4 +1,4 @@
-"""The profiler: which events it sees, how they nest, how they are summed up, printed and exported."""
+"""The profiler: which events it sees, how they nest, are summed up, printed and exported."""
 
 import json
 import sqlite3
@@ -29,7 +29,7 @@ def only(events, name):
     return found
 
 
-# -- what is seen --------------------------------------------------------------------------------------
+# What is seen.
 
 
 def test_forward_operations_and_backward_nodes_are_seen_in_order(x):
@@ -200,15 +200,14 @@ def test_a_block_still_open_in_another_thread_ends_with_the_profile():
     assert only(prof.function_events, "long").cpu_time_total > 0
 
 
-# -- times ---------------------------------------------------------------------------------------------
+# Times.
 
 
 def test_times_are_microseconds_and_self_time_leaves_the_children_out():
-    with profile() as prof:
-        with record_function("outer"):
-            time.sleep(0.004)
-            with record_function("inner"):
-                time.sleep(0.008)
+    with profile() as prof, record_function("outer"):
+        time.sleep(0.004)
+        with record_function("inner"):
+            time.sleep(0.008)
     outer, inner = prof.function_events
     assert 8_000 <= inner.cpu_time_total < 500_000
     assert outer.cpu_time_total >= inner.cpu_time_total + 4_000
@@ -264,7 +263,7 @@ def test_times_are_printed_in_the_unit_that_fits(microseconds, text):
     assert profiler.format_time(microseconds) == text
 
 
-# -- the table -----------------------------------------------------------------------------------------
+# The table.
 
 
 def listed(table):
@@ -349,7 +348,7 @@ def test_an_empty_profile_has_an_empty_table():
     assert "Self CPU time total: 0.000us" in prof.table()
 
 
-# -- use before the end, twice, disabled ---------------------------------------------------------------
+# Use before the end, twice, disabled.
 
 
 @pytest.mark.parametrize(
@@ -398,13 +397,12 @@ def test_use_cuda_warns_without_a_cuda_device():
     assert prof.use_cuda is False
 
 
-# -- the trace -----------------------------------------------------------------------------------------
+# The trace.
 
 
 def test_the_chrome_trace_has_an_event_per_call_and_arrows_from_forward_to_backward(x, tmp_path):
-    with profile(record_shapes=True) as prof:
-        with record_function("block"):
-            x.exp().sum().backward()
+    with profile(record_shapes=True) as prof, record_function("block"):
+        x.exp().sum().backward()
     path = tmp_path / "trace.json"
     prof.export_chrome_trace(path)
     events = json.loads(path.read_text())["traceEvents"]
@@ -425,7 +423,7 @@ def test_the_chrome_trace_has_an_event_per_call_and_arrows_from_forward_to_backw
     assert [e["args"]["name"] for e in events if e["ph"] == "M"] == ["thread 0"]
 
 
-# -- a device that measures itself ---------------------------------------------------------------------
+# A device that measures itself.
 
 
 class Clock:
@@ -523,7 +521,7 @@ def test_nvtx_disabled_does_nothing(x):
         assert engine.watchers == []
 
 
-# -- traces of nvprof ----------------------------------------------------------------------------------
+# Traces of nvprof.
 
 
 @pytest.fixture
@@ -532,7 +530,9 @@ def nvprof(tmp_path):
     path = tmp_path / "run.prof"
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE StringTable (_id_ INTEGER PRIMARY KEY, value TEXT)")
-        db.executemany("INSERT INTO StringTable VALUES (?, ?)", [(1, "outer"), (2, "inner"), (9, "k")])
+        db.executemany(
+            "INSERT INTO StringTable VALUES (?, ?)", [(1, "outer"), (2, "inner"), (9, "k")]
+        )
         db.execute(
             "CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER "
             "(_id_ INTEGER PRIMARY KEY, id INT, name INT, timestamp INT)"

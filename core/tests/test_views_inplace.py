@@ -1,4 +1,4 @@
-"""Views and in-place writes: memory, versions, histories that follow, and writes that are refused."""
+"""Views and in-place writes: memory, versions, histories that follow, refused writes."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def values(*tensors):
     return [None if t is None else t.tolist() for t in tensors]
 
 
-# -- memory and versions -------------------------------------------------------------------------------
+# Memory and versions.
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def values(*tensors):
         lambda x: x.detach(),
         lambda x: x.as_strided((2, 2), (3, 1), 1),
         lambda x: x.unfold(1, 2, 1)[:, 0],
-        lambda x: x.t()[1:].view(2, 2).t() if False else x[:, 1:].t(),
+        lambda x: x[:, 1:].t()[0],
     ],
 )
 def test_views_share_memory_and_versions_with_their_base(view, plain):
@@ -106,7 +106,7 @@ def test_a_result_that_does_not_fit_is_not_written(plain):
     assert (values(x, whole), x._version, whole._version) == ([[1.0], [1]], 0, 0)
 
 
-# -- histories of views --------------------------------------------------------------------------------
+# Histories of views.
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_write_to_the_base_and_then_through_a_view(leaf):
     y.mul_(2)
     v.mul_(3)
     y.sum().backward()
-    assert values(y, x.grad) == [[6.0, 2.0], [6.0, 2.0]]
+    assert values(y, x.grad) == [[6.0, 4.0], [6.0, 2.0]]
 
 
 def test_writes_through_overlapping_views_compose(leaf):
@@ -184,21 +184,21 @@ def test_writes_through_overlapping_views_compose(leaf):
     y = x * 1
     y[:2].mul_(10)
     y[1:].mul_(100)
-    y.t().mul_(2) if y.dim() > 1 else y.mul_(2)
+    y.mul_(2)
     y.sum().backward()
     assert x.grad.tolist() == [20.0, 2000.0, 200.0]
 
 
-def test_an_in_place_view_operation_keeps_the_history(leaf):
-    x = leaf([1.0, 2.0])
-    y = x.exp()
-    view = y.view(2, 1)
-    view.mul_(2)
-    grads = grad(y.sum(), x)
-    assert grads[0].tolist() == pytest.approx([2 * 2.718281828, 2 * 7.389056099])
+def test_a_write_through_another_shape_reaches_the_base(leaf, plain):
+    x = leaf([1.0, 2.0, 3.0, 4.0])
+    y = x * 1
+    y.view(2, 2).t()[1].mul_(plain([10.0, 100.0]))
+    assert y.tolist() == [1.0, 20.0, 3.0, 400.0]
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0, 10.0, 1.0, 100.0]
 
 
-# -- what in-place formulas see ------------------------------------------------------------------------
+# What in-place formulas see.
 
 
 def test_an_in_place_formula_uses_the_values_from_before_the_write(leaf):
@@ -309,7 +309,7 @@ def test_accumulating_index_put_is_recorded(leaf, plain):
     assert values(x.grad, w.grad) == [[2.0, 3.0, 4.0], [2.0, 2.0]]
 
 
-# -- correctness checks --------------------------------------------------------------------------------
+# Correctness checks.
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,8 @@ def test_writes_to_saved_operands_are_detected_and_the_operation_is_named(use, n
     z = use(y)
     write(y)
     with pytest.raises(
-        RuntimeError, match=f"(?s){name}.*modified by an inplace operation.*version 1; expected version 0"
+        RuntimeError,
+        match=f"(?s){name}.*modified by an inplace operation.*version 1; expected version 0",
     ):
         z.sum().backward()
 
@@ -383,7 +384,7 @@ def test_writes_to_detached_memory_change_values_and_not_the_history(leaf):
     assert values(y, x.grad) == [[9.0, 2.0], [1.0, 1.0]]
 
 
-# -- refused writes ------------------------------------------------------------------------------------
+# Refused writes.
 
 
 @pytest.mark.parametrize(
@@ -413,7 +414,9 @@ def test_leaves_can_be_written_under_no_grad(leaf):
     assert x.requires_grad
 
 
-@pytest.mark.parametrize("split", [lambda y: y.unbind(), lambda y: y.split(1), lambda y: y.chunk(2)])
+@pytest.mark.parametrize(
+    "split", [lambda y: y.unbind(), lambda y: y.split(1), lambda y: y.chunk(2)]
+)
 def test_views_made_several_at_once_refuse_recorded_writes(split, leaf):
     y = leaf([1.0, 2.0]) * 1
     first, second = split(y)

@@ -40,7 +40,7 @@ class Old:
         return 1, 0
 
 
-# -- out -----------------------------------------------------------------------------------------------
+# Out.
 
 
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
@@ -77,7 +77,9 @@ def test_exported_views_keep_shape_strides_and_offset(view):
     if theirs.numel() > 1:
         strides = zip(theirs.shape, theirs.stride(), expected.stride(), strict=True)
         assert all(a == b for n, a, b in strides if n > 1)
-        assert theirs.data_ptr() - torch.from_dlpack(base).data_ptr() == expected.storage_offset() * 4
+        assert (
+            theirs.data_ptr() - torch.from_dlpack(base).data_ptr() == expected.storage_offset() * 4
+        )
 
 
 def test_exported_memory_stays_shared_when_the_tensor_is_written_in_place():
@@ -124,7 +126,7 @@ def test_the_device_is_the_cpu():
     assert fb.ones(2).__dlpack_device__() == (1, 0)
 
 
-# -- in ------------------------------------------------------------------------------------------------
+# In.
 
 
 @pytest.mark.parametrize("take", IMPORTS.values(), ids=IMPORTS)
@@ -262,7 +264,7 @@ def test_copy_and_device_are_honoured():
         fb.from_dlpack(theirs, device="ref", copy=False)
 
 
-# -- both ways, and buffers ----------------------------------------------------------------------------
+# Both ways, and buffers.
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -34,6 +34,10 @@ class BoundBackend:
 
     native = True
 
+    if TYPE_CHECKING:
+        # The ops, which `__init__` and `_activate` store on the instance.
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
     def __init__(
         self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]
     ) -> None:
@@ -45,8 +49,26 @@ class BoundBackend:
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of
         self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.offer(kernels)
+
+    def offer(self, kernels: dict[str, Callable[..., Any]]) -> None:
+        """Take `kernels` for the ops, in place of those so far; the rest decompose or are missing."""
+        from flambeau.ops._table import OPS
+
+        for name in self.kernels:
+            self.__dict__.pop(name, None)
         self.kernels = kernels
         self.__dict__.update(kernels)
+        for op in OPS.values():
+            if op.name not in kernels:
+                composite = op.tier == "composite"
+                filler = op.decomposed(self) if composite else partial(_missing, self, op.name)
+                setattr(self, op.name, filler)
+        if self.strided:
+            for name in ("add", "sub", "mul", "div"):
+                if f"{name}_" not in kernels:
+                    setattr(self, f"{name}_", partial(_in_place, self, name))
 
     def scalar_const(self, value: Any, dtype: DType) -> Any:
         """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
@@ -74,16 +96,16 @@ class BoundBackend:
 
     def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
         """Zeros with the dtype of `like`."""
-        return self.full(tuple(shape), 0, self.dtype_of(like))  # type: ignore[attr-defined]
+        return self.full(tuple(shape), 0, self.dtype_of(like))
 
     def mT(self, a: Any) -> Any:
         """The matrix transpose: the last two dimensions swapped."""
-        return self.permute(a, _SWAP_LAST[len(a.shape)])  # type: ignore[attr-defined]
+        return self.permute(a, _SWAP_LAST[len(a.shape)])
 
     def cast_like(self, a: Any, like: Any) -> Any:
         """`a` in the dtype of `like`."""
         dtype = self.dtype_of(like)
-        return a if self.dtype_of(a) is dtype else self.cast(a, dtype)  # type: ignore[attr-defined]
+        return a if self.dtype_of(a) is dtype else self.cast(a, dtype)
 
     def sum_to(self, a: Any, shape: tuple[int, ...]) -> Any:
         """`a` summed over the dimensions along which `shape` was broadcast."""
@@ -93,16 +115,16 @@ class BoundBackend:
         lead = len(have) - len(shape)
         dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 != have[i + lead]))
         if dims:
-            a = self.fresh(self.sum(a, dims, True))  # type: ignore[attr-defined]
+            a = self.fresh(self.sum(a, dims, True))
         return self.reshape(a, tuple(shape)) if lead else a
 
     def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
         """`a` in another shape: an alias where strides allow it, else a copy."""
         a = self.fresh(a)  # formulas pass on what kernels return, 0-d numbers too
         try:
-            return self.view(a, shape)  # type: ignore[attr-defined]
+            return self.view(a, shape)
         except self.error:
-            return self.view(self.contiguous(a), shape)  # type: ignore[attr-defined]
+            return self.view(self.contiguous(a), shape)
 
     def fresh(self, result: Any) -> Any:
         """A kernel's result as a native array (some libraries return scalars for 0-d)."""
@@ -114,6 +136,7 @@ class BoundBackend:
 
 
 _bound: dict[tuple[str, int | None], BoundBackend] = {}
+_retired: dict[tuple[str, int | None], BoundBackend] = {}  # to be offered kernels again
 _lock = threading.RLock()
 
 
@@ -137,7 +160,6 @@ def bind(name: Device | str | int | None) -> BoundBackend:
 
 
 def _activate(where: Device) -> BoundBackend:
-    from flambeau.ops._table import OPS
     from flambeau.plugin.host import host
 
     activation = host.activate(where.type)
@@ -157,14 +179,17 @@ def _activate(where: Device) -> BoundBackend:
             f"device {where} does not exist: {where.type!r} has {count} device(s), "
             f"numbered from 0; flambeau.device('{where.type}:0') is the first"
         )
-    be = BoundBackend(backend, where, dict(activation.kernels))
-    for op in OPS.values():
-        if op.name not in be.__dict__:
-            filler = op.decomposed(be) if op.tier == "composite" else partial(_missing, be, op.name)
-            setattr(be, op.name, filler)
-    if not hasattr(be, "contiguous"):
-        be.contiguous = be.clone  # type: ignore[attr-defined]
+    be = _retired.pop((where.type, index), None)
+    if be is None or be.backend is not backend:
+        be = BoundBackend(backend, where, dict(activation.kernels))
+    else:
+        be.offer(dict(activation.kernels))
     return be
+
+
+def _in_place(be: BoundBackend, name: str, target: Any, other: Any) -> None:
+    """The in-place form of an op on a strided backend that offers none."""
+    be.assign(target, getattr(be, name)(target, other))
 
 
 def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
@@ -175,7 +200,10 @@ def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
 
 
 def forget(device_type: str | None = None) -> None:
-    """Drop bound backends, so that the next use sees plugins registered since."""
+    """Let the next use of a device see the plugins registered since.
+
+    Living tensors refer to the object of their device, so it is kept, and offered the new kernels.
+    """
     with _lock:
         for key in [k for k in _bound if device_type in (None, k[0])]:
-            del _bound[key]
+            _retired[key] = _bound.pop(key)

@@ -53,11 +53,11 @@ def transferred(native: Any, source: BoundBackend, target: BoundBackend) -> Any:
 
     dtype = source.dtype_of(native)
     if target.device.type == "meta":
-        return target.full(tuple(native.shape), 0, dtype)  # type: ignore[attr-defined]
+        return target.full(tuple(native.shape), 0, dtype)
     if source.device.type == "meta":
         raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     copier = host.copier(source.device.type, target.device.type)
     if copier is not None:
-        return copier(native, source.device.index or 0, target.device.index or 0)
+        return copier(native, target.device.index or 0)
     data = source.backend.to_host(native)
     return target.backend.from_host(data, tuple(native.shape), dtype, target.device.index or 0)

@@ -79,7 +79,8 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
             op.body(*[_spec(a) for a in args])
         except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
             return worded
-    return RuntimeError(f"{name}: {error}")
+    kind = IndexError if isinstance(error, IndexError) else RuntimeError
+    return kind(f"{name}: {error}")
 
 
 def _spec(a: Any) -> Any:
@@ -195,6 +196,7 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
     from flambeau.ops._table import OPS
 
     op = OPS[name]
+    op.check_dtype(x.dtype, (x,))
     if op.promotes == "float" and not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
     return op(x)

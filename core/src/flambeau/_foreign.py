@@ -14,7 +14,7 @@ from flambeau._tensor import Tensor
 from flambeau._views import contiguous_strides, storage_of
 
 if TYPE_CHECKING:
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 
@@ -81,8 +81,8 @@ def tensor_over(memory: Memory, dtype: DType) -> Tensor:
     native = be.to_array(memory)
     if type(native) is not be.array:
         raise TypeError(
-            f"the backend of {be.device} ({type(be.backend).__name__}) cannot share memory of other "
-            "libraries: its arrays do not read the array interface"
+            f"the backend of {be.device} ({type(be.backend).__name__}) cannot share memory of "
+            "other libraries: its arrays do not read the array interface"
         )
     if dtype is D.bfloat16:
         native = native.view(be.backend.scalar(0, dtype).dtype)
@@ -134,8 +134,8 @@ def frombuffer(
         count = (length - offset) // size
     elif offset + count * size > length:
         raise ValueError(
-            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must not be "
-            f"greater than actual buffer length ({length} bytes)"
+            f"requested buffer length ({count} * {size} bytes) after offset ({offset} bytes) must "
+            f"not be greater than actual buffer length ({length} bytes)"
         )
     if view.readonly:
         warnings.warn(
@@ -157,7 +157,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
     Raises:
         RuntimeError: a capsule that was used before.
-        BufferError: memory, element type or strides that cannot be shared, or a copy that is refused.
+        BufferError: memory, element type or strides cannot be shared, or a copy is refused.
         TypeError: neither a capsule nor an object with ``__dlpack__``.
 
     >>> import flambeau as fb

@@ -188,8 +188,8 @@ def exchange(self: Tensor, result: Tensor) -> None:
     native = result._a
     owned = result._st is None or not result._st.shared
     if not owned or be.backend.strides(native) != be.backend.strides(self._a):
-        native = be.clone(self._a)  # type: ignore[attr-defined]
-        be.assign(native, result._a)  # type: ignore[attr-defined]
+        native = be.clone(self._a)
+        be.assign(native, result._a)
     st = storage_of(self)
     self._a = st.buffer = native
     st.version += 1

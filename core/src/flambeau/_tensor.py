@@ -63,7 +63,9 @@ class Tensor(TensorMethods):
     _retains: bool = False
 
     __array_priority__ = 1000
-    __hash__ = object.__hash__
+    def __hash__(self) -> int:  # type: ignore[override] - defining __eq__ has set it to None
+        return id(self)
+
     layout: ClassVar[Any] = None  # set when `strided` exists
     is_sparse: ClassVar[bool] = False
     is_quantized: ClassVar[bool] = False
@@ -118,7 +120,7 @@ class Tensor(TensorMethods):
         return t
 
     def _fresh_copy(self) -> Tensor:
-        return wrap(self._be, self._be.clone(self._a), self.dtype)  # type: ignore[attr-defined]
+        return wrap(self._be, self._be.clone(self._a), self.dtype)
 
     # Facts.
 
@@ -879,7 +881,7 @@ def _rebuild(
 ) -> Any:
     be = bind(device)
     if device.partition(":")[0] == "meta":
-        native = be.full(shape, 0, dtype)  # type: ignore[attr-defined]
+        native = be.full(shape, 0, dtype)
     else:
         native = be.backend.from_host(data, shape, dtype, be.device.index or 0)
     t = _new(cls)

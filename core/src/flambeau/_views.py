@@ -192,11 +192,9 @@ def _renew(t: Tensor) -> None:
     """Follow the base after a write to the memory that both share."""
     if t._made is not None:
         raise ambiguous(t, "its base or another view of its base has been")
-    fn = None
-    if t._base._rg:
-        fn = edge(t._base)
-        for step in steps(t):
-            fn = _step_node(fn, step)
+    fn = edge(t._base)
+    for step in steps(t):
+        fn = _step_node(fn, step)
     t._fn = fn
     t._seen = t._st.version
 

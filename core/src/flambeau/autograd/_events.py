@@ -1,4 +1,4 @@
-"""Profiled events: single ones, averages over equal keys, and the table and trace of a list of them."""
+"""Profiled events: single ones, averages over equal keys, tables and traces of lists of them."""
 
 from __future__ import annotations
 
@@ -106,7 +106,8 @@ class FunctionEvent(_Times):
         time_range: when it ran.
         thread: number of the thread, from 0 in order of first event.
         input_shapes: shape of each argument if recorded, an empty list for those without one.
-        sequence_nr: forward, the number that the next node takes; backward, that of the node; else -1.
+        sequence_nr: forward, the number that the next node takes; backward, that of the node;
+            else -1.
         scope: 0 forward, 1 backward, 7 user.
         cpu_parent: the event in which it ran, or None.
         cpu_children: the events that ran directly in it.
@@ -206,8 +207,8 @@ class EventList(list[Any]):
     """A list of events or of averages, printed as a table.
 
     >>> from flambeau.autograd.profiler import EventList, FunctionEvent
-    >>> events = EventList([FunctionEvent(0, "add", 0, 0.0, 4.0), FunctionEvent(1, "add", 0, 5.0, 7.0)])
-    >>> events.key_averages()[0].cpu_time
+    >>> first, second = FunctionEvent(0, "add", 0, 0.0, 4.0), FunctionEvent(1, "add", 0, 5.0, 7.0)
+    >>> EventList([first, second]).key_averages()[0].cpu_time
     3.0
     """
 
@@ -332,8 +333,12 @@ class EventList(list[Any]):
                 recorded[e.sequence_nr] = e  # the last one before the node was made
             elif e.scope == 1 and (maker := recorded.get(e.sequence_nr)) is not None:
                 arrow = {"cat": "forward-backward", "name": "fwd_bwd", "id": e.id, "pid": pid}
-                events.append({"ph": "s", **arrow, "tid": maker.thread, "ts": maker.time_range.start})
-                events.append({"ph": "f", "bp": "e", **arrow, "tid": e.thread, "ts": e.time_range.start})
+                events.append(
+                    {"ph": "s", **arrow, "tid": maker.thread, "ts": maker.time_range.start}
+                )
+                events.append(
+                    {"ph": "f", "bp": "e", **arrow, "tid": e.thread, "ts": e.time_range.start}
+                )
         for thread in sorted({e.thread for e in self}):
             named = {"name": f"thread {thread}"}
             events.append(

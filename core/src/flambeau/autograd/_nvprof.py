@@ -1,9 +1,9 @@
 """Reading what NVIDIA's nvprof wrote of a program run under `emit_nvtx`.
 
-nvprof's file is an SQLite database.  Names are numbers of rows of ``StringTable``; a range has two rows
-of equal ``id`` in ``CUPTI_ACTIVITY_KIND_MARKER``, of which the first has the name and the last has name
-0; a launch is a row of ``CUPTI_ACTIVITY_KIND_RUNTIME``, joined by ``correlationId`` with its kernel in
-``CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL``.  Times are in nanoseconds.
+nvprof's file is an SQLite database.  Names are numbers of rows of ``StringTable``; a range has two
+rows of equal ``id`` in ``CUPTI_ACTIVITY_KIND_MARKER``, of which the first has the name and the last
+has name 0; a launch is a row of ``CUPTI_ACTIVITY_KIND_RUNTIME``, joined by ``correlationId`` with
+its kernel in ``CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL``.  Times are in nanoseconds.
 """
 
 from __future__ import annotations
@@ -55,9 +55,7 @@ def read_nvprof(path: str | os.PathLike[str]) -> EventList:
     origin = ranges[0][2] if ranges else 0
     for id_, name, start, stop in ranges:
         events.append(
-            FunctionEvent(
-                id_, names[name], 0, (start - origin) / 1000.0, (stop - origin) / 1000.0
-            )
+            FunctionEvent(id_, names[name], 0, (start - origin) / 1000.0, (stop - origin) / 1000.0)
         )
     _nest(events)
     _assign(events, [((launched - origin) / 1000.0, d / 1000.0) for launched, d in kernels])

@@ -38,7 +38,7 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
             if out.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             be = out._be
-            found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))  # type: ignore[attr-defined]
+            found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))
             continue
         if not isinstance(given, Tensor):
             raise TypeError(

@@ -74,7 +74,7 @@ def end(tokens: Any) -> None:
 def next_sequence() -> int:
     """The number of the node that is recorded next, -1 if none is recorded."""
     # The counter shows its next value in its repr and nowhere else.
-    return int(repr(next_seq.__self__)[6:-1]) if recording() else -1  # type: ignore[attr-defined]
+    return int(repr(next_seq.__self__)[6:-1]) if recording() else -1
 
 
 def _wrap_kernels(be: _bound.BoundBackend) -> None:
@@ -98,10 +98,12 @@ def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., 
     return run
 
 
-def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Any, g: Any) -> Any:  # noqa: N803
+def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Any, g: Any) -> Any:
     if isinstance(node, Out):  # a hand-over between two nodes, no work
         return apply(F, g)
-    tokens = begin(node.name(), BACKWARD, node.seq, tuple(g.values()) if type(g) is dict else (g,), None)
+    tokens = begin(
+        node.name(), BACKWARD, node.seq, tuple(g.values()) if type(g) is dict else (g,), None
+    )
     try:
         return apply(F, g)
     finally:
@@ -111,7 +113,17 @@ def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Any, g: Any) -
 class Raw:
     """One event as it is recorded."""
 
-    __slots__ = ("device", "name", "parent", "scope", "sequence", "shapes", "start", "stop", "thread")
+    __slots__ = (
+        "device",
+        "name",
+        "parent",
+        "scope",
+        "sequence",
+        "shapes",
+        "start",
+        "stop",
+        "thread",
+    )
 
     name: str
     scope: int

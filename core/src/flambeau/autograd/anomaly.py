@@ -19,8 +19,8 @@ _check_nan = True
 class set_detect_anomaly:  # noqa: N801 - PyTorch's name
     """Switch anomaly mode on or off, at once or for a block.
 
-    In anomaly mode each recorded op keeps the traceback of its forward call, shown when its backward
-    fails, and a backward that produces NaN raises.
+    In anomaly mode each recorded op keeps the traceback of its forward call, shown when its
+    backward fails, and a backward that produces NaN raises.
 
     Args:
         mode: on or off.
@@ -50,7 +50,7 @@ class detect_anomaly:  # noqa: N801 - PyTorch's name
 
     >>> import flambeau as fb, warnings
     >>> x = fb.zeros(1, requires_grad=True)
-    >>> with warnings.catch_warnings(), fb.autograd.detect_anomaly():
+    >>> with warnings.catch_warnings(action="ignore"), fb.autograd.detect_anomaly():
     ...     try:
     ...         (x.sqrt() * 0).backward()
     ...     except RuntimeError as error:
@@ -121,7 +121,7 @@ def remember_call(node: Any) -> None:
 def checked_apply(
     node: Any,
     apply: Callable[[Any, Any], Any],
-    F: Any,  # noqa: N803
+    F: Any,
     g: Any,
 ) -> Any:
     """Apply a node; on failure or NaN, say where its forward call was."""
@@ -140,7 +140,7 @@ def checked_apply(
     return parts
 
 
-def _has_nan(F: Any, part: Any) -> bool:  # noqa: N803
+def _has_nan(F: Any, part: Any) -> bool:
     if F.native:
         part = F.fresh(part)
         if not F.dtype_of(part).fp:
@@ -155,8 +155,8 @@ def _warn(node: Any) -> None:
     trace = node.metadata.get("traceback")
     if trace is None:
         text = (
-            f"Error detected in {node.name()}. No forward pass information available. Enable detect "
-            "anomaly during forward pass for more information."
+            f"Error detected in {node.name()}. No forward pass information available. Enable "
+            "detect anomaly during forward pass for more information."
         )
     else:
         text = (

@@ -165,10 +165,10 @@ class _Walk:
         array, add = F.array, F.add
         special = bool(self.where or several_devices or watchers or self.wanted is not None)
         heapify(heap)
-        alone = None
+        alone = waiting = None
         while alone is not None or heap:
             if alone is not None:
-                node, g, alone = alone, waiting, None  # noqa: F821 - set together with `alone`
+                node, g, alone = alone, waiting, None
             else:
                 s = -heappop(heap)
                 node = todo.pop(s)

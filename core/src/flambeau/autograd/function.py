@@ -16,7 +16,7 @@ from flambeau.autograd.node import Node, Out, at_save, next_seq
 
 
 class _Result(NamedTuple):
-    """What is remembered of one tensor that forward returned: facts, not the tensor, which holds the node."""
+    """Facts of one tensor that forward returned; not the tensor, which holds the node."""
 
     place: int
     shape: tuple[int, ...]
@@ -122,7 +122,7 @@ class FunctionNode(Node):
     def name(self) -> str:
         return self.function.__name__ + "Backward"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         grads = self._output_grads(F, g)
@@ -143,7 +143,7 @@ class FunctionNode(Node):
             set_recording(before)
         return self._input_grads(F, found)
 
-    def _output_grads(self, F: Any, g: Any) -> list[Any]:  # noqa: N803
+    def _output_grads(self, F: Any, g: Any) -> list[Any]:
         from flambeau.autograd.engine import _out
         from flambeau.ops.creation import filled
 
@@ -156,22 +156,22 @@ class FunctionNode(Node):
                 grads[place] = filled(shape, 0, dtype, device)
         return grads
 
-    def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:  # noqa: N803
+    def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
             given = given[:count]
         if len(given) != count:
             raise RuntimeError(
-                f"function {self.name()} returned an incorrect number of gradients (expected {count}, "
-                f"got {len(given)})"
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{count}, got {len(given)})"
             )
         tensors = {i for i, _, _, _ in self._inputs}
         for i, part in enumerate(given):
             if part is not None and i not in tensors:
                 raise RuntimeError(
-                    f"function {self.name()} returned a gradient different than None at position {i + 1}, "
-                    "but the corresponding forward input was not a Variable"
+                    f"function {self.name()} returned a gradient different than None at position "
+                    f"{i + 1}, but the corresponding forward input was not a Variable"
                 )
         parts: list[Any] = []
         for place, (i, shape, dtype, be) in enumerate(self._inputs):
@@ -194,8 +194,8 @@ class FunctionNode(Node):
                     ) from error
             if part._be is not be:
                 raise RuntimeError(
-                    f"Function {self.name()} returned an invalid gradient at index {i} - expected device "
-                    f"{be.device} but got {part.device}"
+                    f"Function {self.name()} returned an invalid gradient at index {i} - expected "
+                    f"device {be.device} but got {part.device}"
                 )
             if part.dtype is not dtype:
                 part = part.to(dtype)
@@ -251,10 +251,10 @@ class Function:
     """An operation with its own backward.
 
     Subclass it with static methods ``forward(ctx, *args)`` and ``backward(ctx, *grads)`` and call
-    ``apply``.  `forward` runs without recording; its arguments may be anything, its tensor results are
-    given the history of this call.  ``ctx.save_for_backward`` keeps tensors, ``ctx.needs_input_grad``
-    tells which gradients are wanted.  With a separate ``setup_context(ctx, inputs, output)``, forward
-    takes no context.
+    ``apply``.  `forward` runs without recording; its arguments may be anything, its tensor results
+    are given the history of this call.  ``ctx.save_for_backward`` keeps tensors,
+    ``ctx.needs_input_grad`` tells which gradients are wanted.  With a separate
+    ``setup_context(ctx, inputs, output)``, forward takes no context.
 
     >>> import flambeau as fb
     >>> class Double(fb.autograd.Function):
@@ -278,14 +278,14 @@ class Function:
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are all "
-            "static, so you should invoke them on the class itself: "
+            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are "
+            "all static, so you should invoke them on the class itself: "
             f"{type(self).__name__}.apply(...)."
         )
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
-        """Compute the result: ``forward(ctx, *args)``, or ``forward(*args)`` with `setup_context`."""
+        """Compute the result; with `setup_context` there is no context among the arguments."""
         raise NotImplementedError(
             "You must implement the forward function for custom autograd.Function."
         )
@@ -299,8 +299,8 @@ class Function:
     def backward(ctx: Any, *grad_outputs: Any) -> Any:
         """The gradient of each argument of forward from the gradients of its results."""
         raise NotImplementedError(
-            "You must implement either the backward or vjp method for your custom autograd.Function "
-            "to use it with backward mode AD."
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
         )
 
     @classmethod
@@ -315,9 +315,7 @@ class Function:
         )
         record = recording() and any(node.needs_input_grad)
         # Edges are taken before forward, which may write to its inputs.
-        node.edges = tuple(
-            edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors
-        )
+        node.edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
         node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
         before = recording()
         set_recording(False)
@@ -339,7 +337,7 @@ class Function:
 def _finish(
     node: FunctionNode, given: set[int], outputs: tuple[Any, ...], record: bool
 ) -> tuple[Any, ...]:
-    """Give the outputs their history and resolve what was saved; `given` are the ids of the inputs."""
+    """Give the outputs their history and resolve what was saved; `given` has the inputs' ids."""
     dirty = {id(t) for t in node._dirty}
     no_grad = {id(t) for t in node._no_grad_outputs}
     _check_dirty(node._dirty, outputs, record)
@@ -354,9 +352,7 @@ def _finish(
     node._results = tuple(
         _Result(i, tuple(final[i]._a.shape), final[i].dtype, final[i].device) for i in tensors
     )
-    node._sources = tuple(
-        i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad
-    )
+    node._sources = tuple(i for i in tensors if final[i].dtype.fp and id(outputs[i]) not in no_grad)
     node._several = len(node._sources) > 1
     node.seq = next_seq()
     if record:
@@ -388,8 +384,8 @@ def _check_dirty(dirty: Sequence[Tensor], outputs: Sequence[Any], record: bool) 
             continue
         if not any(o is t for o in outputs):
             raise RuntimeError(
-                "Some elements marked as dirty during the forward method were not returned as output. The "
-                "inputs that are modified inplace must all be outputs of the Function."
+                "Some elements marked as dirty during the forward method were not returned as "
+                "output. The inputs that are modified inplace must all be outputs of the Function."
             )
         if t._base is None and t.is_leaf and t.requires_grad:
             raise RuntimeError(
@@ -411,7 +407,7 @@ def _attach(t: Tensor, node: FunctionNode, place: int, dirty: bool) -> None:
 
 def _alias(t: Tensor) -> Tensor:
     items = tuple(slice(0, n, 1) for n in t._a.shape)
-    return make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")  # type: ignore[attr-defined]
+    return make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")
 
 
 def once_differentiable(fn: Any) -> Any:
@@ -422,6 +418,7 @@ def once_differentiable(fn: Any) -> Any:
     >>> once_differentiable(lambda ctx, g: g).__name__
     '<lambda>'
     """
+
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         before = recording()
@@ -450,4 +447,6 @@ class _Refuse(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with @once_differentiable")
+        raise RuntimeError(
+            "trying to differentiate twice a function that was marked with @once_differentiable"
+        )

@@ -1,7 +1,7 @@
 """Profiling: what ran, how often and how long, forward and backward.
 
-`profile` times every kernel, every backward node and every block of `record_function` on the host, and
-CUDA kernels on their device if asked; `emit_nvtx` announces the same to NVIDIA's profilers.
+`profile` times every kernel, every backward node and every block of `record_function` on the host,
+and CUDA kernels on their device if asked; `emit_nvtx` announces the same to NVIDIA's profilers.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ __all__ = [
 
 
 class profile:  # noqa: N801 - PyTorch's name
-    """Context manager that records what runs inside it, in all threads, and summarises it afterwards.
+    """Context manager that records what runs inside it, in all threads, to be summarised later.
 
-    Kernels appear under the names of canonical ops, backward nodes under those of their ``grad_fn``.
-    A device that is first used inside the block is not seen.
+    Kernels appear under the names of canonical ops, backward nodes under those of ``grad_fn``.  A
+    device that is first used inside the block is not seen.
 
     Args:
         enabled: False makes it do nothing.
-        use_cuda: also have CUDA devices measure their own times; ignored, with a warning, without one.
+        use_cuda: also have CUDA devices measure their own times; ignored, with a warning, where
+            there is none.
         record_shapes: keep the shapes of arguments.
 
     Raises:
@@ -66,8 +67,8 @@ class profile:  # noqa: N801 - PyTorch's name
         self._events: EventList | None = None
         if enabled and use_cuda and not _cuda_measures():
             warnings.warn(
-                "profile(use_cuda=True): no CUDA device that measures times is available; only CPU times "
-                "are recorded",
+                "profile(use_cuda=True): no CUDA device that measures times is available; only CPU "
+                "times are recorded",
                 stacklevel=2,
             )
             self.use_cuda = False
@@ -191,9 +192,9 @@ class emit_nvtx:  # noqa: N801 - PyTorch's name
     """Context manager that announces every kernel and backward node as an NVTX range.
 
     Run the program under an NVIDIA profiler to see them.  The range of a kernel is named
-    ``<op>, seq = <N>``, where the node that the call records takes the number N, and that of a backward
-    node ``<node>, stashed seq = <N>``.  Nodes of views are made when an op needs them and take the
-    numbers before that op's own.
+    ``<op>, seq = <N>``, where the node that the call records takes the number N, and that of a
+    backward node ``<node>, stashed seq = <N>``.  Nodes of views are made when an op needs them and
+    take the numbers before that op's own.
 
     Args:
         enabled: False makes it do nothing.
@@ -221,8 +222,8 @@ class emit_nvtx:  # noqa: N801 - PyTorch's name
         if not hasattr(backend, "range_push"):
             raise RuntimeError(
                 "emit_nvtx(): NVTX ranges need a CUDA device, and none is available here. Use "
-                "profiler.profile() to time the CPU, or install a CUDA backend (python -m flambeau lists "
-                "what is installed)"
+                "profiler.profile() to time the CPU, or install a CUDA backend (python -m flambeau "
+                "lists what is installed)"
             )
         backend.synchronize(backend.current_device())
         self._backend = backend

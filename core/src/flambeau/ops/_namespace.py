@@ -38,7 +38,7 @@ class TensorNamespace:
 
     def zeros(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Zeros with the dtype and device of `like`."""
-        return wrap(like._be, like._be.full(tuple(shape), 0, like.dtype), like.dtype)  # type: ignore[attr-defined]
+        return wrap(like._be, like._be.full(tuple(shape), 0, like.dtype), like.dtype)
 
     def mT(self, a: Tensor) -> Tensor:
         """The matrix transpose: the last two dimensions swapped."""

@@ -36,7 +36,7 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     return tuple(out)
 
 
-def broadcast(*specs: Spec) -> Spec:
+def broadcast(*specs: Any) -> Any:
     """The spec of an elementwise op: the common shape, the dtype of the first operand."""
     return Spec(broadcast_shapes(*[s.shape for s in specs]), specs[0].dtype)
 

@@ -237,6 +237,7 @@ class Op:
             r = getattr(be, self.name)(*native)
         except be.error as error:
             raise kernel_error(self.name, error, args) from error
+        result: Any
         if type(r) is tuple:
             result = tuple(wrap(be, x := be.fresh(n), be.dtype_of(x)) for n in r)
         else:
@@ -290,7 +291,7 @@ class Op:
         if not any(e is not None for e in edges):  # by identity: == would compare elements
             if not any(t._rg and t.requires_grad for t in inputs if t is not None):
                 return
-        node_type = self.node
+        node_type: Any = self.node
         n = new(node_type)
         n._hooks = None
         n.edges = tuple(edges)

@@ -3,18 +3,48 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import warnings
 from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
 from flambeau.ops._table import OPS
 from flambeau.ops.creation import arange, finished, linspace, ones
+from flambeau.ops.elementwise import where
 from flambeau.ops.movement import cat, flip, stack
+
+__all__ = [
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
+    "cartesian_prod",
+    "column_stack",
+    "combinations",
+    "cross",
+    "diag_embed",
+    "diagflat",
+    "dstack",
+    "fliplr",
+    "flipud",
+    "hstack",
+    "logspace",
+    "meshgrid",
+    "range",
+    "renorm",
+    "repeat_interleave",
+    "rot90",
+    "row_stack",
+    "tile",
+    "trace",
+    "tril_indices",
+    "triu_indices",
+    "vstack",
+]
 
 # -- grids and repetitions -------------------------------------------------------------------------
 
@@ -31,7 +61,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     With ``indexing="xy"`` the first two dimensions are exchanged. The results are expanded views.
 
     Raises:
-        RuntimeError: an input is no vector, or dtypes differ, or `indexing` is neither "ij" nor "xy".
+        RuntimeError: an input is no vector, or dtypes differ, or `indexing` is neither "ij" nor
+            "xy".
 
     >>> import flambeau as fb
     >>> fb.meshgrid(fb.tensor([1, 2]), fb.tensor([3, 4]), indexing="ij")[0]
@@ -107,7 +138,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     places = arange(x.numel(), device=x.device)
     grids = meshgrid(*[places] * r, indexing="ij")
     chosen = ones(*[x.numel()] * r, dtype=D.bool_, device=x.device)
-    for before, after in zip(grids, grids[1:], strict=False):
+    for before, after in itertools.pairwise(grids):
         chosen = chosen & (before <= after if with_replacement else before < after)
     return stack([g.masked_select(chosen) for g in meshgrid(*[x] * r, indexing="ij")], 1)
 
@@ -173,8 +204,7 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
 
     if counts.dim() != 1:
         raise RuntimeError(
-            "repeat_interleave only accepts 1D vector as repeat, got "
-            f"{counts.dim()} dimensions"
+            f"repeat_interleave only accepts 1D vector as repeat, got {counts.dim()} dimensions"
         )
     if counts.dtype not in (D.int32, D.int64):
         raise RuntimeError(f"repeats has to be Long or Int tensor, got {counts.dtype}")
@@ -231,7 +261,7 @@ def atleast_2d(*tensors: Any) -> Any:
 
 
 def atleast_3d(*tensors: Any) -> Any:
-    """Tensors with up to two dimensions given more of size 1: (n,) to (1, n, 1), (m, n) to (m, n, 1).
+    """Scalars, vectors (n,) and matrices (m, n) in shapes (1, 1, 1), (1, n, 1) and (m, n, 1).
 
     >>> import flambeau as fb
     >>> fb.atleast_3d(fb.ones(2, 3)).shape
@@ -315,7 +345,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
-    """The tensor turned by `k` quarter turns in the plane of two dimensions, from the first to the second.
+    """The tensor turned by `k` quarter turns, from the first of two dimensions to the second.
 
     Raises:
         RuntimeError: `dims` are not two different dimensions of the tensor.
@@ -504,14 +534,12 @@ def renorm(
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
     if x.dim() < 2:
-        raise RuntimeError(
-            f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions"
-        )
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions")
     d = dim_of(dim, x.dim())
     others = tuple(i for i in builtins.range(x.dim()) if i != d)
     length = x.norm(p, others, True)
     # PyTorch's margin against the rounding of the quotient.
-    factor = (length > maxnorm).where(maxnorm / (length + 1e-7), length.new_ones(()))
+    factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
     return deliver(x * factor, out)
 
 
@@ -565,8 +593,8 @@ def range(
     tensor([1., 2., 3.])
     """
     warnings.warn(
-        "range is deprecated because its end is included, unlike in Python; use arange, which gives "
-        "values in [start, end)",
+        "range is deprecated because its end is included, unlike in Python; use arange, whose "
+        "values are in [start, end)",
         UserWarning,
         stacklevel=2,
     )

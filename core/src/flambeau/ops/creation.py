@@ -53,7 +53,7 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
     be = bind(device)
     size = checked_sizes(shape)
     try:
-        return wrap(be, be.full(size, value, dtype), dtype)  # type: ignore[attr-defined]
+        return wrap(be, be.full(size, value, dtype), dtype)
     except be.error as error:
         raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
 
@@ -117,7 +117,7 @@ def empty(
     be = bind(_device_or(device, out))
     shape = checked_sizes(_size(size, out))
     make = be.kernels.get("empty")
-    native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)  # type: ignore[attr-defined]
+    native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
@@ -394,7 +394,7 @@ def arange(
         )
     length = math.ceil((end - start) / step)
     be = bind(_device_or(device, out))
-    native = be.arange(start, step, length, dtype)  # type: ignore[attr-defined]
+    native = be.arange(start, step, length, dtype)
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 

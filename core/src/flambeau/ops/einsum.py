@@ -1,4 +1,4 @@
-"""Sums of products written with indices (Einstein's convention), and products over chosen dimensions."""
+"""Sums of products written with indices (Einstein's convention)."""
 
 from __future__ import annotations
 
@@ -10,18 +10,25 @@ from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 
+__all__ = [
+    "einsum",
+    "tensordot",
+]
+
 _ELLIPSIS = "..."
 
 
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products that an equation of subscripts names, as in ``"bij,bjk->bik"``.
 
-    Every operand names its dimensions by letters. Equal letters are multiplied elementwise, letters that
-    the result does not name are summed, a letter repeated in one operand takes its diagonal, and ``...``
-    stands for dimensions that broadcast. Without ``->`` the result has the letters that occur once, in
-    alphabetical order, after those of ``...``. Operands are contracted from left to right.
+    Every operand names its dimensions by letters. Equal letters are multiplied elementwise, letters
+    that the result does not name are summed, a letter repeated in one operand takes its diagonal,
+    and ``...`` stands for dimensions that broadcast. Without ``->`` the result has the letters that
+    occur once, in alphabetical order, after those of ``...``. Operands are contracted from left to
+    right.
 
-    Subscripts may also be lists of numbers after each operand: ``einsum(a, [0, 1], b, [1, 2], [0, 2])``.
+    Subscripts may also be lists of numbers after each operand: ``einsum(a, [0, 1], b, [1, 2], [0,
+    2])``.
 
     Raises:
         RuntimeError: the equation is malformed, or does not fit the operands.
@@ -98,11 +105,13 @@ def _numbers(subscripts: Any) -> list[str]:
     return found
 
 
-def _contracted(
-    tensors: list[Tensor], inputs: list[list[str]], output: list[str] | None
-) -> Tensor:
+def _contracted(tensors: list[Tensor], inputs: list[list[str]], output: list[str] | None) -> Tensor:
     broadcast = max(
-        (x.dim() - len(sub) + 1 for x, sub in zip(tensors, inputs, strict=True) if _ELLIPSIS in sub),
+        (
+            x.dim() - len(sub) + 1
+            for x, sub in zip(tensors, inputs, strict=True)
+            if _ELLIPSIS in sub
+        ),
         default=0,
     )
     dots = [f".{i}" for i in range(broadcast)]
@@ -138,8 +147,8 @@ def _labels(place: int, x: Tensor, subscripts: list[str], dots: list[str]) -> li
     rest = x.dim() - named
     if rest < 0 or (rest and _ELLIPSIS not in subscripts):
         raise RuntimeError(
-            f"einsum(): the number of subscripts in the equation ({named}) does not match the number "
-            f"of dimensions ({x.dim()}) for operand {place}"
+            f"einsum(): the number of subscripts in the equation ({named}) does not match the "
+            f"number of dimensions ({x.dim()}) for operand {place}"
             + ("" if _ELLIPSIS in subscripts or rest < 0 else " and no ellipsis was given")
         )
     found: list[str] = []
@@ -148,9 +157,7 @@ def _labels(place: int, x: Tensor, subscripts: list[str], dots: list[str]) -> li
     return found
 
 
-def _output_labels(
-    output: list[str], dots: list[str], labels: list[list[str]]
-) -> list[str]:
+def _output_labels(output: list[str], dots: list[str], labels: list[list[str]]) -> list[str]:
     known = {name for names in labels for name in names}
     wanted: list[str] = []
     for name in output:
@@ -180,8 +187,8 @@ def _diagonals(place: int, x: Tensor, names: list[str]) -> tuple[Tensor, list[st
             a, b = x.shape[first], x.shape[second]
             if a != b:
                 raise RuntimeError(
-                    f"einsum(): subscript {name} is repeated for operand {place} but the sizes don't "
-                    f"match, {b} != {a}"
+                    f"einsum(): subscript {name} is repeated for operand {place} but the sizes "
+                    f"don't match, {b} != {a}"
                 )
             x = x.diagonal(0, first, second)
             del names[second], names[first]
@@ -217,8 +224,9 @@ def _pair(
 ) -> tuple[Tensor, list[str]]:
     """The product of two operands, summed over the names that nobody needs later.
 
-    Names fall into four kinds: of the batch (in both, kept), contracted (in both, summed), of the left
-    and of the right alone.  Size-1 dimensions that broadcast are left to the side that has the size.
+    Names fall into four kinds: of the batch (in both, kept), contracted (in both, summed), of the
+    left and of the right alone.  Size-1 dimensions that broadcast are left to the side that has the
+    size.
     """
     x, x_names = _summed(x, x_names, {*later, *y_names})
     y, y_names = _summed(y, y_names, {*later, *x_names})
@@ -292,8 +300,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     for i, j in zip(mine, its, strict=True):
         if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
             raise RuntimeError(
-                f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} and "
-                f"second has size {y.shape[j]} in dim {j}"
+                f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} "
+                f"and second has size {y.shape[j]} in dim {j}"
             )
     x_names = [f"x{i}" for i in range(x.dim())]
     y_names = [f"y{j}" for j in range(y.dim())]

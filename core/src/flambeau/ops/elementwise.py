@@ -25,7 +25,7 @@ from flambeau.ops._table import Op, composite, primitive
 
 
 @primitive(out=None, title="ToCopyBackward0")
-def _cast(self: Tensor, dtype: DType) -> Spec:
+def _cast(self: Tensor, dtype: DType) -> Any:
     return Spec(self.shape, dtype)
 
 
@@ -35,7 +35,7 @@ def _(F, g, self_dtype):
 
 
 @primitive
-def _clone(self: Tensor) -> Spec:
+def _clone(self: Tensor) -> Any:
     return self
 
 
@@ -58,7 +58,7 @@ def _(F, g):
 
 
 @primitive(promotes="any")
-def _add(self: Tensor, other: Tensor) -> Spec:
+def _add(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -88,7 +88,7 @@ _add.node = AddNode
     refuses_bool="Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
     "trying to invert a mask, use the `~` or `logical_not()` operator instead.",
 )
-def _sub(self: Tensor, other: Tensor) -> Spec:
+def _sub(self: Tensor, other: Tensor) -> Any:
     if self.dtype is D.bool_:
         raise RuntimeError(_sub.refuses_bool)
     return broadcast(self, other)
@@ -105,7 +105,7 @@ def _(F, g, _self, _other):
 
 
 @primitive(promotes="any")
-def _mul(self: Tensor, other: Tensor) -> Spec:
+def _mul(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -132,7 +132,7 @@ _mul.node = MulNode
 
 
 @primitive(promotes="float")
-def _div(self: Tensor, other: Tensor) -> Spec:
+def _div(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -147,7 +147,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _pow(self: Tensor, other: Tensor) -> Spec:
+def _pow(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -171,7 +171,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _remainder(self: Tensor, other: Tensor) -> Spec:
+def _remainder(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -186,7 +186,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _fmod(self: Tensor, other: Tensor) -> Spec:
+def _fmod(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -201,12 +201,12 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any", differentiable=False)
-def _floor_divide(self: Tensor, other: Tensor) -> Spec:
+def _floor_divide(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
 @primitive(promotes="float")
-def _atan2(self: Tensor, other: Tensor) -> Spec:
+def _atan2(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -221,7 +221,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _maximum(self: Tensor, other: Tensor) -> Spec:
+def _maximum(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -243,7 +243,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _minimum(self: Tensor, other: Tensor) -> Spec:
+def _minimum(self: Tensor, other: Tensor) -> Any:
     return broadcast(self, other)
 
 
@@ -258,7 +258,7 @@ def _(F, g, self, other):
 
 
 @primitive
-def _neg(self: Tensor) -> Spec:
+def _neg(self: Tensor) -> Any:
     if self.dtype is D.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
@@ -273,7 +273,7 @@ def _(F, g):
 
 
 @primitive(out=None)
-def _abs(self: Tensor) -> Spec:
+def _abs(self: Tensor) -> Any:
     return Spec(self.shape, self.dtype.to_real())
 
 
@@ -283,7 +283,7 @@ def _(F, g, self):
 
 
 @primitive
-def _sign(self: Tensor) -> Spec:
+def _sign(self: Tensor) -> Any:
     return self
 
 
@@ -296,7 +296,7 @@ def _(F, g):
 
 
 @primitive(promotes="float")
-def _exp(self: Tensor) -> Spec:
+def _exp(self: Tensor) -> Any:
     return self
 
 
@@ -306,7 +306,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _expm1(self: Tensor) -> Spec:
+def _expm1(self: Tensor) -> Any:
     return self
 
 
@@ -316,7 +316,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _log(self: Tensor) -> Spec:
+def _log(self: Tensor) -> Any:
     return self
 
 
@@ -326,7 +326,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _log1p(self: Tensor) -> Spec:
+def _log1p(self: Tensor) -> Any:
     return self
 
 
@@ -356,7 +356,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _sin(self: Tensor) -> Spec:
+def _sin(self: Tensor) -> Any:
     return self
 
 
@@ -366,7 +366,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _cos(self: Tensor) -> Spec:
+def _cos(self: Tensor) -> Any:
     return self
 
 
@@ -376,7 +376,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _tan(self: Tensor) -> Spec:
+def _tan(self: Tensor) -> Any:
     return self
 
 
@@ -386,7 +386,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _asin(self: Tensor) -> Spec:
+def _asin(self: Tensor) -> Any:
     return self
 
 
@@ -396,7 +396,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _acos(self: Tensor) -> Spec:
+def _acos(self: Tensor) -> Any:
     return self
 
 
@@ -406,7 +406,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _atan(self: Tensor) -> Spec:
+def _atan(self: Tensor) -> Any:
     return self
 
 
@@ -416,7 +416,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _sinh(self: Tensor) -> Spec:
+def _sinh(self: Tensor) -> Any:
     return self
 
 
@@ -426,7 +426,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _cosh(self: Tensor) -> Spec:
+def _cosh(self: Tensor) -> Any:
     return self
 
 
@@ -436,7 +436,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _tanh(self: Tensor) -> Spec:
+def _tanh(self: Tensor) -> Any:
     return self
 
 
@@ -446,7 +446,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _sqrt(self: Tensor) -> Spec:
+def _sqrt(self: Tensor) -> Any:
     return self
 
 
@@ -456,7 +456,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _rsqrt(self: Tensor) -> Spec:
+def _rsqrt(self: Tensor) -> Any:
     return self
 
 
@@ -467,7 +467,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _reciprocal(self: Tensor) -> Spec:
+def _reciprocal(self: Tensor) -> Any:
     return self
 
 
@@ -477,7 +477,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _erf(self: Tensor) -> Spec:
+def _erf(self: Tensor) -> Any:
     return self
 
 
@@ -505,22 +505,22 @@ def _flat(F, g):
 
 
 @primitive
-def _floor(self: Tensor) -> Spec:
+def _floor(self: Tensor) -> Any:
     return self
 
 
 @primitive
-def _ceil(self: Tensor) -> Spec:
+def _ceil(self: Tensor) -> Any:
     return self
 
 
 @primitive
-def _trunc(self: Tensor) -> Spec:
+def _trunc(self: Tensor) -> Any:
     return self
 
 
 @primitive
-def _round(self: Tensor) -> Spec:
+def _round(self: Tensor) -> Any:
     return self
 
 
@@ -532,36 +532,36 @@ for _op in (_floor, _ceil, _trunc, _round):
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _eq(self: Tensor, other: Tensor) -> Spec:
+def _eq(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _ne(self: Tensor, other: Tensor) -> Spec:
+def _ne(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _lt(self: Tensor, other: Tensor) -> Spec:
+def _lt(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _le(self: Tensor, other: Tensor) -> Spec:
+def _le(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _gt(self: Tensor, other: Tensor) -> Spec:
+def _gt(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _ge(self: Tensor, other: Tensor) -> Spec:
+def _ge(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-def _bitwise(name: str, self: Any, other: Any) -> Spec:
+def _bitwise(name: str, self: Any, other: Any) -> Any:
     if self.dtype.category >= 2:
         raise NotImplementedError(
             f'"{name}" is not implemented for {self.dtype}; bitwise ops take integers and bools'
@@ -570,32 +570,32 @@ def _bitwise(name: str, self: Any, other: Any) -> Spec:
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_and(self: Tensor, other: Tensor) -> Spec:
+def _bitwise_and(self: Tensor, other: Tensor) -> Any:
     return _bitwise("bitwise_and", self, other)
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_or(self: Tensor, other: Tensor) -> Spec:
+def _bitwise_or(self: Tensor, other: Tensor) -> Any:
     return _bitwise("bitwise_or", self, other)
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_xor(self: Tensor, other: Tensor) -> Spec:
+def _bitwise_xor(self: Tensor, other: Tensor) -> Any:
     return _bitwise("bitwise_xor", self, other)
 
 
 @primitive(differentiable=False)
-def _bitwise_not(self: Tensor) -> Spec:
+def _bitwise_not(self: Tensor) -> Any:
     return _bitwise("bitwise_not", self, self)
 
 
 @primitive(out=D.bool_, differentiable=False)
-def _isfinite(self: Tensor) -> Spec:
+def _isfinite(self: Tensor) -> Any:
     return Spec(self.shape, D.bool_)
 
 
 @primitive(out=None)
-def _where(condition: Tensor, self: Tensor, other: Tensor) -> Spec:
+def _where(condition: Tensor, self: Tensor, other: Tensor) -> Any:
     shape = broadcast_shapes(condition.shape, self.shape, other.shape)
     return Spec(shape, self.dtype)
 

@@ -23,23 +23,16 @@ class MaxMin(NamedTuple):
     indices: Tensor
 
     def __repr__(self) -> str:
-        return f"torch.return_types.{self._kind}(\nvalues={self.values!r},\nindices={self.indices!r})"
-
-    @property
-    def _kind(self) -> str:
-        return type(self).__name__
+        kind = type(self).__name__.removesuffix("_return")
+        return f"torch.return_types.{kind}(\nvalues={self.values!r},\nindices={self.indices!r})"
 
 
 class max_return(MaxMin):  # noqa: N801
     """What `max` along a dimension returns."""
 
-    _kind = "max"
-
 
 class min_return(MaxMin):  # noqa: N801
     """What `min` along a dimension returns."""
-
-    _kind = "min"
 
 
 def spread(F: Any, a: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:

@@ -11,16 +11,17 @@ from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
 from flambeau.ops._table import OPS
+from flambeau.ops.elementwise import where
 from flambeau.ops.indexing import index_select, wrapped_index
 
 __all__ = [
+    "apply_",
     "index_add",
     "index_copy",
     "index_fill",
     "is_set_to",
     "map_",
     "masked_scatter",
-    "apply_",
     "put",
     "scatter_reduce",
     "take_along_dim",
@@ -124,7 +125,9 @@ def index_copy(
     x, s = need_tensor(input, "index_copy", "input"), need_tensor(source, "index_copy", "source")
     d = dim_of(dim, x.dim())
     if index.dtype is not D.int64:
-        raise RuntimeError(f"index_copy_(): Expected a long tensor for index, but got {index.dtype}")
+        raise RuntimeError(
+            f"index_copy_(): Expected a long tensor for index, but got {index.dtype}"
+        )
     i = _vector("index_copy", x, d, index)
     return deliver(_put(x, d, i, _source("index_copy", x, d, i, s, IndexError), False), out)
 
@@ -170,7 +173,10 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     tensor([5., 0., 6.])
     """
     x = need_tensor(input, "masked_scatter", "input")
-    m, s = need_tensor(mask, "masked_scatter", "mask"), need_tensor(source, "masked_scatter", "source")
+    m, s = (
+        need_tensor(mask, "masked_scatter", "mask"),
+        need_tensor(source, "masked_scatter", "source"),
+    )
     if m.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(
             f"masked_scatter_ only supports boolean masks, but got mask with dtype {m.dtype}"
@@ -192,11 +198,11 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     if s.numel() == 0:
         return x.clone()
     chosen = s.reshape(-1).index_select(0, (ranks - 1).clamp(0, s.numel() - 1))
-    return m.where(chosen.reshape(shape), x)
+    return where(m, chosen.reshape(shape), x)
 
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """A copy with the elements at flat positions `index` replaced by (or summed with) those of `source`.
+    """A copy with the values of `source` written (or added) at flat positions `index`.
 
     Raises:
         RuntimeError: the index is not int64, or dtypes differ.
@@ -237,10 +243,10 @@ def scatter_reduce(
     include_self: bool = True,
     out: Tensor | None = None,
 ) -> Tensor:
-    """A copy with each element reduced with the entries of `src` whose `index` along `dim` points at it.
+    """A copy with each element combined with those of `src` whose `index` along `dim` names it.
 
-    `reduce` is "sum", "prod", "mean", "amax" or "amin". With ``include_self=False`` the old value takes
-    no part where anything is scattered.
+    `reduce` is "sum", "prod", "mean", "amax" or "amin". With ``include_self=False`` the old value
+    takes no part where anything is scattered.
 
     Raises:
         RuntimeError: another reduction, or an index that does not fit (see `scatter`).
@@ -307,12 +313,12 @@ def _folded(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str) -> Tenso
     while place.numel():
         first = place.new_ones((place.numel(),), dtype=D.bool_)
         first[1:] = place[1:] != place[:-1]
-        where, values = place.masked_select(first), taken.masked_select(first)
-        old = result.index_select(0, where)
+        here, values = place.masked_select(first), taken.masked_select(first)
+        old = result.index_select(0, here)
         new = {"prod": Tensor.mul, "amax": Tensor.maximum, "amin": Tensor.minimum}[reduce](
             old, values
         )
-        result = OPS["index_put"](result, (where,), new, False)
+        result = OPS["index_put"](result, (here,), new, False)
         place, taken = place.masked_select(~first), taken.masked_select(~first)
     return result.reshape(tuple(x.shape))
 
@@ -346,7 +352,7 @@ def take_along_dim(
     x, i = need_tensor(input, "take_along_dim", "input"), need_tensor(indices, "", "indices")
     if i.dtype is not D.int64:
         raise RuntimeError(
-            "torch.take_along_dim(): dtype of indices should be Long but got " f"{i.dtype}"
+            f"torch.take_along_dim(): dtype of indices should be Long but got {i.dtype}"
         )
     if dim is None:
         return deliver(index_select(x.reshape(-1), 0, i.reshape(-1)), out)
@@ -356,9 +362,7 @@ def take_along_dim(
             f"but got {x.dim()} dimensions for input, and {i.dim()} dimensions for indices"
         )
     d = dim_of(dim, x.dim())
-    common = broadcast_shapes(
-        *[tuple(n for k, n in enumerate(t.shape) if k != d) for t in (x, i)]
-    )
+    common = broadcast_shapes(*[tuple(n for k, n in enumerate(t.shape) if k != d) for t in (x, i)])
     wide = [(*common[:d], t.shape[d], *common[d:]) for t in (x, i)]
     return deliver(x.expand(wide[0]).gather(d, i.expand(wide[1])), out)
 
@@ -382,7 +386,9 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """
     x = need_tensor(input, "apply_", "input")
     if x.requires_grad:
-        raise RuntimeError("Can't call apply_() on Variable that requires grad. Use detach() first.")
+        raise RuntimeError(
+            "Can't call apply_() on Variable that requires grad. Use detach() first."
+        )
     return _written(x, [callable(v) for v in x.reshape(-1).tolist()])
 
 

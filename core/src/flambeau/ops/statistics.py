@@ -12,6 +12,7 @@ from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.creation import arange
+from flambeau.ops.elementwise import where
 from flambeau.ops.movement import cat
 
 __all__ = [
@@ -83,7 +84,7 @@ def _median(self: Tensor, ignore_nan: bool) -> Tensor:
     if ignore_nan:
         place = ((n - missing - 1) // 2).clamp(0)
         return ordered.gather(0, place.reshape(1)).reshape(())
-    return (missing > 0).where(ordered[n - 1], ordered[(n - 1) // 2])
+    return where(missing > 0, ordered[n - 1], ordered[(n - 1) // 2])
 
 
 @_median.gradient
@@ -119,9 +120,7 @@ def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
     return OPS["sort"](x.detach(), d, False, True)
 
 
-def _medians(
-    name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any
-) -> Any:
+def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
     need_tensor(input, name, "input")
     if input.dtype is D.bool_:
         raise NotImplementedError(f'"median_cpu" not implemented for {input.dtype}')
@@ -142,7 +141,7 @@ def _medians(
             indices = order.gather(d, ((n - missing - 1) // 2).clamp(0))
         else:  # the first nan, which is the first of the last `missing` entries
             first = order.gather(d, (n - missing).clamp(0, n - 1))
-            indices = (missing > 0).where(first, indices)
+            indices = where(missing > 0, first, indices)
     return _taken(kind, input, d, indices, keepdim, out)
 
 
@@ -152,9 +151,7 @@ def _lowest(x: Tensor) -> int:
     return iinfo(x.dtype).min
 
 
-def median(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-) -> Any:
+def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
     """The lower median of all elements, or along `dim` with its index; nan if there is a nan.
 
     Raises:
@@ -204,7 +201,7 @@ def kthvalue(
 
 
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
-    """The most frequent element along `dim` (the smallest of equally frequent ones) and its last index.
+    """The most frequent element along `dim`, of several the smallest, and its last index.
 
     Raises:
         IndexError: the dimension is empty or out of range.
@@ -237,7 +234,8 @@ def quantile(
     """The q-quantiles, of all elements or along `dim`; nan if there is a nan.
 
     `q` is a number in [0, 1], or a vector of them, which becomes the first dimension of the result.
-    Between two elements decides `interpolation`: "linear", "lower", "higher", "nearest" or "midpoint".
+    Between two elements decides `interpolation`: "linear", "lower", "higher", "nearest" or
+    "midpoint".
 
     Raises:
         RuntimeError: a wrong dtype, `q` outside of [0, 1], no elements, or another interpolation.
@@ -261,8 +259,8 @@ def quantile(
         raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.dim()}D")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, but "
-            f"got {interpolation}"
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
         )
     if q.numel() and (q.amin().item() < 0 or q.amax().item() > 1):
         raise RuntimeError("quantile() q values must be in the range [0, 1]")
@@ -275,7 +273,7 @@ def quantile(
     n = ordered.shape[-1]
     places = q.reshape(-1) * (n - 1)
     missing = flat.isnan().any(-1, True)
-    places = missing.where(places.new_full((), n - 1), places)
+    places = where(missing, places.new_full((), n - 1), places)
     if interpolation == "nearest":
         places = places.round()
     low, high = places.floor(), places.ceil()
@@ -386,7 +384,7 @@ def histc(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """How many elements fall into each of `bins` equal intervals of [min, max]; others do not count.
+    """How many elements fall into each of `bins` equal intervals of [min, max].
 
     With min = max the range is that of the elements.
 
@@ -476,19 +474,20 @@ def _unique(
     name: str, input: Tensor, ordered: bool, inverse: bool, counted: bool, dim: int | None
 ) -> Any:
     x = need_tensor(input, name, "input").detach()
+    rest: tuple[int, ...] = ()
     if dim is None:
-        rows, shape = x.reshape(-1), tuple(x.shape)
+        d, rows, shape = 0, x.reshape(-1), tuple(x.shape)
     else:
         d = dim_of(dim, x.dim())
-        if x.dim() == 0:
-            x = x.reshape(1)
+        x = x if x.dim() else x.reshape(1)
         if 0 in x.shape and x.shape[d] != 0:
             raise RuntimeError(
-                "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied: "
-                f"shape {list(x.shape)}, dim {d}"
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
+                f"applied: shape {list(x.shape)}, dim {d}"
             )
         moved = x.movedim(d, 0)
-        rows, shape = moved.reshape(x.shape[d], math.prod(moved.shape[1:])), (x.shape[d],)
+        shape, rest = (x.shape[d],), tuple(moved.shape[1:])
+        rows = moved.reshape((*shape, math.prod(rest)))
     n = rows.shape[0]
     order = None
     if ordered:
@@ -498,7 +497,7 @@ def _unique(
     starts = first.nonzero().reshape(-1)
     values = rows.index_select(0, starts)
     if dim is not None:
-        values = values.reshape((starts.numel(), *moved.shape[1:])).movedim(0, d)
+        values = values.reshape((starts.numel(), *rest)).movedim(0, d)
     results = [values.contiguous()]
     if inverse:
         runs = cast(first, D.int64).cumsum(0) - 1
@@ -518,7 +517,7 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements in ascending order, or the distinct entries of `dim` in lexicographic order.
+    """The distinct elements in ascending order, or entries of `dim` in lexicographic order.
 
     Optionally with them: for each element the index of its value, and how often each value occurs.
     Every nan is distinct.
@@ -589,8 +588,8 @@ def searchsorted(
 ) -> Tensor:
     """Where values belong in ascending sequences: before equal elements, or after them (`right`).
 
-    Shapes: a sequence (n,) for values of any shape, or (..., n) with values (..., m). A `sorter` is the
-    index that sorts an unsorted sequence. nan counts as largest.
+    Shapes: a sequence (n,) for values of any shape, or (..., n) with values (..., m). A `sorter` is
+    the index that sorts an unsorted sequence. nan counts as largest.
 
     Raises:
         RuntimeError: shapes do not fit, `side` contradicts `right`, or dtypes differ.
@@ -606,8 +605,8 @@ def searchsorted(
         )
     if side == "left" and right:
         raise RuntimeError(
-            "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
-            "right was True"
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
         )
     right = right or side == "right"
     if not isinstance(input, Tensor):
@@ -630,9 +629,9 @@ def searchsorted(
         edges.dim() > 1 and (x.dim() != edges.dim() or x.shape[:-1] != edges.shape[:-1])
     ):
         raise RuntimeError(
-            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions "
-            "of boundaries tensor and input value tensor must match, but we got boundaries tensor "
-            f"{list(edges.shape)} and input value tensor {list(x.shape)}"
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(edges.shape)} and input value tensor {list(x.shape)}"
         )
     shape = tuple(x.shape)
     found = _bisected(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
@@ -654,8 +653,8 @@ def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
         if last is not None:
             before = before | (last if right else last & ~at.isnan())
         before = before & (low < high)
-        low = before.where(middle + 1, low)
-        high = before.where(high, middle)
+        low = where(before, middle + 1, low)
+        high = where(before, high, middle)
     return low
 
 

@@ -78,6 +78,21 @@ ELEMENTWISE = {
     "square": _pointwise(Arr((2, 3))),
 }
 
+_POSITIVE_ARGUMENTS = Arr((2, 3), low=0.25, high=4)
+_BELOW_ZERO = Arr((5,), kind="literal", literal=(-0.25, -1.5, -2.75, -3.375, -7.125))
+
+SPECIAL_FUNCTIONS = {
+    "erfc": [*_pointwise(Arr((2, 3))), Sample((Arr((4,), low=2, high=4),), "tail", True)],
+    "erfinv": _pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
+    "lgamma": [*_pointwise(Arr((2, 3), low=2.5, high=4)), Sample((_BELOW_ZERO,), "negative", True)],
+    "digamma": [*_pointwise(_POSITIVE_ARGUMENTS), Sample((_BELOW_ZERO,), "negative", True)],
+    "polygamma": [
+        *_pointwise(_POSITIVE_ARGUMENTS, 1),
+        Sample((_POSITIVE_ARGUMENTS, 3), "third derivative", True),
+        Sample((_BELOW_ZERO, 1), "negative", True),
+    ],
+}
+
 _MATRIX = Arr((2, 3))
 _RIGHT = Arr((3, 4), seed=1)
 
@@ -144,6 +159,14 @@ REDUCTION |= {
         Sample((_NONZERO, (0, 1)), "all dimensions", True),
         Sample((_WITH_ZERO, (0,)), "with a zero", True),
         Sample((Arr((2, 0)), (1,)), "empty"),
+    ],
+}
+
+STATISTICS = {
+    "median": [
+        Sample((Arr((7,), kind="distinct"), False), "odd count", True),
+        Sample((Arr((6,), kind="distinct"), True), "even count", True),
+        Sample((Arr((1,)), False), "one element", True),
     ],
 }
 
@@ -269,9 +292,11 @@ OPTIMIZER = {
 
 COMPOSITES: dict[str, list[Sample]] = {
     **ELEMENTWISE,
+    **SPECIAL_FUNCTIONS,
     **ACTIVATION,
     **LINALG,
     **REDUCTION,
+    **STATISTICS,
     **INDEXING,
     **MOVEMENT,
     **LAYERS,

@@ -92,6 +92,7 @@ ANY_SHAPE: frozenset[str] = frozenset(
         *("gelu_backward", "leaky_relu_backward", "threshold", "threshold_backward"),
         "mse_loss",
         *("contiguous", "log2", "log10", "square"),
+        *("erfc", "erfinv", "lgamma", "digamma", "polygamma"),
     ]
 )
 """Ops that take arrays of every shape, so that the layouts ``empty`` and ``scalar`` apply."""
@@ -106,6 +107,7 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
         (["neg", "abs", "sub", "pow", "matmul", "square"], (*_REAL, *COMPLEX)),
         (["contiguous", "tril", "triu", *_REGIONS], ALL),
         ([*_REAL_UNARY, *_DIVISIONS, "sign", "argmax", "argmin"], _REAL),
+        (["median"], _REAL),
         ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
         (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
         (["all", "any"], (bool_,)),

@@ -1,4 +1,4 @@
-"""Utilities around tensors: data loading (`utils.data`), hook handles (`utils.hooks`), DLPack (`utils.dlpack`)."""
+"""Utilities around tensors: data loading (`data`), hook handles (`hooks`), exchange (`dlpack`)."""
 
 from __future__ import annotations
 

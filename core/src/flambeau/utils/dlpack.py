@@ -1,8 +1,8 @@
 """DLPack: exchanging tensors with other libraries without copying.
 
 A tensor travels as a capsule around a C structure that describes its memory; the receiver calls the
-structure's deleter when it is done.  Exports are those of the native array; imports are read here, so
-that capsules of the first protocol, which do not say whether the memory may be written, are writable.
+structure's deleter when it is done.  Exports are those of the native array; imports are read here,
+so that capsules of the first protocol, which do not say whether the memory may be written, can be.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ __all__ = ["from_dlpack", "to_dlpack"]
 _CPU, _CUDA, _CUDA_HOST, _ROCM_HOST = 1, 2, 3, 11
 _HOST = (_CPU, _CUDA_HOST, _ROCM_HOST)
 _READ_ONLY = 1  # bit of the flags
-_NAMES = {  # of a fresh and of a used capsule; a capsule keeps the address, so these must live for ever
+# Of a fresh and of a used capsule.  A capsule keeps the address, so these must live for ever.
+_NAMES = {
     False: (b"dltensor", b"used_dltensor"),
     True: (b"dltensor_versioned", b"used_dltensor_versioned"),
 }
@@ -96,8 +97,8 @@ def _opened(capsule: Any) -> tuple[Any, bool]:
             address = _pointer(capsule, _NAMES[versioned][0])
             return ctypes.cast(address, ctypes.POINTER(kind)).contents, versioned
     raise RuntimeError(
-        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only once, "
-        "so you might have already constructed a tensor from it once."
+        "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+        "once, so you might have already constructed a tensor from it once."
     )
 
 
@@ -108,7 +109,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     """A capsule that shares the memory of `tensor`; it can be used once.
 
     Raises:
-        BufferError: the tensor requires a gradient, or its memory is not visible to other libraries.
+        BufferError: the tensor requires a gradient, or other libraries cannot see its memory.
 
     >>> import flambeau as fb
     >>> x = fb.zeros(2); y = fb.from_dlpack(fb.utils.dlpack.to_dlpack(x)); y[0] = 1; x
@@ -128,7 +129,7 @@ def exported(
     """What ``Tensor.__dlpack__`` returns; see the Python specification of DLPack for the arguments.
 
     Raises:
-        BufferError: the tensor requires a gradient, or its memory is not visible to other libraries.
+        BufferError: the tensor requires a gradient, or other libraries cannot see its memory.
     """
     if tensor.requires_grad:
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
@@ -143,7 +144,7 @@ def exported(
     options = {k: v for k, v in asked.items() if v is not None}
     if tensor.dtype is not D.bfloat16:
         return native.__dlpack__(**options)
-    # NumPy does not know the type: it exports the bits as integers, and the description is corrected.
+    # NumPy does not know the type: it exports the bits as integers, and we correct the description.
     capsule = native.view("i2").__dlpack__(**options)
     managed, _ = _opened(capsule)
     managed.tensor.code = _BFLOAT
@@ -167,8 +168,8 @@ def dlpack_device(tensor: Tensor) -> tuple[int, int]:
 def _speaking(tensor: Tensor) -> Any:
     if not hasattr(tensor._a, "__dlpack__"):
         raise BufferError(
-            f"tensors of device {str(tensor.device)!r} cannot be exported by DLPack: their memory is not "
-            "visible to other libraries; move them with .cpu() first"
+            f"tensors of device {str(tensor.device)!r} cannot be exported by DLPack: their memory "
+            "is not visible to other libraries; move them with .cpu() first"
         )
     return tensor._a
 
@@ -194,7 +195,8 @@ def imported(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -
     if device is not None and (moved := t.to(device)) is not t:
         if copy is False:
             raise BufferError(
-                f"from_dlpack(): moving from {t.device} to {moved.device} needs a copy, and copy=False"
+                f"from_dlpack(): moving from {t.device} to {moved.device} needs a copy, and "
+                "copy=False refuses it"
             )
         return moved
     return t.clone() if copy else t
@@ -214,8 +216,8 @@ def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
     give = getattr(bind(where).backend, "from_dlpack", None) if where else None
     if give is None:
         raise BufferError(
-            f"from_dlpack(): no backend takes memory of DLPack device type {kind} (index {index}); copy "
-            "it to host memory first"
+            f"from_dlpack(): no backend takes memory of DLPack device type {kind} (index {index}); "
+            "copy it to host memory first"
         )
     be = bind(where)
     native = give(ext_tensor)
@@ -228,24 +230,28 @@ def _from_capsule(capsule: Any) -> Tensor:
     managed, versioned = _opened(capsule)
     if versioned and managed.major > 1:
         raise BufferError(
-            f"from_dlpack(): the capsule speaks version {managed.major}.{managed.minor} of DLPack; versions "
-            "up to 1 are known"
+            f"from_dlpack(): the capsule speaks version {managed.major}.{managed.minor} of DLPack; "
+            "versions up to 1 are known"
         )
     described = managed.tensor
     if described.device_type not in _HOST:
         raise BufferError(
-            f"from_dlpack(): the capsule holds memory of DLPack device type {described.device_type}, not of "
-            "the CPU; pass the object that made it instead"
+            f"from_dlpack(): the capsule holds memory of DLPack device type "
+            f"{described.device_type}, not of the CPU; pass the object that made it instead"
         )
     dtype = _DTYPES.get((described.code, described.bits))
     if dtype is None or described.lanes != 1:
         kind = _KINDS.get(described.code, f"type code {described.code}")
         raise BufferError(
-            f"from_dlpack(): elements of {described.bits}-bit {kind} with {described.lanes} lane(s) have no "
-            "counterpart among flambeau's dtypes"
+            f"from_dlpack(): elements of {described.bits}-bit {kind} with {described.lanes} "
+            "lane(s) have no counterpart among flambeau's dtypes"
         )
     shape = tuple(described.shape[: described.ndim])
-    stride = tuple(described.strides[: described.ndim]) if described.strides else contiguous_strides(shape)
+    stride = (
+        tuple(described.strides[: described.ndim])
+        if described.strides
+        else contiguous_strides(shape)
+    )
     if any(s < 0 for s in stride) and 0 not in shape:
         raise BufferError(
             f"from_dlpack(): negative strides {stride} are not supported; copy the array first"

@@ -9,9 +9,34 @@
 0.5
 """
 
+from flambeau.optim import lr_scheduler
+from flambeau.optim.adadelta import Adadelta
+from flambeau.optim.adagrad import Adagrad
 from flambeau.optim.adam import Adam
+from flambeau.optim.adamax import Adamax
 from flambeau.optim.adamw import AdamW
+from flambeau.optim.asgd import ASGD
+from flambeau.optim.lbfgs import LBFGS
+from flambeau.optim.nadam import NAdam
 from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.radam import RAdam
+from flambeau.optim.rmsprop import RMSprop
+from flambeau.optim.rprop import Rprop
 from flambeau.optim.sgd import SGD
 
-__all__ = ["SGD", "Adam", "AdamW", "Optimizer"]
+__all__ = [
+    "ASGD",
+    "LBFGS",
+    "SGD",
+    "Adadelta",
+    "Adagrad",
+    "Adam",
+    "AdamW",
+    "Adamax",
+    "NAdam",
+    "Optimizer",
+    "RAdam",
+    "RMSprop",
+    "Rprop",
+    "lr_scheduler",
+]

@@ -16,7 +16,7 @@ __all__ = ["LBFGS"]
 
 
 class LBFGS(Optimizer):
-    """A quasi-Newton method: directions from the last changes of the gradient (Liu & Nocedal, 1989).
+    """A quasi-Newton method: directions from the last changes of gradients (Liu & Nocedal, 1989).
 
     One step is up to `max_iter` iterations p ← p + t·d, where d = -H·g and H approximates the
     inverse Hessian from the last `history_size` pairs of a change of p and the change of the

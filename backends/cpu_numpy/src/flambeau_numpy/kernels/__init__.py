@@ -19,11 +19,13 @@ from flambeau_numpy.kernels import (
     pooling,
     random,
     reduction,
+    special,
 )
 
 FAMILIES = (
     creation,
     elementwise,
+    special,
     reduction,
     movement,
     indexing,

@@ -189,7 +189,7 @@ def var(a: Array, dims: tuple[int, ...], correction: float, keepdim: bool) -> An
     real = x.real.dtype
     if not a.size:
         empty_sum = sum_along(x.real, dims, real, None, keepdim)
-        return np.full(empty_sum.shape, np.nan, a.real.dtype if a.dtype == real else real)
+        return np.full(empty_sum.shape, np.nan, real if a.dtype.kind == "c" else a.dtype)
     last = tuple(range(a.ndim - len(dims), a.ndim))
     if tuple(sorted(dims)) != last:
         order = (*(d for d in range(a.ndim) if d not in dims), *sorted(dims))

@@ -284,7 +284,7 @@ def shared_memory(results: tuple[Tensor, ...], args: tuple[Any, ...]) -> list[st
             continue
         before = [memory(t) for t in tensors(args)]
         for value in (0, 1):
-            be.assign(result._a, be.full((), value, result.dtype))  # type: ignore[attr-defined]
+            be.assign(result._a, be.full((), value, result.dtype))
             if [memory(t) for t in tensors(args)] != before:
                 found.append(f"result {i} shares memory with an argument")
                 break

@@ -15,8 +15,6 @@ from flambeau.optim.optimizer import Optimizer
 
 Rate = float | Tensor
 
-_ORDER = "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
-
 
 class LRScheduler:
     """Base class of schedulers: sets the learning rate of every group of an optimiser.
@@ -74,7 +72,7 @@ class LRScheduler:
                     )
         self.base_lrs = group_values(optimizer, "initial_lr")
         self.last_epoch = last_epoch
-        self._verbose = checked_verbose(verbose)
+        self._verbose = checked_verbose(verbose, stacklevel=4)
         _note_calls(optimizer)
         self._initial_step()
 
@@ -99,7 +97,7 @@ class LRScheduler:
         return self._last_lr
 
     def get_lr(self) -> list[Rate]:
-        """The rate of each group for ``self.last_epoch``; defined by subclasses, called by `step`."""
+        """The rate of each group for ``self.last_epoch``: what a subclass defines for `step`."""
         raise NotImplementedError(f"{type(self).__name__} does not define get_lr()")
 
     def step(self, epoch: int | None = None) -> None:
@@ -120,13 +118,13 @@ class LRScheduler:
             message = (
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
                 "initialization. Please, make sure to call `optimizer.step()` before "
-                f"`lr_scheduler.step()`. See more details at {_ORDER}"
+                "`lr_scheduler.step()`."
             )
         elif not vars(self.optimizer).get("_opt_called", False):
             message = (
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first, then "
-                f"`lr_scheduler.step()`. See more details at {_ORDER}"
+                "`lr_scheduler.step()`."
             )
         else:
             return
@@ -151,7 +149,7 @@ class LRScheduler:
         self._last_lr = group_values(self.optimizer, "lr")
 
     def _check_within_step(self) -> None:
-        """Warn where `get_lr` is called from outside, between steps: it answers for the next one."""
+        """Warn where `get_lr` is called between steps, when it does not give the last rates."""
         if not self._get_lr_called_within_step:
             warnings.warn(
                 "To get the last learning rate computed by the scheduler, "
@@ -182,6 +180,8 @@ def _note_calls(optimizer: Optimizer) -> None:
     @wraps(step)
     def noted(*args: Any, **kwargs: Any) -> Any:
         owner = reference()
+        if owner is None:
+            raise ReferenceError("the optimizer of this step() no longer exists")
         vars(owner)["_opt_called"] = True
         return step(owner, *args, **kwargs)
 
@@ -196,7 +196,7 @@ def checked_optimizer(optimizer: Optimizer) -> Optimizer:
     return optimizer
 
 
-def checked_verbose(verbose: bool | None) -> bool:
+def checked_verbose(verbose: bool | None, stacklevel: int = 3) -> bool:
     """Whether to print rates; a warning where the deprecated argument is given at all."""
     if verbose is None:
         return False
@@ -204,7 +204,7 @@ def checked_verbose(verbose: bool | None) -> bool:
         "The verbose parameter is deprecated. Please use get_last_lr() to access the learning "
         "rate.",
         UserWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
     return verbose
 
@@ -239,7 +239,7 @@ def group_values(optimizer: Optimizer, key: str) -> list[Any]:
 
 
 def set_group_value(group: dict[str, Any], key: str, value: Rate) -> None:
-    """Set the option `key` of a group; a tensor keeps its identity, so that graphs see the value."""
+    """Set the option `key` of a group; a tensor is filled, so that all who hold it see it."""
     if isinstance(group[key], Tensor):
         group[key].fill_(number(value))
     else:

@@ -1,0 +1,52 @@
+"""Special-function kernels: SciPy's, in float32 or wider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import factorial, pi
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from flambeau_numpy.kernels._pointwise import wide
+from flambeau_numpy.silence import quiet
+
+Array = np.ndarray[Any, Any]
+
+
+def _widened(function: np.ufunc) -> Callable[[Array], Array]:
+    @quiet
+    def kernel(a: Array) -> Array:
+        return np.asarray(function(wide(a)), a.dtype)
+
+    return kernel
+
+
+@quiet
+def polygamma(a: Array, n: int) -> Array:
+    """(-1)ⁿ⁺¹·n!·ζ(n+1, x), and below 1/2 by reflection with derivatives of the cotangent."""
+    x = a.astype(np.float64)
+    if n == 0:
+        return np.asarray(special.psi(x), a.dtype)
+    mirrored = x < 0.5
+    result = np.where(mirrored, 1 - x, x)
+    result = (-1) ** (n + 1) * factorial(n) * special.zeta(n + 1, result)
+    if mirrored.any():
+        fraction = x[mirrored] - np.floor(x[mirrored])
+        cotangent = 1 / np.tan(pi * fraction)
+        polynomial = np.polynomial.Polynomial([0, 1])
+        for _ in range(n):
+            polynomial = polynomial.deriv() * np.polynomial.Polynomial([-1, 0, -1])
+        reflected = (-1) ** n * result[mirrored] - pi ** (n + 1) * polynomial(cotangent)
+        result[mirrored] = np.where(fraction == 0, (-1) ** (n + 1) * np.inf, reflected)
+    return np.asarray(result, a.dtype)
+
+
+KERNELS = {
+    "erfc": _widened(special.erfc),
+    "erfinv": _widened(special.erfinv),
+    "lgamma": _widened(special.gammaln),
+    "digamma": _widened(special.psi),
+    "polygamma": polygamma,
+}
