@@ -588,6 +588,15 @@ def test_recorded_writes_through_a_returned_view_are_refused(view, leaf):
     assert x.tolist() == [2.0, 3.0]
 
 
+@pytest.mark.parametrize("use", [lambda y: y * 2, lambda y: y[0] * 2, lambda y: y.sum()])
+def test_a_returned_view_cannot_be_used_after_a_recorded_write_to_its_base(use, leaf):
+    x = leaf([2.0, 3.0]) * 1
+    y = function(lambda ctx, x: x[1:], lambda ctx, g: g).apply(x)
+    x.mul_(2)
+    with pytest.raises(RuntimeError, match="CustomBackward is a view and its base or another view"):
+        use(y)
+
+
 def test_views_of_arguments_pass_gradients_to_their_base(leaf):
     x = leaf([2.0, 3.0])
     Cube.apply(x[1:]).sum().backward()

@@ -235,27 +235,52 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         _inplace.copy_(region, value, may_overlap=single)
         return
     base, indices = _sliced(x, items, tensors)
-    if value.dtype is not x.dtype:
-        if value.dim() > 0 or value.requires_grad:
-            raise RuntimeError(
-                f"Index put requires the source and destination dtypes match, got {x.dtype} for the "
-                f"destination and {value.dtype} for the source."
-            )
+    fills = value.numel() == 1 and _is_mask(key)
+    if fills:
+        # One value for all elements of a mask: its dtype and shape do not matter.
         value = cast(value, x.dtype)
+        value = value.reshape(()) if value.dim() else value
+    elif value.dtype is not x.dtype:
+        raise RuntimeError(
+            f"Index put requires the source and destination dtypes match, got {x.dtype} for the "
+            f"destination and {value.dtype} for the source."
+        )
     if value._be is not x._be:
         value = value.to(x.device)
-    put_(base, indices, value, False)
+    put_(base, indices, value, False, checked=not fills)
 
 
-def put_(base: Tensor, indices: tuple[Any, ...], value: Tensor, accumulate: bool) -> Tensor:
-    """Write (or add) `value` where index tensors point, in place."""
+def _is_mask(key: Any) -> bool:
+    """Whether a key has exactly one mask and no index tensor."""
+    keys = key if isinstance(key, tuple) else (key,)
+    found = [k for k in keys if isinstance(k, (Tensor, bool)) or _is_index_list(k)]
+    if len(found) != 1:
+        return False
+    (k,) = found
+    return isinstance(k, bool) or (isinstance(k, Tensor) and k.dtype in (D.bool_, D.uint8))
+
+
+def put_(
+    base: Tensor,
+    indices: tuple[Any, ...],
+    value: Tensor,
+    accumulate: bool,
+    *,
+    checked: bool = True,
+) -> Tensor:
+    """Write (or add) `value` where index tensors point, in place; `checked` for overlap with `base`."""
     from flambeau import _inplace
 
     put = OPS["index_put"]
     target = put.body(_spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate)
     assert target is not None
     return _inplace.inplace(
-        lambda b, v: put(b, indices, v, accumulate), base, value, _saves_self=False, _scatters=True
+        lambda b, v: put(b, indices, v, accumulate),
+        base,
+        value,
+        _saves_self=False,
+        _scatters=True,
+        _checked=checked,
     )
 
 

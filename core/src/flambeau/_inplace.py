@@ -48,6 +48,7 @@ def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: An
     """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
     saves = kwargs.pop("_saves_self", True)
     scatters = kwargs.pop("_scatters", False)
+    checked = kwargs.pop("_checked", True)
     tensors = [a for a in args if isinstance(a, _tensor())]
     tensors += [a for a in kwargs.values() if isinstance(a, _tensor())]
     record = recording() and self.dtype.fp and (
@@ -55,7 +56,7 @@ def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: An
     )
     if record:
         check_recorded_write(self)
-    check_write(self, tensors, scatters=scatters)
+    check_write(self, tensors if checked else [], scatters=scatters)
     source = self
     if record and saves and self._st is not None and self._st.shared:
         # A formula that saves its input must keep the values from before the write.
@@ -135,7 +136,9 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
         if other is self or other._st is not st:
             continue
         mine, its = _views.logical_geometry(self), _views.logical_geometry(other)
-        if _overlaps_partially(mine, its) or (scatters and _overlaps_fully(mine, its)):
+        if scatters and _overlaps_fully(mine, its):
+            raise RuntimeError(_OVERLAP)
+        if _overlaps_partially(mine, its) and not (_same_elements(mine, its) and _unknown(self, other)):
             raise RuntimeError(_OVERLAP)
 
 
@@ -159,6 +162,18 @@ def _overlaps_partially(a: _views.Geometry, b: _views.Geometry) -> bool:
     if (first_a, last_a) == (first_b, last_b):
         return a[1] != b[1]
     return not (last_a < first_b or last_b < first_a)
+
+
+def _same_elements(a: _views.Geometry, b: _views.Geometry) -> bool:
+    # Strides of dimensions of size 1 lead nowhere.
+    return a[2] == b[2] and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1] == [
+        (n, s) for n, s in zip(*b[:2], strict=True) if n > 1
+    ]
+
+
+def _unknown(*tensors: Tensor) -> bool:
+    """Whether PyTorch's strides of dimensions of size 1 are unknown: of aliases that are no views."""
+    return any(t._view is None and t._st is not None and t._a is not t._st.buffer for t in tensors)
 
 
 def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
@@ -315,7 +330,8 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     if src is self:
         storage_of(self).version += 1
         return self
-    check_write(self, [] if may_overlap else [src])
+    if not record and src._rg:
+        src = src.detach()  # a stale view may be read, though not followed
     if src._be is not self._be:
         src = src.to(self.device)
     shape = self._a.shape
@@ -326,6 +342,7 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
             f"The size of tensor a {list(shape)} must match the size of tensor b "
             f"{list(src._a.shape)}: copy_ broadcasts its source only"
         ) from error
+    check_write(self, [] if may_overlap else [value])
     value = cast(value, self.dtype)
     source = edge(value) if record and value._rg else None  # a view of `self` is stale afterwards
     write(self, value._a)

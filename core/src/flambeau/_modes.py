@@ -38,14 +38,13 @@ class _GradMode:
         if inspect.isclass(func):
             warnings.warn(
                 "Decorating classes is deprecated and will be disabled in future versions. You "
-                "should "
-                "only decorate functions or methods. To keep the present behaviour, decorate the "
-                "class's `__init__` method.",
+                "should only decorate functions or methods. To keep the present behaviour, "
+                "decorate the class's `__init__` method.",
                 FutureWarning,
                 stacklevel=2,
             )
             func.__init__ = self(func.__init__)  # type: ignore[misc]
-            return func
+            return func  # type: ignore[return-value]
         if inspect.isgeneratorfunction(func):
             return _wrapped_generator(self._fresh, func)  # type: ignore[return-value]
 
@@ -98,7 +97,7 @@ class no_grad(_GradMode):  # noqa: N801 - PyTorch's name
 
     _mode = False
 
-    def __new__(cls, orig_func: _Call | None = None) -> Any:
+    def __new__(cls, orig_func: Callable[..., Any] | None = None) -> Any:
         self = super().__new__(cls)
         if orig_func is None:
             return self

@@ -854,16 +854,16 @@ def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any)
     if device is not None and device != be.device:
         be = bind(device)
     moved = be is not t._be
-    cast_ = dtype is not None and dtype is not t.dtype
+    target = t.dtype if dtype is None else dtype
     if moved:
         from flambeau._device_copy import moved_to
 
         # Cast first where the copy then has fewer bytes to move.
-        if cast_ and dtype.itemsize < t.dtype.itemsize:
-            t, cast_ = _dispatch.cast(t, dtype), False
+        if target.itemsize < t.dtype.itemsize:
+            t = _dispatch.cast(t, target)
         t = moved_to(t, be)
-    if cast_:
-        t = _dispatch.cast(t, dtype)
+    if target is not t.dtype:
+        t = _dispatch.cast(t, target)
     elif copy and not moved:
         t = t.clone()
     return t if memory_format is None else t.contiguous(memory_format) if _rearranges(memory_format) else t

@@ -288,6 +288,11 @@ def geometry(op: str, g: Geometry, args: tuple[Any, ...]) -> Geometry:
         new = [0] * lead + [
             0 if n == 1 != m else s for n, m, s in zip(shape, args[0][lead:], stride, strict=True)
         ]
+        if lead and shape:
+            # As for unsqueeze: new dimensions of size 1 fit in with the next one.
+            step = args[0][lead] * new[lead]
+            for i in range(lead - 1, -1, -1):
+                new[i] = step = step if args[0][i] == 1 else 0
         return tuple(args[0]), tuple(new), offset
     if op == "diagonal":
         off, d1, d2 = args

@@ -335,8 +335,7 @@ def _indices(x: Tensor) -> Iterator[tuple[int, ...]]:
 
 
 def _flat(x: Tensor) -> list[Number]:
-    dense = x.detach().to_dense() if getattr(x, "is_sparse", False) else x.detach()
-    return dense.reshape(-1).tolist()
+    return x.detach().reshape(-1).tolist()
 
 
 def _parts(output: Tensor) -> list[tuple[str, Number]]:

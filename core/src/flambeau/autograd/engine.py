@@ -165,7 +165,8 @@ class _Walk:
         array, add = F.array, F.add
         special = bool(self.where or several_devices or watchers or self.wanted is not None)
         heapify(heap)
-        alone = waiting = None
+        alone: Any = None
+        waiting: Any = None
         while alone is not None or heap:
             if alone is not None:
                 node, g, alone = alone, waiting, None

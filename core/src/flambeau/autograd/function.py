@@ -44,6 +44,7 @@ class FunctionNode(Node):
     _results: tuple[_Result, ...] = ()  # all tensors
     _sources: tuple[int, ...] = ()  # places of those that have a gradient
     _arity = 0  # of what forward returned
+    _inputs: tuple[Any, ...] = ()
     _several = False  # more than one source: gradients arrive as {place: gradient}
 
     # What forward may call.

@@ -232,9 +232,9 @@ class SavesInput(Unary):
         if self.saved is None:
             raise self.freed()
         x, native, version = self.saved
-        st = x._st
-        if (0 if st is None else st.version) != version:
-            raise self.stale("self", x.shape, st.version, version)
+        found = 0 if (st := x._st) is None else st.version
+        if found != version:
+            raise self.stale("self", x.shape, found, version)
         return (self.formula(F, g, native if F.native else at_save(x, native)),)
 
 
@@ -296,15 +296,15 @@ class Binary(Node):
             return None, None
         x, a, va, y, b, vb = saved
         if x is not None:
-            st = x._st
-            if (0 if st is None else st.version) != va:
-                raise self.stale("self", x.shape, st.version, va)
+            found = 0 if (st := x._st) is None else st.version
+            if found != va:
+                raise self.stale("self", x.shape, found, va)
             if not F.native:
                 a = at_save(x, a)
         if y is not None:
-            st = y._st
-            if (0 if st is None else st.version) != vb:
-                raise self.stale("other", y.shape, st.version, vb)
+            found = 0 if (st := y._st) is None else st.version
+            if found != vb:
+                raise self.stale("other", y.shape, found, vb)
             if not F.native:
                 b = at_save(y, b)
         elif b is not None and not F.native:

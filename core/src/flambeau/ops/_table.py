@@ -274,7 +274,7 @@ class Op:
         for a, kind in zip(args, self.kinds, strict=True):
             if kind is _TENSOR and a is not None:
                 found.append(a)
-            elif kind is _TENSORS:
+            elif kind is _TENSORS and a is not None:
                 found.extend(t for t in a if t is not None)
         return found
 

@@ -539,9 +539,10 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
     ):
         data = list(data)
     nested = getattr(be.backend, "from_nested", None)
-    if nested is not None and isinstance(data, (list, tuple)) and (found := nested(data, dtype)):
-        native, dtype = found
-        return wrap(be, native, dtype)
+    if nested is not None and isinstance(data, (list, tuple)):
+        floats = dtype is None and type(_first_leaf(data)) is float
+        if found := nested(data, D.get_default_dtype() if floats else dtype):
+            return wrap(be, *found)
     shape: list[int] = []
     probe = data
     while _is_sequence(probe):
@@ -560,6 +561,12 @@ def _from_array(data: Any, copy: bool) -> Tensor:
     array = data if hasattr(data, "__array_interface__") else data.__array__()
     native = cpu.backend.from_numpy(array, copy=copy)
     return wrap(cpu, native, cpu.dtype_of(native))
+
+
+def _first_leaf(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
 
 
 def _is_sequence(x: Any) -> bool:
@@ -600,7 +607,11 @@ def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
     elif hasattr(data, "__float__"):
         flat.append(float(data))
     elif _is_sequence(data):
-        raise ValueError(f"expected a number at dim {depth}, got a sequence: ragged nesting")
+        raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
+    elif isinstance(data, str) and not flat:
+        raise ValueError("too many dimensions 'str'")
+    elif data is None and not flat:
+        raise RuntimeError("Could not infer dtype of NoneType")
     else:
         raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
 

@@ -45,7 +45,7 @@ def _(F, g, indices):
 @primitive
 def _index_put(
     self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool
-) -> Spec:
+) -> Any:
     shape = _indexed_shape(self.shape, indices)
     if broadcast_shapes(shape, values.shape) != shape:
         raise RuntimeError(
@@ -102,7 +102,7 @@ def _(F, g):
 
 
 @primitive
-def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Spec:
+def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     _check_index_dims("scatter", self, dim, index)
     return self
 
@@ -123,7 +123,7 @@ def _(F, g):
 
 
 @primitive
-def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Spec:
+def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     _check_index_dims("scatter_add", self, dim, index)
     return self
 

@@ -44,7 +44,7 @@ def _matmul(self: Tensor, other: Tensor) -> Spec:
         raise RuntimeError(
             f"expected m1 and m2 to have the same dtype, but got: {self.dtype} != {other.dtype}"
         )
-    if x[-1] != (y[-2] if len(y) > 1 else y[0]):
+    if x[-1] != y[-2 if len(y) > 1 else -1]:
         raise _mismatch(self, other)
     batch = broadcast_shapes(x[:-2], y[:-2])
     rows = x[-2:-1]

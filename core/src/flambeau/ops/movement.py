@@ -276,7 +276,7 @@ def _(F, g, tensors_shape, dim):
 
 
 @primitive
-def _flip(self: Tensor, dims: tuple[int, ...]) -> Spec:
+def _flip(self: Tensor, dims: tuple[int, ...]) -> Any:
     return self
 
 
@@ -439,7 +439,15 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     target = infer_size(sizes(shape, "shape"), x.numel())
     if _expressible(x, target):
         return _titled(x, "view", (target,), "View")
-    return _titled(x.contiguous(), "view", (target,), "UnsafeView")
+    return as_root(_titled(x.contiguous(), "view", (target,), "UnsafeView"))
+
+
+def as_root(view: Tensor) -> Tensor:
+    """A view as a tensor of its own: what it is a view of is temporary, nobody else has seen it."""
+    t = wrap(view._be, view._a, view.dtype)
+    if (e := edge(view)) is not None:
+        t._fn, t._rg = e, True
+    return t
 
 
 def _expressible(x: Tensor, shape: tuple[int, ...]) -> bool:

@@ -13,7 +13,7 @@ from flambeau._out import deliver, deliver_all
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, dims_of, need_tensor, reduced
-from flambeau.ops._table import composite, primitive
+from flambeau.ops._table import OPS, composite, primitive
 
 
 class MaxMin(NamedTuple):
@@ -203,7 +203,7 @@ def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
 
 
 @primitive
-def _cumsum(self: Tensor, dim: int) -> Spec:
+def _cumsum(self: Tensor, dim: int) -> Any:
     return self
 
 
@@ -215,7 +215,7 @@ def _(F, g, dim):
 
 
 @primitive
-def _cumprod(self: Tensor, dim: int) -> Spec:
+def _cumprod(self: Tensor, dim: int) -> Any:
     return self
 
 
@@ -239,7 +239,7 @@ def _(F, g, self, dim):
 # -- statistics ------------------------------------------------------------------------------------
 
 
-@composite
+@composite(out=None)
 def _var(self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
     count = math.prod(self.shape[d] for d in dim)
     centred = self - _mean(self, dim, True)
@@ -444,9 +444,11 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
     if x.dim() == 0:
         values, indices = x.clone(), indices.reshape(())
     else:
-        values = x.gather(d, indices)
+        from flambeau.ops.movement import as_root
+
+        values = OPS["gather"](x, d, indices)
         if not keepdim:
-            values, indices = values.squeeze(d), indices.squeeze(d)
+            values, indices = as_root(values.squeeze(d)), as_root(indices.squeeze(d))
     kind = max_return if name == "max" else min_return
     return deliver_all(kind(values, indices), out)
 

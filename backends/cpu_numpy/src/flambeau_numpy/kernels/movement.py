@@ -45,6 +45,11 @@ def expand(a: Array, shape: tuple[int, ...]) -> Array:
                 raise ValueError(f"cannot expand shape {a.shape} to {tuple(shape)}")
             stride = 0
         strides.append(stride)
+    if lead and a.ndim:
+        # A new dimension of size 1 has the stride that it would have in row-major memory.
+        step = shape[lead] * strides[lead]
+        for i in range(lead - 1, -1, -1):
+            strides[i] = step = step if shape[i] == 1 else 0
     if a.flags.c_contiguous and a.size:
         return _ndarray(shape, a.dtype, a, 0, strides)
     return as_strided(a, shape, strides)
@@ -59,15 +64,24 @@ def diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 
 def cat(arrays: Sequence[Array], dim: int) -> Array:
-    """The arrays one after the other along `dim`."""
+    """The arrays one after the other along `dim`: row-major, or channels last if they all are so."""
     first = arrays[0]
     if len(arrays) * first.nbytes < THRESHOLD:
-        return np.concatenate(arrays, dim)
+        r = np.concatenate(arrays, dim)  # keeps the order that the arrays have in common
+        if r.flags.c_contiguous or all(_is_channels_last(a) for a in arrays):
+            return r
+        return np.ascontiguousarray(r)
     shape = list(first.shape)
     shape[dim] = sum(a.shape[dim] for a in arrays)
     if any(a.ndim != first.ndim for a in arrays) or prod(shape) != sum(a.size for a in arrays):
         return np.concatenate(arrays, dim)  # which words the error
+    if all(_is_channels_last(a) for a in arrays):
+        return np.concatenate(arrays, dim)
     return np.concatenate(arrays, dim, empty(shape, first.dtype))
+
+
+def _is_channels_last(a: Array) -> bool:
+    return a.ndim in (4, 5) and np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 def flip(a: Array, dims: tuple[int, ...]) -> Array:
