@@ -97,7 +97,8 @@ def check(call: Call, operands: tuple[Any, ...], device: str, tolerance: float =
     our_first = derivatives(fb, mine, our_inputs, True)
     assert_same(our_first, their_first, tolerance)
     recorded = [
-        i for i, (a, b) in enumerate(zip(our_first, their_first, strict=True))
+        i
+        for i, (a, b) in enumerate(zip(our_first, their_first, strict=True))
         if a.requires_grad and b.requires_grad
     ]
     assert_same(

@@ -198,6 +198,7 @@ from flambeau.ops.loss import (
 )
 from flambeau.ops.movement import (
     alias,
+    as_root,
     as_strided,
     broadcast_tensors,
     broadcast_to,
@@ -357,6 +358,7 @@ __all__ = [
     "argmax",
     "argmin",
     "argsort",
+    "as_root",
     "as_strided",
     "as_tensor",
     "asarray",

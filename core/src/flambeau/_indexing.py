@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, wrap
+from flambeau._modes import recording, set_recording
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes
 from flambeau.ops._table import OPS
@@ -230,9 +231,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
             region = x
         else:
             region = apply_view(x, "slice", (items,), title)
-        value = _stripped(value, region)
         single = value.dim() == 0 and region.dim() > 0  # a fill: order does not matter
-        _inplace.copy_(region, value, may_overlap=single)
+        _inplace.copy_(region, value if single else _fitted(value, region), may_overlap=single)
         return
     base, indices = _sliced(x, items, tensors)
     fills = value.numel() == 1 and _is_mask(key)
@@ -303,10 +303,22 @@ def _value_tensor(x: Tensor, value: Any) -> Tensor:
     return from_data(value, None, x.device, copy=False)
 
 
-def _stripped(value: Tensor, region: Tensor) -> Tensor:
-    # PyTorch drops leading dimensions of size 1 from an assigned value.
-    shape = tuple(value._a.shape)
-    extra = len(shape) - len(region._a.shape)
-    if extra > 0 and all(n == 1 for n in shape[:extra]):
-        return value.reshape(shape[extra:])
-    return value
+def _fitted(value: Tensor, region: Tensor) -> Tensor:
+    """`value` with the shape of the region that it is assigned to; leading sizes of 1 do not count."""
+    shape, wanted = tuple(value._a.shape), tuple(region._a.shape)
+    if shape == wanted:
+        return value
+    start = 0
+    while start < len(shape) and shape[start] == 1:
+        start += 1
+    before = recording()
+    set_recording(before and region.dtype.fp)
+    try:
+        return (value.reshape(shape[start:]) if start else value).expand(wanted)
+    except RuntimeError as error:
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing "
+            f"result of shape {list(wanted)}"
+        ) from error
+    finally:
+        set_recording(before)

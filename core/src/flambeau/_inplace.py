@@ -166,7 +166,7 @@ def _overlaps_partially(a: _views.Geometry, b: _views.Geometry) -> bool:
 
 def _same_elements(a: _views.Geometry, b: _views.Geometry) -> bool:
     # Strides of dimensions of size 1 lead nowhere.
-    return a[2] == b[2] and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1] == [
+    return len(a[0]) == len(b[0]) and a[2] == b[2] and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1] == [
         (n, s) for n, s in zip(*b[:2], strict=True) if n > 1
     ]
 
@@ -174,6 +174,13 @@ def _same_elements(a: _views.Geometry, b: _views.Geometry) -> bool:
 def _unknown(*tensors: Tensor) -> bool:
     """Whether PyTorch's strides of dimensions of size 1 are unknown: of aliases that are no views."""
     return any(t._view is None and t._st is not None and t._a is not t._st.buffer for t in tensors)
+
+
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same elements in the same order."""
+    if a._st is not b._st or a._st is None or a.dtype is not b.dtype:
+        return False
+    return _views.logical_geometry(a) == _views.logical_geometry(b)
 
 
 def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
@@ -254,6 +261,14 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     `replaces` says that the result does not depend on the old values; a tensor with a history then keeps
     it, at gradient zero.
     """
+    if self._retains:
+        # The gradient that is kept is that of the new values.
+        self._retains = False
+        if isinstance(self._fn, Node) and self._fn._hooks is not None:
+            self._fn._hooks.retain = None
+        adopt(self, value, replaces=replaces)
+        self.retain_grad()
+        return
     base = self._base
     if base is None:
         old = edge(self) if replaces or value is None else None
@@ -330,20 +345,22 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     if src is self:
         storage_of(self).version += 1
         return self
-    if not record and src._rg:
-        src = src.detach()  # a stale view may be read, though not followed
+    if not _same_memory(self, src):
+        check_write(self, [] if may_overlap else [src])
     if src._be is not self._be:
         src = src.to(self.device)
-    shape = self._a.shape
+    before = recording()
+    set_recording(record)  # a stale view may be read, though not followed
     try:
-        value = src if src._a.shape == shape else src.expand(tuple(shape))
+        value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
+        value = cast(value, self.dtype)
     except RuntimeError as error:
         raise RuntimeError(
-            f"The size of tensor a {list(shape)} must match the size of tensor b "
+            f"The size of tensor a {list(self._a.shape)} must match the size of tensor b "
             f"{list(src._a.shape)}: copy_ broadcasts its source only"
         ) from error
-    check_write(self, [] if may_overlap else [value])
-    value = cast(value, self.dtype)
+    finally:
+        set_recording(before)
     source = edge(value) if record and value._rg else None  # a view of `self` is stale afterwards
     write(self, value._a)
     if record:
@@ -386,3 +403,29 @@ def scalar_for(self: Tensor, value: Any) -> Any:
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("value cannot be converted to type without overflow: it is complex")
     return scalar_native(self._be, value, self.dtype)
+
+
+def become_view(self: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Make `self` what a view of it is (``x.t_()``): the same memory, another geometry."""
+    if recording() and self.requires_grad:
+        check_recorded_write(self)
+    former = new(_tensor())
+    former.__dict__.update(self.__dict__)
+    view = function(former)
+    was_view = self._base is not None
+    state = {k: v for k, v in view.__dict__.items() if k not in ("_grad", "_hooks", "_retains")}
+    for name in ("_fn", "_base", "_view", "_seen", "_made"):
+        self.__dict__.pop(name, None)
+    self.__dict__.update(state)
+    if not was_view:
+        # The base of `view` is what this tensor was: its history stays, as one step.
+        e = edge(view) if view.requires_grad else None
+        for name in ("_base", "_view", "_seen", "_made"):
+            self.__dict__.pop(name, None)
+        self._rg = e is not None
+        if e is not None:
+            self._fn = e
+    if not self._be.strided:
+        _views.register_alias(storage_of(self), self)
+    storage_of(self).version += 1
+    return self

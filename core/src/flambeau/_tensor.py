@@ -8,6 +8,7 @@ default on the class and costs nothing until used.
 from __future__ import annotations
 
 
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -321,7 +322,15 @@ class Tensor(TensorMethods):
     @property
     def grad(self) -> Tensor | None:
         """The accumulated gradient of a leaf (or of a tensor that retains it), or None."""
-        return self._grad
+        if (grad := self._grad) is None and self._rg and not self._retains and not self.is_leaf:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
+                "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+                "field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return grad
 
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
@@ -784,9 +793,9 @@ class Tensor(TensorMethods):
     # Protocols.
 
     def __dlpack__(self, stream: Any = None, **options: Any) -> Any:
-        from flambeau.utils.dlpack import to_dlpack
+        from flambeau.utils.dlpack import exported
 
-        return to_dlpack(self)
+        return exported(self, stream=stream, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         from flambeau.utils.dlpack import dlpack_device

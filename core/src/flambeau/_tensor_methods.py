@@ -28,7 +28,7 @@ from flambeau.autograd.node import next_seq
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._inplace import inplace
+    from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
 
 modes = 0
@@ -97,21 +97,13 @@ def _one_or_many(dims: tuple[Any, ...]) -> Any:
     return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
 
 
-def replace_by_view(t: Tensor, view: Tensor) -> Tensor:
-    """Make `t` what a view of it is: the same memory, another geometry."""
-    for field in ("_a", "_fn", "_rg", "_seen", "_made", "_msteps"):
-        if field in view.__dict__:
-            setattr(t, field, view.__dict__[field])
-    return t
-
-
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, inplace, Tensor, getitem
+    global _misc, _ops, become_view, inplace, Tensor, getitem
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem
-    from flambeau._inplace import inplace
+    from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
 
@@ -1711,6 +1703,10 @@ class TensorMethods:
         """The indices that sort `input` along `dim`."""
         return _ops.argsort(self, dim, descending, stable=stable)
 
+    def as_root(self) -> Tensor:
+        """A view as a tensor of its own: what it is a view of is temporary, nobody else has seen it."""
+        return _ops.as_root(self)
+
     def as_strided(self, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
         """A view of the storage with any shape, stride and offset (in elements)."""
         return _ops.as_strided(self, size, stride, storage_offset)
@@ -1908,7 +1904,7 @@ class TensorMethods:
         return _ops.gt(self, other)
 
     def histc(self, bins: Any = 100, min: Any = 0, max: Any = 0) -> Tensor:
-        """How many elements fall into each of `bins` equal intervals of [min, max]"""
+        """How many elements fall into each of `bins` equal intervals of [min, max]."""
         return _ops.histc(self, bins, min, max)
 
     def hypot(self, other: Tensor) -> Tensor:
@@ -2052,7 +2048,7 @@ class TensorMethods:
         return _ops.mm(self, mat2)
 
     def mode(self, dim: Any = -1, keepdim: Any = False) -> Any:
-        """The most frequent element along `dim` (the smallest of equally frequent ones) and its last index."""
+        """The most frequent element along `dim`, of several the smallest, and its last index."""
         return _ops.mode(self, dim, keepdim)
 
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
@@ -2084,7 +2080,7 @@ class TensorMethods:
         return _ops.mvlgamma(self, p)
 
     def nan_to_num(self, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
-        """nan replaced by `nan` (or 0), infinities by `posinf` and `neginf` (or the extremes of the dtype)."""
+        """nan replaced by `nan` or 0, infinities by `posinf`, `neginf` or the extremes of the dtype."""
         return _ops.nan_to_num(self, nan, posinf, neginf)
 
     def nanmean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
@@ -2152,7 +2148,7 @@ class TensorMethods:
         return _ops.prod(self, dim, keepdim, dtype=dtype)
 
     def put(self, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
-        """A copy with the elements at flat positions `index` replaced by (or summed with) those of `source`."""
+        """A copy with the values of `source` written (or added) at flat positions `index`."""
         return _ops.put(self, index, source, accumulate)
 
     def quantile(self, q: Any, dim: Any = None, keepdim: Any = False, *, interpolation: Any = 'linear') -> Tensor:
@@ -2196,7 +2192,7 @@ class TensorMethods:
         return _ops.roll(self, shifts, dims)
 
     def rot90(self, k: Any = 1, dims: Any = (0, 1)) -> Tensor:
-        """The tensor turned by `k` quarter turns in the plane of two dimensions, from the first to the second."""
+        """The tensor turned by `k` quarter turns, from the first of two dimensions to the second."""
         return _ops.rot90(self, k, dims)
 
     def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -2212,7 +2208,7 @@ class TensorMethods:
         return _ops.scatter_add(self, dim, index, src)
 
     def scatter_reduce(self, dim: Any, index: Tensor, src: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
-        """A copy with each element reduced with the entries of `src` whose `index` along `dim` points at it."""
+        """A copy with each element combined with those of `src` whose `index` along `dim` names it."""
         return _ops.scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
 
     def select(self, dim: Any, index: Any) -> Tensor:
@@ -2312,7 +2308,7 @@ class TensorMethods:
         return _ops.uniform_(self, from_, to, generator=generator, **legacy)
 
     def unique(self, sorted: Any = True, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Any:
-        """The distinct elements in ascending order, or the distinct entries of `dim` in lexicographic order."""
+        """The distinct elements in ascending order, or entries of `dim` in lexicographic order."""
         return _ops.unique(self, sorted, return_inverse, return_counts, dim)
 
     def unique_consecutive(self, return_inverse: Any = False, return_counts: Any = False, dim: Any = None) -> Any:
@@ -2808,27 +2804,27 @@ class TensorMethods:
 
     def squeeze_(self, dim: Any = None) -> Tensor:
         """`squeeze` of this very tensor."""
-        return replace_by_view(self, _ops.squeeze(self, dim))
+        return become_view(self, lambda x: _ops.squeeze(x, dim))
 
     def unsqueeze_(self, dim: Any) -> Tensor:
         """`unsqueeze` of this very tensor."""
-        return replace_by_view(self, _ops.unsqueeze(self, dim))
+        return become_view(self, lambda x: _ops.unsqueeze(x, dim))
 
     def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
         """`transpose` of this very tensor."""
-        return replace_by_view(self, _ops.transpose(self, dim0, dim1))
+        return become_view(self, lambda x: _ops.transpose(x, dim0, dim1))
 
     def t_(self) -> Tensor:
         """`t` of this very tensor."""
-        return replace_by_view(self, _ops.t(self))
+        return become_view(self, lambda x: _ops.t(x))
 
     def swapaxes_(self, dim0: Any, dim1: Any) -> Tensor:
         """`swapaxes` of this very tensor."""
-        return replace_by_view(self, _ops.swapaxes(self, dim0, dim1))
+        return become_view(self, lambda x: _ops.swapaxes(x, dim0, dim1))
 
     def swapdims_(self, dim0: Any, dim1: Any) -> Tensor:
         """`swapdims` of this very tensor."""
-        return replace_by_view(self, _ops.swapdims(self, dim0, dim1))
+        return become_view(self, lambda x: _ops.swapdims(x, dim0, dim1))
 
     def bool(self, memory_format: Any = None) -> Tensor:
         """The tensor as bool."""

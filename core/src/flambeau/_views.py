@@ -97,6 +97,8 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
         elif parent._made is not None:
             _record_at_once(t)
         elif base._rg:
+            if parent is not base and parent._seen != st.version:
+                edge(parent)
             t._rg = 4
             t._fn = base._fn
         elif parent._fn is not None or parent._rg > 2:
@@ -173,16 +175,10 @@ def _settle(t: Tensor) -> None:
         return
     chain = [t]
     base, parent = t._base, t._view[0]
-    while parent is not base and parent._rg == 4 and parent._seen == version:
+    while parent is not base and parent._rg == 4:
         chain.append(parent)
         parent = parent._view[0]
-    if parent is not base and parent._seen == version:
-        fn = edge(parent)
-    else:
-        fn = chain[-1]._fn or base
-        if parent is not base:
-            for step in steps(parent):
-                fn = _step_node(fn, step)
+    fn = (chain[-1]._fn or base) if parent is base else edge(parent)
     for view in reversed(chain):
         view._fn = fn = _step_node(fn, _step(view))
         view._rg = 2

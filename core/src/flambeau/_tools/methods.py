@@ -274,7 +274,7 @@ from flambeau.autograd.node import next_seq
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._inplace import inplace
+    from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
 
 modes = 0
@@ -303,21 +303,13 @@ def _one_or_many(dims: tuple[Any, ...]) -> Any:
     return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
 
 
-def replace_by_view(t: Tensor, view: Tensor) -> Tensor:
-    """Make `t` what a view of it is: the same memory, another geometry."""
-    for field in ("_a", "_fn", "_rg", "_seen", "_made", "_msteps"):
-        if field in view.__dict__:
-            setattr(t, field, view.__dict__[field])
-    return t
-
-
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, inplace, Tensor, getitem
+    global _misc, _ops, become_view, inplace, Tensor, getitem
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem
-    from flambeau._inplace import inplace
+    from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
 
@@ -819,7 +811,7 @@ def _inplace_view(name: str, function: Any) -> str:
     return (
         f"\n    def {name}_(self{taken}) -> Tensor:\n"
         f'        """`{name}` of this very tensor."""\n'
-        f"        return replace_by_view(self, _ops.{name}(self{passed}))\n"
+        f"        return become_view(self, lambda x: _ops.{name}(x{passed}))\n"
     )
 
 

@@ -21,6 +21,11 @@ def _as_tuple(value: Any) -> tuple[Any, ...]:
 
 def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[Tensor]:
     """The gradient of each output, checked; ones for outputs with a single element."""
+    for given in grads:
+        if given is not None and not isinstance(given, Tensor):
+            raise TypeError(
+                f"gradients can be either Tensors or None, but got {type(given).__name__}"
+            )
     if len(grads) not in (0, len(outputs)):
         raise RuntimeError(
             f"got {len(outputs)} tensors and {len(grads)} gradients: give one gradient per tensor"
@@ -40,10 +45,6 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
             be = out._be
             found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))
             continue
-        if not isinstance(given, Tensor):
-            raise TypeError(
-                f"gradients can be either Tensors or None, but got {type(given).__name__}"
-            )
         if tuple(given._a.shape) != tuple(out._a.shape):
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] "
@@ -180,7 +181,7 @@ def grad(
         )
     roots, wanted = _as_tuple(outputs), _as_tuple(inputs)
     if not wanted:
-        raise ValueError("grad requires non-empty inputs.")
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for t in wanted:
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")

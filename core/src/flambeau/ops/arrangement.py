@@ -96,7 +96,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     ]
     if exchanged:
         grids[:2] = grids[1::-1]
-        grids = [g.transpose(0, 1) for g in grids]
     return tuple(grids)
 
 
@@ -164,7 +163,8 @@ def repeat_interleave(
     With one argument, `input` is the counts, and the result holds the index of each, so repeated.
 
     Raises:
-        RuntimeError: counts are negative, of the wrong dtype, or not as many as entries.
+        RuntimeError: counts are negative or not as many as entries.
+        NotImplementedError: counts are no int32 or int64.
 
     >>> import flambeau as fb
     >>> fb.repeat_interleave(fb.tensor([1, 2]), fb.tensor([2, 1]))
@@ -207,7 +207,9 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
             f"repeat_interleave only accepts 1D vector as repeat, got {counts.dim()} dimensions"
         )
     if counts.dtype not in (D.int32, D.int64):
-        raise RuntimeError(f"repeats has to be Long or Int tensor, got {counts.dtype}")
+        raise NotImplementedError(
+            f"repeat_interleave: counts of dtype {counts.dtype} are not implemented; use int64 or int32"
+        )
     if counts.numel() == 0:
         return cast(counts, counts.dtype)
     if int(counts.amin().item()) < 0:
@@ -348,7 +350,8 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The tensor turned by `k` quarter turns, from the first of two dimensions to the second.
 
     Raises:
-        RuntimeError: `dims` are not two different dimensions of the tensor.
+        RuntimeError: `dims` are not two different dimensions.
+        IndexError: a dimension is out of range.
 
     >>> import flambeau as fb
     >>> fb.rot90(fb.tensor([[1, 2], [3, 4]]))
@@ -360,9 +363,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if x.dim() < 2:
         raise RuntimeError(f"expected total dims >= 2, but got total dims = {x.dim()}")
-    if any(not -x.dim() <= d < x.dim() for d in dims):
-        raise RuntimeError(f"Rotation dims {tuple(dims)} out of range for {x.dim()} dimensions")
-    a, b = (d % x.dim() for d in dims)
+    a, b = (dim_of(d, x.dim()) for d in dims)
     if a == b:
         raise RuntimeError(
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"

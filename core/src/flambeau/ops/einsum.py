@@ -32,6 +32,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
     Raises:
         RuntimeError: the equation is malformed, or does not fit the operands.
+        ValueError: there is no operand, or a number is outside of [0, 52).
 
     >>> import flambeau as fb
     >>> fb.einsum("ij,j->i", fb.tensor([[1, 2], [3, 4]]), fb.tensor([1, 10]))
@@ -100,7 +101,7 @@ def _numbers(subscripts: Any) -> list[str]:
             continue
         n = operator.index(s)
         if not 0 <= n < 52:
-            raise RuntimeError(f"einsum(): subscripts must be in the range [0, 52), got {n}")
+            raise ValueError(f"einsum(): subscripts must be in the range [0, 52), got {n}")
         found.append(chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))
     return found
 
@@ -201,7 +202,9 @@ def _reduced(terms: list[tuple[Tensor, list[str]]], wanted: list[str]) -> Tensor
     for i, (y, others) in enumerate(terms[1:], 1):
         later = {*wanted, *(name for _, more in terms[i + 1 :] for name in more)}
         x, names = _pair(x, names, y, others, later)
-    x, names = _summed(x, names, set(wanted))
+    gone = tuple(i for i, name in enumerate(names) if name not in wanted)
+    if gone:  # only a lone operand has names left to sum
+        x, names = x.sum(gone), [name for name in names if name in wanted]
     missing = [name for name in wanted if name not in names]  # dimensions of '...' no operand has
     order = [names.index(name) for name in wanted if name not in missing]
     x = x.permute(tuple(order))
@@ -214,7 +217,7 @@ def _reduced(terms: list[tuple[Tensor, list[str]]], wanted: list[str]) -> Tensor
 def _summed(x: Tensor, names: list[str], keep: set[str]) -> tuple[Tensor, list[str]]:
     gone = [i for i, name in enumerate(names) if name not in keep]
     if gone:
-        # The dtype stays: a sum of small integers is no int64 here.
+        # The dtype stays, for the product with the other operand.
         x = x.sum(tuple(gone), dtype=x.dtype)
     return x, [name for name in names if name in keep]
 

@@ -114,10 +114,12 @@ def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
     return flat.reshape(tuple(shape))
 
 
-def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor) -> Tensor:
-    zeros = wrap(g._be, g._be.full((math.prod(shape),), 0, g.dtype), g.dtype)
+def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor, spare: int = 0) -> Tensor:
+    """Zeros of `shape` with `g` added at positions `where`; the `spare` places after the last are lost."""
+    count = math.prod(shape)
+    zeros = wrap(g._be, g._be.full((count + spare,), 0, g.dtype), g.dtype)
     flat = OPS["scatter_add"](zeros, 0, where.reshape((-1,)), g.reshape((-1,)))
-    return flat.reshape(shape)
+    return (flat[:count] if spare else flat).reshape(shape)
 
 
 @composite(title="SliceBackward0Backward0")
@@ -151,20 +153,39 @@ def _storage_positions(like: Tensor, shape: Any, stride: Any, offset: int) -> Te
     return total
 
 
+def _within(
+    base: tuple[int, ...], shape: Any, stride: Any, offset: int, base_stride: Any, base_offset: int
+) -> bool:
+    """Whether an as_strided view surely selects elements of a row-major base only."""
+    last = offset + sum_products(shape, stride)
+    end = base_offset + math.prod(base)
+    return tuple(base_stride) == contiguous_strides(base) and base_offset <= offset and last < end
+
+
 def _logical_positions(
-    like: Tensor, base: tuple[int, ...], base_stride: Any, base_offset: int,
-    shape: Any, stride: Any, offset: int,
+    like: Tensor, base: tuple[int, ...], shape: Any, stride: Any, offset: int,
+    base_stride: Any, base_offset: int,
 ) -> Tensor:
-    """Row-major positions in a base of the elements that an as_strided view of it selects."""
+    """Row-major positions in a base of the elements that an as_strided view selects.
+
+    Where the view reaches beyond the base (not `_within`), the position is that after the last.
+    """
     wanted = _storage_positions(like, shape, stride, offset).expand(tuple(shape)).reshape((-1,))
-    if tuple(base_stride) == contiguous_strides(base):
+    if _within(base, shape, stride, offset, base_stride, base_offset):
         return wanted - base_offset
     held = _storage_positions(like, base, base_stride, base_offset).expand(base).reshape((-1,))
-    size = 1 + base_offset + sum_products(base, base_stride)
+    ends = base_offset + sum_products(base, base_stride), offset + sum_products(shape, stride)
+    count = math.prod(base)
     be = like._be
-    table = wrap(be, be.full((size,), 0, D.int64), D.int64)
-    table = OPS["scatter"](table, 0, held, _positions(like, (math.prod(base),)))
+    table = wrap(be, be.full((1 + builtins.max(ends),), count, D.int64), D.int64)
+    table = OPS["scatter"](table, 0, held, _positions(like, (count,)))
     return OPS["gather"](table, 0, wanted)
+
+
+def _with_spare(flat: Tensor, value: int) -> Tensor:
+    """A vector with one more element."""
+    be = flat._be
+    return _cat([flat, wrap(be, be.full((1,), value, flat.dtype), flat.dtype)], 0)
 
 
 def sum_products(shape: Sequence[int], stride: Sequence[int]) -> int:
@@ -177,8 +198,11 @@ def _as_strided_region(
     self: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
     offset: int, base_stride: tuple[int, ...], base_offset: int,
 ) -> Tensor:
-    where = _logical_positions(self, base, base_stride, base_offset, shape, stride, offset)
-    return OPS["gather"](self.reshape((-1,)), 0, where).reshape(shape)
+    where = _logical_positions(self, base, shape, stride, offset, base_stride, base_offset)
+    flat = self.reshape((-1,))
+    if not _within(base, shape, stride, offset, base_stride, base_offset):
+        flat = _with_spare(flat, 0)
+    return OPS["gather"](flat, 0, where).reshape(shape)
 
 
 @_as_strided_region.gradient
@@ -191,8 +215,9 @@ def _as_strided_backward(
     grad: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
     offset: int, base_stride: tuple[int, ...], base_offset: int,
 ) -> Tensor:
-    where = _logical_positions(grad, base, base_stride, base_offset, shape, stride, offset)
-    return _placed(grad, base, where)
+    where = _logical_positions(grad, base, shape, stride, offset, base_stride, base_offset)
+    outside = not _within(base, shape, stride, offset, base_stride, base_offset)
+    return _placed(grad, base, where, spare=int(outside))
 
 
 @_as_strided_backward.gradient
@@ -204,8 +229,12 @@ def _(F, g, base, shape, stride, offset, base_stride, base_offset):
 def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
     """`self` with the region that view steps select replaced by `value`."""
     where = replayed_positions(self, steps).reshape((-1,))
-    flat = OPS["scatter"](self.reshape((-1,)), 0, where, value.reshape((-1,)))
-    return flat.reshape(self.shape)
+    flat, count = self.reshape((-1,)), math.prod(self.shape)
+    outside = not builtins.all(_within(shape, *args) for op, args, shape, _ in steps if op == "as_strided")
+    if outside:
+        flat = _with_spare(flat, 0)
+    flat = OPS["scatter"](flat, 0, where, value.reshape((-1,)))
+    return (flat[:count] if outside else flat).reshape(self.shape)
 
 
 def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
@@ -215,11 +244,11 @@ def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
         if op == "view":
             found = found.reshape(args[0])
         elif op == "as_strided":
-            out_shape, stride, offset, base_stride, base_offset = args
-            where = _logical_positions(
-                base, shape, base_stride, base_offset, out_shape, stride, offset
-            )
-            found = OPS["gather"](found.reshape((-1,)), 0, where).reshape(out_shape)
+            flat = found.reshape((-1,))
+            if not _within(shape, *args):
+                flat = _with_spare(flat, math.prod(base._a.shape))
+            where = _logical_positions(base, shape, *args)
+            found = OPS["gather"](flat, 0, where).reshape(args[0])
         else:
             found = OPS[op](found, *args)
     return found

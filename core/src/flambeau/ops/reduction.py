@@ -385,11 +385,11 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     if dim is None:
         if x.numel() == 0:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
-        flat = op(x.reshape((-1,)), 0, False)
+        flat = op(x.detach().reshape((-1,)), 0, False)
         return flat.reshape((1,) * x.dim()) if keepdim else flat
     d = dim_of(dim, x.dim())
     if x.dim() == 0:
-        return op(x.reshape((1,)), 0, False)
+        return op(x.detach().reshape((1,)), 0, False)
     return op(x, d, keepdim)
 
 

@@ -77,7 +77,7 @@ def strong_wolfe(
     while used < evaluations and (
         abs(bracket[1].step - bracket[0].step) * extent >= tolerance_change
     ):
-        trial = _cubic_minimum(*bracket)
+        trial = _cubic_minimum(bracket[0], bracket[1])
         trial, stalled = _away_from_ends(trial, bracket, stalled)
         point = evaluate(trial)
         used += 1

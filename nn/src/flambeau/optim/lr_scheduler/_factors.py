@@ -33,7 +33,7 @@ class _FunctionLR(LRScheduler):
     def __init__(
         self,
         optimizer: Optimizer,
-        lr_lambda: Factor | list[Factor],
+        lr_lambda: Factor | list[Factor] | tuple[Factor, ...],
         last_epoch: int = -1,
         verbose: bool | None = None,
     ) -> None:
@@ -113,7 +113,7 @@ class MultiplicativeLR(_FunctionLR):
     def __init__(
         self,
         optimizer: Optimizer,
-        lr_lambda: Factor | list[Factor],
+        lr_lambda: Factor | list[Factor] | tuple[Factor, ...],
         last_epoch: int = -1,
         verbose: bool | None = None,
     ) -> None:

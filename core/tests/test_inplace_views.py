@@ -1,0 +1,61 @@
+"""In-place forms of views: ``x.t_()`` and its like make a tensor a view of what it was."""
+
+from __future__ import annotations
+
+import flambeau as fb
+import pytest
+
+
+def test_transposing_in_place_keeps_the_history(device):
+    leaf = fb.ones(2, 3, requires_grad=True, device=device)
+    x = leaf * 2
+    x.t_()
+    assert x.shape == (3, 2) and not x.is_leaf and x._version == 1
+    (x * fb.arange(6.0, device=device).view(3, 2)).sum().backward()
+    assert leaf.grad.tolist() == [[0.0, 4.0, 8.0], [2.0, 6.0, 10.0]]
+
+
+def test_transposing_a_leaf_in_place_is_refused_while_recording(device):
+    leaf = fb.ones(2, 3, requires_grad=True, device=device)
+    with pytest.raises(RuntimeError, match="leaf Variable that requires grad"):
+        leaf.t_()
+    with fb.no_grad():
+        assert leaf.t_().shape == (3, 2)
+
+
+def test_writes_after_transposing_in_place_reach_older_views(device):
+    x = fb.zeros(2, 2, device=device)
+    row = x[0]
+    x.t_()
+    x[1, 0] = 5
+    assert row.tolist() == [0.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "shape"),
+    [
+        ("unsqueeze_", (0,), (1, 2, 1)),
+        ("squeeze_", (), (2,)),
+        ("transpose_", (0, 1), (1, 2)),
+        ("swapaxes_", (0, 1), (1, 2)),
+    ],
+)
+def test_in_place_views_change_the_shape_of_the_very_tensor(device, method, arguments, shape):
+    x = fb.ones(2, 1, device=device)
+    assert getattr(x, method)(*arguments) is x
+    assert x.shape == shape
+
+
+def test_a_retained_gradient_is_that_of_the_value_after_a_write(device):
+    leaf = fb.ones(1, requires_grad=True, device=device)
+    x = leaf * 2
+    x.retain_grad()
+    x.mul_(3)
+    x.backward()
+    assert x.grad.tolist() == [1.0] and leaf.grad.tolist() == [6.0]
+
+
+def test_reading_the_gradient_of_a_tensor_that_does_not_keep_it_warns(device):
+    x = fb.ones(1, requires_grad=True, device=device) * 2
+    with pytest.warns(UserWarning, match="not a leaf Tensor"):
+        assert x.grad is None
