@@ -3,6 +3,7 @@
 PYTHON ?= python3
 JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 ARGS   ?=
+KIT    ?= -q
 
 VENV     := .venv
 RUN      := $(VENV)/bin/python
@@ -25,8 +26,9 @@ venv: $(VENV)/installed ## .venv with the packages installed for editing
 demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
 	$(RUN) examples/digits.py $(ARGS)
 
-test: $(VENV)/with-test ## every test that needs no PyTorch, in parallel
+test: $(VENV)/with-test ## every test that needs no PyTorch, in parallel, and the conformance kit
 	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity $(ARGS)
+	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
 	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity --cov --cov-report=term $(ARGS)
