@@ -53,7 +53,7 @@ docs: $(VENV)/with-test ## run every example of the docstrings and of the pages
 merged: $(MERGED)/.stamp ## the packages in one folder, as wheels install them
 
 generate: $(VENV)/installed ## rewrite the generated files from the op declarations
-	$(RUN) -m flambeau._tools.methods
+	$(RUN) core/src/flambeau/_tools/methods.py
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist digits-out .coverage .coverage.* htmlcov

@@ -22,7 +22,7 @@ def import_milliseconds(libraries: list[str], rounds: int) -> dict[str, float]:
     """Median time of `import` in a new interpreter, the libraries in turn."""
     seconds: dict[str, list[float]] = {name: [] for name in libraries}
     with tempfile.TemporaryDirectory() as cache:
-        # Whatever the environment says, from the second import on bytecode is cached, as for a user.
+        # Whatever the environment says, bytecode is cached after the first import, as for users.
         environment = {**os.environ, "PYTHONPYCACHEPREFIX": cache}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         for number in range(rounds + 1):

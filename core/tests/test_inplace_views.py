@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import flambeau as fb
 import pytest
+
+import flambeau as fb
 
 
 def test_transposing_in_place_keeps_the_history(device):

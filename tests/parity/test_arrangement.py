@@ -8,9 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
-
 import flambeau as fb  # noqa: E402
+from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
 
 I = torch.tensor  # noqa: E741
 V2, V3, M, B = (2,), (3,), (2, 3), (2, 3, 4)
@@ -146,7 +145,14 @@ def test_triangle_indices_agree(row: int, col: int, offset: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_sequences_agree() -> None:
-    for args in ((0, 2, 3), (-1.5, 2.5, 7, 2.0), (1, 1, 1), (0, 1, 0), (3, 0, 4, 0.5)):
+    spans: list[tuple[Any, ...]] = [
+        (0, 2, 3),
+        (-1.5, 2.5, 7, 2.0),
+        (1, 1, 1),
+        (0, 1, 0),
+        (3, 0, 4, 0.5),
+    ]
+    for args in spans:
         assert_same(fb.logspace(*args), torch.logspace(*args), 1e-6)
         wide = fb.logspace(*args, dtype=fb.float64)
         assert_same(wide, torch.logspace(*args, dtype=torch.float64), 1e-12)
@@ -187,7 +193,7 @@ def test_renorm_in_place_writes_into_the_tensor() -> None:
         (lambda t, x: x.repeat_interleave(-1), (V2,), ""),
         (lambda t, x, n: x.repeat_interleave(n), (V2, I([1, 2, 3])), "must have the same size"),
         (lambda t, x, n: x.repeat_interleave(n), (V2, I([1, -2])), "repeats can not be negative"),
-        (lambda t, n: t.repeat_interleave(n), (I([1.0]),), "use int64 or int32"),
+        (lambda t, n: t.repeat_interleave(n), (I([1.0]),), "use int64 or"),
         (lambda t, n: t.repeat_interleave(n), (I([[1]]),), "only accepts 1D vector"),
         (lambda t, x: x.fliplr(), (V2,), "Input must be >= 2-d"),
         (lambda t, x: x.flipud(), ((),), "Input must be >= 1-d"),

@@ -9,9 +9,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
-
 import flambeau as fb  # noqa: E402
+from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
 
 NAN, INF = math.nan, math.inf
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from flambeau import nn as nn
     from flambeau import optim as optim
     from flambeau import random as random
+    from flambeau import return_types as return_types
     from flambeau import testing as testing
     from flambeau import utils as utils
 
-__all__ = [*_names, "autograd", "nn", "ops", "optim", "random", "testing", "utils"]
+__all__ = [*_names, "autograd", "nn", "ops", "optim", "random", "return_types", "testing", "utils"]
 
 _tensor_methods.link()
 _engine.link()
@@ -41,7 +42,7 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin")
 _host.subscribe(_bound.forget)
 _tensor.Tensor.layout = strided  # noqa: F405
 
-_SUBMODULES = frozenset({"autograd", "cpu", "plugin", "random", "testing", "utils"})
+_SUBMODULES = frozenset({"autograd", "cpu", "plugin", "random", "return_types", "testing", "utils"})
 _PARTS = {"nn": "flambeau-nn", "optim": "flambeau-nn"}
 
 

@@ -28,7 +28,7 @@ from flambeau._dtype import (
 from flambeau._foreign import from_dlpack, frombuffer
 from flambeau._functions import *  # noqa: F403
 from flambeau._generator import Generator, default_generator
-from flambeau._legacy import LegacyTensorType
+from flambeau._legacy import LegacyTensorType, set_default_tensor_type
 from flambeau._memory_format import (
     channels_last,
     channels_last_3d,
@@ -47,6 +47,7 @@ from flambeau._misc import (
     is_storage,
     is_tensor,
     isclose,
+    set_flush_denormal,
 )
 from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from flambeau._printing import get_printoptions, set_printoptions
@@ -176,6 +177,8 @@ __all__ = [
     "set_cpu_fallback",
     "set_default_device",
     "set_default_dtype",
+    "set_default_tensor_type",
+    "set_flush_denormal",
     "set_grad_enabled",
     "set_num_threads",
     "set_printoptions",

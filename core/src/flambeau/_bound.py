@@ -53,7 +53,7 @@ class BoundBackend:
         self.offer(kernels)
 
     def offer(self, kernels: dict[str, Callable[..., Any]]) -> None:
-        """Take `kernels` for the ops, in place of those so far; the rest decompose or are missing."""
+        """Take `kernels` for the ops, in place of those so far; others decompose or are missing."""
         from flambeau.ops._table import OPS
 
         for name in self.kernels:

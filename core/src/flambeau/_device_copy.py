@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class DeviceCopy(engine.DeviceMove):
-    """The gradient of a copy to another device: the copy back.  ``args`` is the source's backend."""
+    """A copy to another device; its gradient is copied back to ``args``, the source's backend."""
 
     __slots__ = ()
 

@@ -14,7 +14,7 @@ from flambeau import _dtype as D
 from flambeau._modes import recording
 from flambeau._promotion import python_number, result_type
 from flambeau._spec import Spec
-from flambeau._views import edge
+from flambeau._views import edge, storage_of
 from flambeau.autograd import anomaly
 from flambeau.autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
 
@@ -241,9 +241,9 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
         if x.dtype is not dtype:
             original = x
             x = cast(x, dtype)
-            if original._st is not None and x._st is None:
+            if x._st is None:
                 # Saved for backward, the cast stands for the operand: writes to that one count.
-                x._st = original._st
+                x._st = storage_of(original)
         out.append(x)
     return out
 

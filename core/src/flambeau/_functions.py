@@ -28,9 +28,6 @@ from flambeau.ops.arrangement import (
     cartesian_prod,
     column_stack,
     combinations,
-    cross,
-    diag_embed,
-    diagflat,
     dstack,
     fliplr,
     flipud,
@@ -38,20 +35,25 @@ from flambeau.ops.arrangement import (
     logspace,
     meshgrid,
     range,
-    renorm,
     repeat_interleave,
     rot90,
     row_stack,
     tile,
-    trace,
-    tril_indices,
-    triu_indices,
     vstack,
 )
 from flambeau.ops.convolution import (
     conv1d,
     conv2d,
     conv_transpose2d,
+)
+from flambeau.ops.counting import (
+    bincount,
+    bucketize,
+    histc,
+    isin,
+    searchsorted,
+    unique,
+    unique_consecutive,
 )
 from flambeau.ops.creation import (
     arange,
@@ -74,6 +76,15 @@ from flambeau.ops.creation import (
     tensor,
     zeros,
     zeros_like,
+)
+from flambeau.ops.diagonals import (
+    cross,
+    diag_embed,
+    diagflat,
+    renorm,
+    trace,
+    tril_indices,
+    triu_indices,
 )
 from flambeau.ops.einsum import (
     einsum,
@@ -318,11 +329,7 @@ from flambeau.ops.special import (
 )
 from flambeau.ops.statistics import (
     aminmax,
-    bincount,
-    bucketize,
     diff,
-    histc,
-    isin,
     kthvalue,
     median,
     mode,
@@ -330,9 +337,6 @@ from flambeau.ops.statistics import (
     nanmedian,
     nansum,
     quantile,
-    searchsorted,
-    unique,
-    unique_consecutive,
 )
 
 __all__ = [

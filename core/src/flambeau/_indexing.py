@@ -9,6 +9,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast, wrap
 from flambeau._modes import recording, set_recording
 from flambeau._tensor import Tensor
+from flambeau._views import edge
 from flambeau.ops._rules import broadcast_shapes
 from flambeau.ops._table import OPS
 from flambeau.ops.movement import apply_view
@@ -191,6 +192,8 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
+    if x._made is not None and recording():
+        edge(x)  # a stale view is refused before its index
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)

@@ -68,6 +68,32 @@ class LegacyTensorType:
         return f"<class 'torch.{self.__name__}'>"
 
 
+def set_default_tensor_type(t: Any) -> None:
+    """Set the default dtype and device by a legacy type or its name; `set_default_dtype` is newer.
+
+    Raises:
+        TypeError: it is not the type of floating tensors.
+
+    >>> import flambeau as fb
+    >>> fb.set_default_tensor_type("torch.DoubleTensor"); fb.ones(1).dtype
+    torch.float64
+    >>> fb.set_default_tensor_type(fb.FloatTensor)
+    """
+    from flambeau._device import get_default_device, set_default_device
+
+    if not isinstance(t, (str, LegacyTensorType)):
+        raise TypeError(
+            f"invalid type object: expected a type such as FloatTensor or its name, got {t!r}"
+        )
+    try:
+        dtype, place = dtype_and_device(t)
+    except ValueError as error:
+        raise TypeError(f"set_default_tensor_type(): {error}") from error
+    D.set_default_dtype(dtype)
+    if place is not None and place.type != get_default_device().type:
+        set_default_device(place)
+
+
 def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
     """The tensor of a legacy constructor call: sizes, a sequence, a tensor, or nothing."""
     from flambeau._tensor import Tensor
@@ -80,7 +106,7 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
         if isinstance(data, Tensor):
             if data.dtype is not dtype:
                 raise TypeError(
-                    f"expected {D.TENSOR_TYPE_NAMES[dtype]} (got {data.type()}); use .to(dtype) to cast"
+                    f"expected {D.TENSOR_TYPE_NAMES[dtype]} (got {data.type()}); cast with .to(dtype)"
                 )
             return data.detach()
         from flambeau._size import Size

@@ -116,6 +116,18 @@ def allclose(
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask that numbers below the smallest normal one become zero; whether the request was met.
+
+    It never is: the processor's flag belongs to each thread of the libraries that compute.
+
+    >>> import flambeau as fb
+    >>> fb.set_flush_denormal(True)
+    False
+    """
+    return False
+
+
 class finfo:  # noqa: N801 - PyTorch's name
     """The numerical properties of a floating dtype.
 
@@ -130,6 +142,11 @@ class finfo:  # noqa: N801 - PyTorch's name
     >>> fb.finfo(fb.float32).eps
     1.1920928955078125e-07
     """
+
+    __slots__ = (
+        *("bits", "dtype", "eps", "max", "min", "resolution"),
+        *("smallest_normal", "tiny"),
+    )
 
     def __init__(self, type: DType | None = None) -> None:
         d = (D.get_default_dtype() if type is None else type).to_real()
@@ -167,6 +184,8 @@ class iinfo:  # noqa: N801 - PyTorch's name
     >>> fb.iinfo(fb.int8).max
     127
     """
+
+    __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: DType) -> None:
         if type.category != 1:

@@ -20,6 +20,7 @@ from flambeau._device import device as Device  # noqa: N812
 from flambeau._dispatch import wrap
 from flambeau._modes import recording, set_recording
 from flambeau._size import Size
+from flambeau._storage import Storage
 from flambeau._tensor_methods import TensorMethods
 from flambeau._views import edge, geometry_of, storage_of
 from flambeau.autograd.node import Hooks, Node, Out, RemovableHandle, _add
@@ -27,7 +28,6 @@ from flambeau.autograd.node import Hooks, Node, Out, RemovableHandle, _add
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
     from flambeau._dtype import dtype as DType  # noqa: N812
-    from flambeau._storage import Storage
 
 _new = object.__new__
 
@@ -114,6 +114,8 @@ class Tensor(TensorMethods):
             e = edge(self)
             if isinstance(e, Node):
                 t._fn, t._rg = e, True
+                if e.keeps == 2:  # its saved result belongs to the storage of the true tensor
+                    t._st = Storage(native, self._be, self.dtype)
             elif e is not None:
                 t._fn, t._rg = _inplace._through(e), True
             elif self.requires_grad:
@@ -451,8 +453,6 @@ class Tensor(TensorMethods):
     def data(self) -> Tensor:
         """The same memory without history, and without counting writes."""
         t = self.detach()
-        from flambeau._storage import Storage
-
         st = self._st
         assert st is not None
         if self._be.strided:

@@ -13,6 +13,7 @@ import argparse
 import importlib
 import inspect
 import re
+import subprocess
 import sys
 from pathlib import Path
 from types import FunctionType
@@ -23,7 +24,9 @@ FAMILIES = (
     "activation",
     "arrangement",
     "convolution",
+    "counting",
     "creation",
+    "diagonals",
     "einsum",
     "elementwise",
     "indexing",
@@ -47,7 +50,8 @@ HEADER = (
 
 # The class is a part of Tensor, and every `self` is one; a checker cannot know.
 TYPES = (
-    "# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false\n"
+    "# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, "
+    "reportReturnType=false\n"
 )
 
 # Operators with a fast path: dunder, canonical op, restriction on the dtype, whether it records.
@@ -126,7 +130,8 @@ NOT_METHODS = frozenset(
     numel
     logspace atleast_1d atleast_2d atleast_3d bucketize cartesian_prod column_stack combinations
     dstack einsum hstack isin meshgrid polygamma range row_stack searchsorted tensordot tril_indices
-    triu_indices vstack celu selu relu6 hardtanh logsigmoid sampled smooth_l1_loss l1_loss huber_loss
+    triu_indices vstack
+    celu selu relu6 hardtanh logsigmoid sampled smooth_l1_loss l1_loss huber_loss
     binary_cross_entropy binary_cross_entropy_with_logits kl_div feature_dropout alpha_dropout
     norm_except_dim pad embedding""".split()
 )
@@ -831,5 +836,23 @@ def main(arguments: list[str] | None = None) -> int:
     return 1 if stale and options.check else 0
 
 
+def bootstrap() -> None:
+    """Replace generated files that no longer import by empty ones, and start again.
+
+    They import the families' functions: after one of those was renamed the package cannot be
+    imported, and only this file, run by its path (``make generate``), can help.
+    """
+    (PACKAGE / "_functions.py").write_text("__all__: list[str] = []\n", encoding="utf-8")
+    (PACKAGE / "_tensor_methods.py").write_text(
+        "class TensorMethods: ...\n\n\ndef link() -> None: ...\n", encoding="utf-8"
+    )
+    code = "import sys; from flambeau._tools.methods import main; sys.exit(main(sys.argv[1:]))"
+    sys.exit(subprocess.run([sys.executable, "-c", code, *sys.argv[1:]], check=False).returncode)
+
+
 if __name__ == "__main__":
+    try:
+        importlib.import_module("flambeau")
+    except ImportError:
+        bootstrap()
     sys.exit(main())

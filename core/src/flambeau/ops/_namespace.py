@@ -9,6 +9,7 @@ from math import prod
 from typing import Any
 
 from flambeau._dispatch import cast, new, scalar_native, wrap
+from flambeau._storage import Storage
 from flambeau._tensor import Tensor
 from flambeau.autograd.node import Node, Out
 from flambeau.ops._table import OPS
@@ -80,6 +81,7 @@ class TensorNamespace:
         t.dtype = be.dtype_of(native)
         t._fn = Out(node, index) if node.n_out > 1 else node
         t._rg = True
+        t._st = Storage(native, be, t.dtype)  # that of the node's own result counts the writes
         return t
 
 

@@ -6,7 +6,9 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau._modes import recording
 from flambeau._spec import Spec
+from flambeau._views import edge
 
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
@@ -183,3 +185,16 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
             f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
         )
     return value
+
+
+def need_input(value: Any, function: str, argument: str) -> Tensor:
+    """As `need_tensor`, for differentiable functions: a view that must not be followed is refused first.
+
+    Raises:
+        TypeError: it is no tensor.
+        RuntimeError: it is a view whose history a write to its base has made ambiguous.
+    """
+    x = need_tensor(value, function, argument)
+    if x._made is not None and recording():
+        edge(x)
+    return x

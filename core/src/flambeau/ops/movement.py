@@ -25,7 +25,7 @@ from flambeau._views import (
     make_view,
     view_strides,
 )
-from flambeau.ops._rules import dim_of, dims_of, infer_size, need_tensor, sizes
+from flambeau.ops._rules import dim_of, dims_of, infer_size, need_input, need_tensor, sizes
 from flambeau.ops._table import OPS, Op, composite, primitive
 
 # -- views -----------------------------------------------------------------------------------------
@@ -332,7 +332,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     >>> fb.permute(fb.zeros(2, 3, 5), (2, 0, 1)).shape
     torch.Size([5, 2, 3])
     """
-    x = need_tensor(input, "permute", "input")
+    x = need_input(input, "permute", "input")
     order = sizes((dims,), "dims") if isinstance(dims, (list, tuple)) else (dims,)
     if len(order) != x.dim():
         raise RuntimeError(
@@ -353,7 +353,7 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     >>> fb.transpose(fb.zeros(2, 3), 0, 1).shape
     torch.Size([3, 2])
     """
-    x = need_tensor(input, "transpose", "input")
+    x = need_input(input, "transpose", "input")
     d0, d1 = dim_of(dim0, x.dim()), dim_of(dim1, x.dim())
     order = list(range(x.dim()))
     if x.dim():
@@ -374,7 +374,7 @@ def t(input: Tensor) -> Tensor:
     >>> fb.t(fb.zeros(2, 3)).shape
     torch.Size([3, 2])
     """
-    x = need_tensor(input, "t", "input")
+    x = need_input(input, "t", "input")
     if x.dim() > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.dim()}D")
     return _titled(x, "permute", (tuple(reversed(range(x.dim()))),), "T")
@@ -387,7 +387,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     >>> fb.movedim(fb.zeros(2, 3, 5), 0, -1).shape
     torch.Size([3, 5, 2])
     """
-    x = need_tensor(input, "movedim", "input")
+    x = need_input(input, "movedim", "input")
     sources = source if isinstance(source, (list, tuple)) else (source,)
     targets = destination if isinstance(destination, (list, tuple)) else (destination,)
     if len(sources) != len(targets):
@@ -464,7 +464,7 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     >>> fb.reshape(fb.arange(6), (2, 3)).shape
     torch.Size([2, 3])
     """
-    x = need_tensor(input, "reshape", "input")
+    x = need_input(input, "reshape", "input")
     target = infer_size(sizes(shape, "shape"), x.numel())
     if _expressible(x, target):
         return _titled(x, "view", (target,), "View")
@@ -530,7 +530,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     >>> fb.unflatten(fb.zeros(6, 2), 0, (2, 3)).shape
     torch.Size([2, 3, 2])
     """
-    x = need_tensor(input, "unflatten", "input")
+    x = need_input(input, "unflatten", "input")
     d = dim_of(dim, x.dim())
     shape = tuple(x._a.shape)
     part = infer_size(tuple(sizes), shape[d])
@@ -615,7 +615,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     >>> fb.squeeze(fb.zeros(2, 1, 3)).shape
     torch.Size([2, 3])
     """
-    x = need_tensor(input, "squeeze", "input")
+    x = need_input(input, "squeeze", "input")
     shape = tuple(x._a.shape)
     dims = dims_of(dim, len(shape), empty_is_all=False)
     items = tuple(
@@ -631,7 +631,7 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     >>> fb.unsqueeze(fb.zeros(3), -1).shape
     torch.Size([3, 1])
     """
-    x = need_tensor(input, "unsqueeze", "input")
+    x = need_input(input, "unsqueeze", "input")
     shape = tuple(x._a.shape)
     d = dim_of(dim, len(shape) + 1)
     items = [_full(n) for n in shape]
@@ -648,7 +648,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     >>> fb.narrow(fb.arange(5), 0, 1, 2)
     tensor([1, 2])
     """
-    x = need_tensor(input, "narrow", "input")
+    x = need_input(input, "narrow", "input")
     shape = tuple(x._a.shape)
     if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -685,7 +685,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     >>> fb.select(fb.arange(6).view(2, 3), 0, 1)
     tensor([3, 4, 5])
     """
-    x = need_tensor(input, "select", "input")
+    x = need_input(input, "select", "input")
     shape = tuple(x._a.shape)
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -710,7 +710,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     >>> fb.split(fb.arange(5), 2)
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
-    x = need_tensor(tensor, "split", "tensor")
+    x = need_input(tensor, "split", "tensor")
     if x.dim() == 0:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     d = dim_of(dim, x.dim())
@@ -750,7 +750,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> fb.chunk(fb.arange(5), 2)
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
-    x = need_tensor(input, "chunk", "input")
+    x = need_input(input, "chunk", "input")
     if x.dim() == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
@@ -770,7 +770,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     >>> fb.unbind(fb.tensor([1, 2]))
     (tensor(1), tensor(2))
     """
-    x = need_tensor(input, "unbind", "input")
+    x = need_input(input, "unbind", "input")
     if x.dim() == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dim_of(dim, x.dim())
@@ -798,7 +798,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     >>> fb.diagonal(fb.arange(4).view(2, 2))
     tensor([0, 3])
     """
-    x = need_tensor(input, "diagonal", "input")
+    x = need_input(input, "diagonal", "input")
     d1, d2 = dim_of(dim1, x.dim()), dim_of(dim2, x.dim())
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -820,7 +820,7 @@ def as_strided(
     """
     from flambeau._views import storage_of
 
-    x = need_tensor(input, "as_strided", "input")
+    x = need_input(input, "as_strided", "input")
     shape, strides = tuple(size), tuple(stride)
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
@@ -860,7 +860,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     tensor([[0, 1, 2],
             [2, 3, 4]])
     """
-    x = need_tensor(input, "unfold", "input")
+    x = need_input(input, "unfold", "input")
     d = dim_of(dimension, x.dim())
     shape, stride, offset = geometry_of(x)
     n = shape[d] if shape else 1
@@ -902,9 +902,9 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
         if p.dim() == 0:
             raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
     # 1-d empty tensors are skipped whatever the shape of the others.
-    full = [p for p in parts if tuple(p._a.shape) != (0,)] or parts[:1]
-    d = dim_of(dim, full[0].dim())
-    return deliver(_cat([cast(p, dtype) for p in full], d), out)
+    full = [p for p in parts if tuple(p._a.shape) != (0,)]
+    d = dim_of(dim, full[0].dim()) if full else 0
+    return deliver(_cat([cast(p, dtype) for p in full or parts[:1]], d), out)
 
 
 concat = concatenate = cat
@@ -913,7 +913,7 @@ concat = concatenate = cat
 def _parts(name: str, tensors: Any) -> list[Tensor]:
     if isinstance(tensors, Tensor):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
-    return [need_tensor(x, name, "tensors") for x in tensors]
+    return [need_input(x, name, "tensors") for x in tensors]
 
 
 def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -951,7 +951,7 @@ def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
     >>> fb.flip(fb.tensor([1, 2, 3]), (0,))
     tensor([3, 2, 1])
     """
-    x = need_tensor(input, "flip", "input")
+    x = need_input(input, "flip", "input")
     wanted = (dims, *more) if more or not isinstance(dims, (list, tuple)) else tuple(dims)
     found = dims_of(tuple(wanted), x.dim(), empty_is_all=False)
     return _flip(x, found) if found and x.dim() else x.clone()
@@ -991,7 +991,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     >>> fb.roll(fb.tensor([1, 2, 3]), 1)
     tensor([3, 1, 2])
     """
-    x = need_tensor(input, "roll", "input")
+    x = need_input(input, "roll", "input")
     if dims is None or dims == ():
         if isinstance(shifts, (list, tuple)):
             (shifts,) = shifts

@@ -12,7 +12,7 @@ from flambeau._dtype import dtype as DType  # noqa: N812
 from flambeau._out import deliver, deliver_all
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import dim_of, dims_of, need_tensor, reduced
+from flambeau.ops._rules import dim_of, dims_of, need_input, need_tensor, reduced
 from flambeau.ops._table import OPS, composite, primitive
 
 
@@ -300,7 +300,7 @@ def sum(
     >>> fb.sum(fb.tensor([[1, 2], [3, 4]]), 0)
     tensor([4, 6])
     """
-    x = accumulated(need_tensor(input, "sum", "input"), dtype)
+    x = accumulated(need_input(input, "sum", "input"), dtype)
     dims = dims_of(dim, x.dim())
     return deliver(_sum(x, dims, keepdim), out)
 
@@ -322,7 +322,7 @@ def mean(
     >>> fb.mean(fb.tensor([1.0, 3.0]))
     tensor(2.)
     """
-    x = need_tensor(input, "mean", "input")
+    x = need_input(input, "mean", "input")
     if dtype is not None:
         x = cast(x, dtype)
     if x.dtype.category < 2:
@@ -347,7 +347,7 @@ def prod(
     >>> fb.prod(fb.tensor([2, 3]))
     tensor(6)
     """
-    x = accumulated(need_tensor(input, "prod", "input"), dtype)
+    x = accumulated(need_input(input, "prod", "input"), dtype)
     return deliver(_prod(x, dims_of(dim, x.dim()), keepdim), out)
 
 
@@ -360,7 +360,7 @@ def amax(
     >>> fb.amax(fb.tensor([[1, 5], [3, 4]]), 1)
     tensor([5, 4])
     """
-    x = need_tensor(input, "amax", "input")
+    x = need_input(input, "amax", "input")
     return deliver(_amax(x, dims_of(dim, x.dim()), keepdim), out)
 
 
@@ -373,7 +373,7 @@ def amin(
     >>> fb.amin(fb.tensor([[1, 5], [3, 4]]), 1)
     tensor([1, 3])
     """
-    x = need_tensor(input, "amin", "input")
+    x = need_input(input, "amin", "input")
     return deliver(_amin(x, dims_of(dim, x.dim()), keepdim), out)
 
 
@@ -424,7 +424,7 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
 
         other = kwargs["other"] if "other" in kwargs else args[0]
         return deliver(binary("maximum" if name == "max" else "minimum", input, other), out)
-    x = need_tensor(input, name, "input")
+    x = need_input(input, name, "input")
     reduce, arg = (_amax, argmax) if name == "max" else (_amin, argmin)
     dim = kwargs.pop("dim", args[0] if args else None)
     keepdim = kwargs.pop("keepdim", args[1] if len(args) > 1 else False)
@@ -440,15 +440,15 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
     d = dim_of(dim, x.dim())
     if x.dim() and x.shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    indices = arg(x, d, True)
-    if x.dim() == 0:
-        values, indices = x.clone(), indices.reshape(())
-    else:
-        from flambeau.ops.movement import as_root
+    from flambeau.ops.movement import as_root
 
+    indices = arg(x, d, keepdim)
+    if x.dim() == 0:
+        values = x.clone()
+    elif keepdim:
         values = OPS["gather"](x, d, indices)
-        if not keepdim:
-            values, indices = as_root(values.squeeze(d)), as_root(indices.squeeze(d))
+    else:
+        values = as_root(OPS["gather"](x, d, indices.unsqueeze(d)).squeeze(d))
     kind = max_return if name == "max" else min_return
     return deliver_all(kind(values, indices), out)
 
@@ -508,7 +508,7 @@ def cumsum(
     >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    x = accumulated(need_tensor(input, "cumsum", "input"), dtype)
+    x = accumulated(need_input(input, "cumsum", "input"), dtype)
     d = dim_of(dim, x.dim())
     return deliver(_cumsum(x, d) if x.dim() else x.clone(), out)
 
@@ -522,7 +522,7 @@ def cumprod(
     >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    x = accumulated(need_tensor(input, "cumprod", "input"), dtype)
+    x = accumulated(need_input(input, "cumprod", "input"), dtype)
     d = dim_of(dim, x.dim())
     return deliver(_cumprod(x, d) if x.dim() else x.clone(), out)
 
@@ -548,7 +548,7 @@ def var(
     >>> fb.var(fb.tensor([1.0, 3.0])), fb.var(fb.tensor([1.0, 3.0]), unbiased=False)
     (tensor(2.), tensor(1.))
     """
-    x = need_tensor(input, "var", "input")
+    x = need_input(input, "var", "input")
     if isinstance(dim, bool):  # the old form var(input, unbiased)
         dim, unbiased = None, dim
     if x.dtype.category < 2:
@@ -611,7 +611,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | N
     >>> fb.logsumexp(fb.tensor([1000.0, 1000.0]), 0)
     tensor(1000.6931)
     """
-    x = need_tensor(input, "logsumexp", "input")
+    x = need_input(input, "logsumexp", "input")
     if not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
     return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out)
@@ -634,7 +634,7 @@ def norm(
     >>> fb.norm(fb.tensor([3.0, 4.0]))
     tensor(5.)
     """
-    x = need_tensor(input, "norm", "input")
+    x = need_input(input, "norm", "input")
     x = x if dtype is None else cast(x, dtype)
     if x.dtype.category < 2:
         raise RuntimeError(

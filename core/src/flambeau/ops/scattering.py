@@ -10,7 +10,7 @@ from flambeau._dispatch import cast
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
-from flambeau.ops._table import OPS
+from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
 from flambeau.ops.indexing import index_select, wrapped_index
 
@@ -278,7 +278,10 @@ def scatter_reduce(
             whole = not x.dtype.fp
             total = total.div(number, rounding_mode="floor") if whole else total / number
         return deliver(total, out)
-    return deliver(_folded(base, d, index, src, reduce), out)
+    taken = src[tuple(slice(0, n) for n in index.shape)]
+    if reduce == "prod":
+        return deliver(_folded(base, d, index, taken, Tensor.mul), out)
+    return deliver(_scatter_extremum(base, d, index, taken, reduce == "amax"), out)
 
 
 _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {
@@ -300,13 +303,14 @@ def _limit(x: Tensor, top: bool) -> Any:
     return iinfo(x.dtype).max if top else iinfo(x.dtype).min
 
 
-def _folded(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str) -> Tensor:
-    """Products and extrema by rounds: the k-th entry for a place is taken in round k.
+def _folded(
+    x: Tensor, d: int, index: Tensor, src: Tensor, combine: Callable[[Tensor, Tensor], Tensor]
+) -> Tensor:
+    """Each element combined with its entries of `src`, of the shape of `index`, by rounds.
 
-    Every round scatters at most one entry to a place, so that it may gather, combine and write.
+    Every round takes at most one entry for a place, so that it may gather, combine and write.
     """
-    place = _flat_places(x, d, index)
-    taken = src[tuple(slice(0, n) for n in index.shape)].reshape(-1)
+    place, taken = _flat_places(x, d, index), src.reshape(-1)
     order = place.argsort(stable=True)
     place, taken = place.index_select(0, order), taken.index_select(0, order)
     result = x.reshape(-1)
@@ -314,13 +318,30 @@ def _folded(x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str) -> Tenso
         first = place.new_ones((place.numel(),), dtype=D.bool_)
         first[1:] = place[1:] != place[:-1]
         here, values = place.masked_select(first), taken.masked_select(first)
-        old = result.index_select(0, here)
-        new = {"prod": Tensor.mul, "amax": Tensor.maximum, "amin": Tensor.minimum}[reduce](
-            old, values
-        )
+        new = combine(result.index_select(0, here), values)
         result = OPS["index_put"](result, (here,), new, False)
         place, taken = place.masked_select(~first), taken.masked_select(~first)
     return result.reshape(tuple(x.shape))
+
+
+@composite
+def _scatter_extremum(self: Tensor, dim: int, index: Tensor, src: Tensor, largest: bool) -> Tensor:
+    """The maximum (or minimum) of each element and the entries of `src` whose index names it."""
+    return _folded(self, dim, index, src, Tensor.maximum if largest else Tensor.minimum)
+
+
+@_scatter_extremum.gradient("self", "src")
+def _(F, g, self, dim, index, src, result):
+    # Equal extrema share the gradient.
+    mine = F.cast_like(F.eq(self, result), g)
+    its = F.cast_like(F.eq(src, F.gather(result, dim, index)), g)
+    share = F.div(g, F.scatter_add(mine, dim, index, its))
+    return F.mul(share, mine), F.mul(F.gather(share, dim, index), its)
+
+
+@_scatter_extremum.gradient("index")
+def _(F, g):
+    return None
 
 
 def _flat_places(x: Tensor, d: int, index: Tensor) -> Tensor:

@@ -170,7 +170,25 @@ STATISTICS = {
     ],
 }
 
-INDEXING = {"tril": _triangle(), "triu": _triangle()}
+_PLACES = Arr((2, 3), int64, kind="literal", literal=(2, 0, 1, 2, 3, 1))
+
+INDEXING = {
+    "tril": _triangle(),
+    "triu": _triangle(),
+    "scatter_extremum": [
+        Sample(
+            (Arr((4, 3), kind="distinct"), 0, _PLACES, Arr((2, 3), low=-3, high=3.5), True),
+            "largest",
+            True,
+        ),
+        Sample(
+            (Arr((2, 4), kind="distinct"), 1, _PLACES, Arr((2, 3), low=-3, high=3.5), False),
+            "smallest",
+            True,
+        ),
+        Sample((Arr((2, 3)), 0, Arr((0, 3), int64), Arr((0, 3)), True), "nothing"),
+    ],
+}
 
 _TRANSPOSED = ("permute", ((1, 0),), (3, 4), "transpose")
 _ROWS_OF = ("slice", ((slice(1, 4, 2),),), (4, 3), "rows")

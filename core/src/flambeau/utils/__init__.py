@@ -1,4 +1,4 @@
-"""Utilities around tensors: data loading (`data`), hook handles (`hooks`), exchange (`dlpack`)."""
+"""Utilities around tensors: `data` loading, `checkpoint`s, `hooks`, exchange by `dlpack`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from flambeau.utils import checkpoint as checkpoint
     from flambeau.utils import data as data
     from flambeau.utils import dlpack as dlpack
     from flambeau.utils import hooks as hooks
 
-__all__ = ["data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks"]
 
 
 def __getattr__(name: str) -> object:

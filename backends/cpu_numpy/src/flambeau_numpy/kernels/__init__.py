@@ -19,6 +19,7 @@ from flambeau_numpy.kernels import (
     pooling,
     random,
     reduction,
+    scattering,
     special,
 )
 
@@ -29,6 +30,7 @@ FAMILIES = (
     reduction,
     movement,
     indexing,
+    scattering,
     linalg,
     activation,
     convolution,

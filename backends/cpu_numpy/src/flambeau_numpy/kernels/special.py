@@ -24,6 +24,14 @@ def _widened(function: np.ufunc) -> Callable[[Array], Array]:
 
 
 @quiet
+def lgamma(a: Array) -> Array:
+    """log |Γ|, infinite also at minus infinity, where SciPy says -inf."""
+    x = wide(a)
+    result = special.gammaln(x)
+    return np.asarray(np.where(np.isneginf(x), np.inf, result), a.dtype)
+
+
+@quiet
 def polygamma(a: Array, n: int) -> Array:
     """(-1)ⁿ⁺¹·n!·ζ(n+1, x), and below 1/2 by reflection with derivatives of the cotangent."""
     x = a.astype(np.float64)
@@ -46,7 +54,7 @@ def polygamma(a: Array, n: int) -> Array:
 KERNELS = {
     "erfc": _widened(special.erfc),
     "erfinv": _widened(special.erfinv),
-    "lgamma": _widened(special.gammaln),
+    "lgamma": lgamma,
     "digamma": _widened(special.psi),
     "polygamma": polygamma,
 }

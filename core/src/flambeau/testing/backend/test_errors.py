@@ -143,7 +143,7 @@ ERRORS: dict[str, Case] = {
     "assigned shape": (
         lambda d: floats(d, 2, 3).__setitem__(0, floats(d, 2)),
         RuntimeError,
-        r"[23].*must match.*[23]",
+        r"\[2\].*\[3\]",
     ),
     "gather range": (
         lambda d: floats(d, 2).gather(0, ints(d, [2])),
