@@ -785,3 +785,31 @@ def test_gradcheck_accepts_custom_functions(f, leaf):
         warnings.simplefilter("error")
         assert fb.autograd.gradcheck(f.apply, (x,))
         assert fb.autograd.gradgradcheck(f.apply, (x,))
+
+
+def test_attributes_of_the_context_may_have_any_name_that_the_graph_does_not_use(device):
+    class Scale(Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.function, ctx.factor = "mine", factor
+            return x * factor
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert ctx.function == "mine"
+            return grad * ctx.factor, None
+
+    x = fb.ones(1, requires_grad=True, device=device)
+    Scale.apply(x, 3).backward()
+    assert x.grad.tolist() == [3.0]
+
+
+def test_attributes_of_the_context_that_the_graph_needs_are_refused(device):
+    class Careless(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.saved = x
+            return x * 2
+
+    with pytest.raises(AttributeError, match="save_for_backward"):
+        Careless.apply(fb.ones(1, requires_grad=True, device=device))

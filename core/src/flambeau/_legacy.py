@@ -106,7 +106,8 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
         if isinstance(data, Tensor):
             if data.dtype is not dtype:
                 raise TypeError(
-                    f"expected {D.TENSOR_TYPE_NAMES[dtype]} (got {data.type()}); cast with .to(dtype)"
+                    f"expected {D.TENSOR_TYPE_NAMES[dtype]} (got {data.type()}); "
+                    "cast with .to(dtype)"
                 )
             return data.detach()
         from flambeau._size import Size

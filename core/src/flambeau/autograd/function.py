@@ -35,7 +35,7 @@ class FunctionNode(Node):
 
     __slots__ = ("__dict__",)
 
-    function: type[Function]
+    _function: type[Function]
     needs_input_grad: tuple[bool, ...] = ()
     _to_save: tuple[Any, ...] = ()
     _dirty: tuple[Tensor, ...] = ()
@@ -121,19 +121,19 @@ class FunctionNode(Node):
         return 2 if self._several else 1
 
     def name(self) -> str:
-        return self.function.__name__ + "Backward"
+        return self._function.__name__ + "Backward"
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         grads = self._output_grads(F, g)
-        backward = self.function.backward
+        backward = self._function.backward
         if backward is Function.backward:
-            vjp = getattr(self.function, "vjp", Function.backward)
+            vjp = getattr(self._function, "vjp", Function.backward)
             if vjp is Function.backward:
                 raise NotImplementedError(
                     f"You must implement either the backward or vjp method for your custom "
-                    f"autograd.Function {self.function.__name__} to use it with backward mode AD."
+                    f"autograd.Function {self._function.__name__} to use it with backward mode AD."
                 )
             backward = vjp
         before = recording()
@@ -274,7 +274,7 @@ class Function:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        space = {"function": cls, "__slots__": ()}
+        space = {"_function": cls, "__slots__": ()}
         cls._node = type(cls.__name__ + "Backward", (FunctionNode,), space)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -316,7 +316,8 @@ class Function:
         )
         record = recording() and any(node.needs_input_grad)
         # Edges are taken before forward, which may write to its inputs.
-        node.edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
+        edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
+        node.edges = edges
         node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
         before = recording()
         set_recording(False)
@@ -328,6 +329,11 @@ class Function:
                 cls.setup_context(node, args, result)
         finally:
             set_recording(before)
+        if node.saved != () or node.edges is not edges:
+            raise AttributeError(
+                f"{cls.__name__}.forward set ctx.saved or ctx.edges, which are the graph's own: keep "
+                "tensors with ctx.save_for_backward(...), and other values under other names"
+            )
         outputs = result if isinstance(result, tuple) else (result,)
         finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
         if _dispatch.modes and record:

@@ -104,7 +104,7 @@ def _erfinv(self: Tensor) -> Tensor:
         )
         step = gap / (_TWO_OVER_ROOT_PI * exp(-y * y))
         y = y + step / (1 - y * step)
-    y = where(x.abs() == 1, x * math.inf, y)
+    y = where(x == 1, math.inf, where(x == -1, -math.inf, y))
     return cast(where((x.abs() > 1) | isnan(x), math.nan, y), self.dtype)
 
 
@@ -188,15 +188,18 @@ def _polygamma64(x: Tensor, n: int) -> Tensor:
         factor = b * math.factorial(2 * k + n - 1) / math.factorial(2 * k)
         total = total + factor * z ** (-2 * k - n)
     result = total * sign
-    reflected = (-1) ** n * result - _cotangent_derivative(x, n)
+    fraction = x - floor(x)
+    # Away from its poles also where it is not chosen: their infinite slope would become nan.
+    inside = where(mirrored & (fraction != 0), fraction, 0.5)
+    reflected = (-1) ** n * result - _cotangent_derivative(inside, n)
     pole = sign * math.inf if n else math.nan
-    reflected = where(x - floor(x) == 0, pole, reflected)
+    reflected = where(fraction == 0, pole, reflected)
     return where(mirrored, reflected, result)
 
 
 def _cotangent_derivative(x: Tensor, n: int) -> Tensor:
     """The n-th derivative of π·cot(πx), a polynomial in the cotangent."""
-    cotangent = 1 / tan((x - floor(x)) * math.pi)
+    cotangent = 1 / tan(x * math.pi)
     coefficients = [0, 1]
     for _ in range(n):  # d/dx p(c) = -π (1 + c²) p'(c)
         slope = [-k * c for k, c in enumerate(coefficients)][1:]

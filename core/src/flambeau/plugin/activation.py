@@ -79,9 +79,10 @@ class Assembly:
                 severe = plugin == owner or self.members[plugin] is None
                 (fatal if severe else problems).append(self._problem(plugin, offer))
                 continue
-            for name in offer.kernels.keys() - kernels.keys():
-                kernels[name] = offer.kernels[name]
-                providers[name] = offer.provider
+            for name, kernel in offer.kernels.items():
+                if name not in kernels:
+                    kernels[name] = kernel
+                    providers[name] = offer.provider
         if fatal:
             raise backend_load_error(self.device_type, fatal)
         loaded = {e.distribution: e.version for e in self.members.values() if e is not None}

@@ -21,6 +21,7 @@ from flambeau_numpy.kernels import (
     reduction,
     scattering,
     special,
+    statistics,
 )
 
 FAMILIES = (
@@ -28,6 +29,7 @@ FAMILIES = (
     elementwise,
     special,
     reduction,
+    statistics,
     movement,
     indexing,
     scattering,

@@ -24,6 +24,28 @@ def _widened(function: np.ufunc) -> Callable[[Array], Array]:
 
 
 @quiet
+def erfinv(a: Array) -> Array:
+    """The inverse of erf; arguments outside of [-1, 1] would take SciPy's slow path for errors."""
+    x = wide(a)
+    result = np.asarray(special.erfinv(np.clip(x, -1, 1)))
+    result[np.abs(x) > 1] = np.nan
+    return result.astype(a.dtype, copy=False)
+
+
+@quiet
+def digamma(a: Array) -> Array:
+    """ψ(x), reflected at negative arguments, for which SciPy takes a hundred times as long."""
+    x = a.astype(np.float64)
+    negative = x < 0
+    result = np.asarray(special.psi(np.where(negative, 1 - x, x)))
+    if negative.any():
+        fraction = x[negative] - np.floor(x[negative])
+        reflected = result[negative] - pi / np.tan(pi * fraction)
+        result[negative] = np.where(fraction == 0, np.nan, reflected)
+    return result.astype(a.dtype, copy=False)
+
+
+@quiet
 def lgamma(a: Array) -> Array:
     """log |Γ|, infinite also at minus infinity, where SciPy says -inf."""
     x = wide(a)
@@ -35,11 +57,9 @@ def lgamma(a: Array) -> Array:
 def polygamma(a: Array, n: int) -> Array:
     """(-1)ⁿ⁺¹·n!·ζ(n+1, x), and below 1/2 by reflection with derivatives of the cotangent."""
     x = a.astype(np.float64)
-    if n == 0:
-        return np.asarray(special.psi(x), a.dtype)
     mirrored = x < 0.5
     result = np.where(mirrored, 1 - x, x)
-    result = (-1) ** (n + 1) * factorial(n) * special.zeta(n + 1, result)
+    result = np.asarray((-1) ** (n + 1) * factorial(n) * special.zeta(n + 1, result))
     if mirrored.any():
         fraction = x[mirrored] - np.floor(x[mirrored])
         cotangent = 1 / np.tan(pi * fraction)
@@ -53,8 +73,8 @@ def polygamma(a: Array, n: int) -> Array:
 
 KERNELS = {
     "erfc": _widened(special.erfc),
-    "erfinv": _widened(special.erfinv),
+    "erfinv": erfinv,
     "lgamma": lgamma,
-    "digamma": _widened(special.psi),
+    "digamma": digamma,
     "polygamma": polygamma,
 }

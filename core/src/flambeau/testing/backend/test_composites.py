@@ -41,7 +41,7 @@ def overridden_with_gradient(device: str) -> Iterator[Any]:
 
 def composites(device: str) -> list[str]:
     """The composites that the backend has kernels for and that are functions of arrays."""
-    names = [name for name in bind(device).kernels if name in OPS and name in SAMPLES]
+    names = [name for name in sorted(bind(device).kernels) if name in OPS and name in SAMPLES]
     return [
         name
         for name in names
@@ -62,7 +62,7 @@ def random_ops(device: str) -> Iterator[Any]:
 
 
 def steps(device: str) -> Iterator[Any]:
-    for name in bind(device).kernels:
+    for name in sorted(bind(device).kernels):
         if name in OPS and name in SAMPLES and name.endswith("_"):
             for dtype in DTYPES[name]:
                 for layout in ("contiguous", "transposed", "sliced", "offset"):

@@ -41,7 +41,7 @@ def cornered(device: str) -> Iterator[Any]:
 
 
 def written(device: str) -> Iterator[Any]:
-    for kernel in bind(device).kernels:
+    for kernel in sorted(bind(device).kernels):
         name = kernel.removesuffix("_")
         if kernel != name and name in OPS and name in SAMPLES:
             for dtype in DTYPES[name]:
