@@ -35,6 +35,26 @@ def wide(a: Array) -> Array:
     return a.astype(FLOAT32) if a.dtype.itemsize == 2 and is_half(a.dtype) else a
 
 
+def row_major(a: Any) -> Any:
+    """`a`, or a row-major copy: reductions and scans of NumPy follow the order of their operand."""
+    return a if a.ndim < 2 or a.flags.c_contiguous else a.copy()
+
+
+def copy_order(a: Array) -> Any:
+    """The order of a copy that keeps that of `a`; row-major if `a` repeats elements."""
+    if 0 in a.strides and any(s == 0 and n > 1 for n, s in zip(a.shape, a.strides, strict=True)):
+        return "C"
+    return "K"
+
+
+def _memory_order(a: Array) -> list[int] | None:
+    """The dimensions from the outermost in memory to the innermost, if `a` is dense but not row-major."""
+    if a.flags.c_contiguous:
+        return None
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    return order if a.transpose(order).flags.c_contiguous else None
+
+
 def _out_for(ufunc: np.ufunc, *operands: Array) -> Array | None:
     # A pooled output where NumPy itself would make a C-contiguous one.
     first = operands[0]
@@ -141,11 +161,15 @@ def blockwise(formula: Callable[..., None], scratch: int = 0) -> Callable[..., A
 
     `formula(out, *operands, *buffers)` writes `out`; with `scratch` buffers of the size of a block.
     Operands that are 16-bit floats arrive as float32 and the result is rounded to their dtype.
-    A formula sees whole arrays if they are small, else one-dimensional contiguous pieces.
+    A formula sees whole arrays if they are small, else one-dimensional contiguous pieces.  The
+    result keeps the order of the dimensions of the first operand in memory.
     """
 
     @quiet
     def run(first: Array, *others: Array) -> Array:
+        if (order := _memory_order(first)) is not None:
+            moved = run(*(o.transpose(order) for o in (first, *others)))
+            return moved.transpose(sorted(range(first.ndim), key=order.__getitem__))
         dtype = first.dtype
         half = dtype.itemsize == 2 and is_half(dtype)
         work = FLOAT32 if half else dtype

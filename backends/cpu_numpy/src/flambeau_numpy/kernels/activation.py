@@ -299,7 +299,7 @@ def _along(formula: Any, dim: int, *operands: Array) -> Array:
 def softmax(a: Array, dim: int) -> Any:
     """exp(a) / Σ exp(a) along `dim`."""
     if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
-        e = a - maximum_over(a, dim, None, None, True)
+        e = np.subtract(a, maximum_over(a, dim, None, None, True), order="C")
         np.exp(e, e)
         e /= sum_along(e, dim, None, None, True)
         return e
@@ -316,7 +316,7 @@ def softmax_backward(grad: Array, result: Array, dim: int) -> Array:
 def log_softmax(a: Array, dim: int) -> Any:
     """a - log Σ exp(a) along `dim`."""
     if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
-        shifted = a - maximum_over(a, dim, None, None, True)
+        shifted = np.subtract(a, maximum_over(a, dim, None, None, True), order="C")
         shifted -= np.log(sum_along(np.exp(shifted), dim, None, None, True))
         return shifted
     return _along(_log_softmax_rows, dim, a)

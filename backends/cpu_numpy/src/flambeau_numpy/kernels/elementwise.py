@@ -15,6 +15,7 @@ from flambeau_numpy.kernels._pointwise import (
     binary,
     binary_in_place,
     blockwise,
+    copy_order,
     unary,
     unary_in_place,
     wide,
@@ -85,7 +86,7 @@ def large_cast(a: Array, kind: np.dtype) -> Array:
 
 
 def _make_cast() -> Callable[[Array, Any], Array]:
-    table, limit, large = TO_NUMPY, THRESHOLD, large_cast
+    table, limit, large, order = TO_NUMPY, THRESHOLD, large_cast, copy_order
 
     def cast(a: Array, dtype: Any) -> Array:
         """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
@@ -93,7 +94,7 @@ def _make_cast() -> Callable[[Array, Any], Array]:
         if a.dtype.kind == "c" and kind.kind not in "cb":
             a = a.real
         try:
-            return a.astype(kind) if a.nbytes < limit else large(a, kind)
+            return a.astype(kind, order(a)) if a.nbytes < limit else large(a, kind)
         except FloatingPointError:
             return large(a, kind)
 
@@ -103,7 +104,7 @@ def _make_cast() -> Callable[[Array, Any], Array]:
 def clone(a: Array) -> Array:
     """A copy with the order of dimensions in memory kept."""
     if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
-        return a.copy("K")
+        return a.copy(copy_order(a))
     return contiguous(a)
 
 

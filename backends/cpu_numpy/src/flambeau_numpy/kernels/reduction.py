@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, wide
+from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, row_major, wide
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
@@ -107,11 +107,14 @@ def _sum_permuted(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     back = [0] * a.ndim
     for place, d in enumerate(order):
         back[d] = place
-    total = total.transpose(back)
+    total = row_major(total.transpose(back))
     return total if keepdim else total.reshape([n for d, n in enumerate(a.shape) if d not in dims])
 
 
-sum_kernel = quiet(sum_over)
+@quiet
+def sum_kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """`sum_over` in row-major memory."""
+    return row_major(sum_over(a, dims, keepdim))
 
 
 def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Callable[..., Any]:
@@ -121,7 +124,8 @@ def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Calla
         if dtype.itemsize == 2 or a.size >= limit:
             return large(a, dims, keepdim)
         try:
-            return reduce(a, dims, dtype, None, keepdim)
+            r = reduce(a, dims, dtype, None, keepdim)
+            return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
         except FloatingPointError:
             return large(a, dims, keepdim)
 
@@ -133,15 +137,16 @@ def _accumulated(reduce: Any) -> Callable[..., Any]:
     @quiet
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return reduce(a, dims, FLOAT32, None, keepdim).astype(a.dtype)
-        return reduce(a, dims, a.dtype, None, keepdim)
+            return row_major(reduce(a, dims, FLOAT32, None, keepdim)).astype(a.dtype)
+        return row_major(reduce(a, dims, a.dtype, None, keepdim))
 
     return kernel
 
 
 def _reduced(reduce: Any) -> Callable[..., Any]:
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-        return reduce(a, dims, None, None, keepdim)
+        r = reduce(a, dims, None, None, keepdim)
+        return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
 
     return silent(kernel)
 
@@ -152,8 +157,8 @@ def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
         if not a.ndim:
             return a.copy()
         if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return ufunc.accumulate(a, dim, FLOAT32).astype(a.dtype)
-        return ufunc.accumulate(a, dim, a.dtype)
+            return row_major(ufunc.accumulate(a, dim, FLOAT32)).astype(a.dtype)
+        return row_major(ufunc.accumulate(a, dim, a.dtype))
 
     return kernel
 
@@ -177,7 +182,7 @@ def _count(a: Array, dims: tuple[int, ...]) -> int:
 @quiet
 def mean(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """Sum over `dims` divided by the number of its terms (NaN if there is none)."""
-    total = sum_over(wide(a), dims, keepdim)
+    total = row_major(sum_over(wide(a), dims, keepdim))
     return np.asarray(np.true_divide(total, np.asarray(_count(a, dims), total.dtype)), a.dtype)
 
 
@@ -234,7 +239,7 @@ def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     e = np.subtract(x, shift, empty(x.shape, x.dtype) if x.flags.c_contiguous else None)
     e = np.asarray(e)
     np.exp(e, e)
-    result = np.log(sum_over(e, dims, True)) + shift
+    result = row_major(np.log(sum_over(e, dims, True)) + shift)
     if not keepdim:
         result = result.reshape([n for d, n in enumerate(a.shape) if d not in dims])
     return result.astype(a.dtype) if result.dtype != a.dtype else result
