@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -116,7 +117,9 @@ SCHEDULERS = [*SIMPLE, *CYCLES, *COMBINED]
 
 
 def name_of(value: Any) -> str:
-    return getattr(value, "__name__", str(value)).replace("<function <lambda>", "lambda")[:70]
+    # Addresses differ between the workers of one run, which must collect the same names.
+    name = getattr(value, "__name__", str(value))
+    return re.sub(r" at 0x[0-9a-f]+", "", name).replace("<function <lambda>", "<lambda")[:70]
 
 
 def optimizer_of(lib: Any, name: str = "SGD", tensor_rate: bool = False) -> Any:

@@ -14,6 +14,8 @@ from flambeau.testing.reference import KERNELS, RefArray, rounded
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample, realise
 
 torch = pytest.importorskip("torch")
+# PyTorch says so once per process, in whichever test comes first.
+pytestmark = pytest.mark.filterwarnings("ignore:Casting complex values to real")
 
 TORCH_DTYPE = {d: getattr(torch, d.name) for d in ALL}
 OURS = {theirs: ours for ours, theirs in TORCH_DTYPE.items()}

@@ -9,9 +9,10 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast, wrap
 from flambeau._modes import recording, set_recording
 from flambeau._tensor import Tensor
-from flambeau._views import edge
+from flambeau._views import geometry_of
 from flambeau.ops._rules import broadcast_shapes
 from flambeau.ops._table import OPS
+from flambeau.ops.indexing import indexed_shape, wrapped_index
 from flambeau.ops.movement import apply_view
 
 
@@ -130,8 +131,6 @@ def _vector(x: Tensor, values: list[int]) -> Tensor:
 
 
 def _checked(k: Tensor, n: int, d: int, x: Tensor) -> Tensor:
-    from flambeau.ops.indexing import wrapped_index
-
     if k.dtype not in (D.int64, D.int32, D.int16, D.int8):
         raise IndexError(
             "tensors used as indices must be long, int, byte or bool tensors, "
@@ -192,8 +191,6 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
-    if x._made is not None and recording():
-        edge(x)  # a stale view is refused before its index
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)
@@ -277,6 +274,11 @@ def put_(
     put = OPS["index_put"]
     target = put.body(_spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate)
     assert target is not None
+    shape, stride, _ = geometry_of(base)
+    repeats = [d for d, (n, s) in enumerate(zip(shape, stride, strict=True)) if s == 0 and n > 1]
+    if repeats:
+        put_(*_without_repeats(base, indices, value, accumulate, repeats), accumulate, checked=False)
+        return base
     return _inplace.inplace(
         lambda b, v: put(b, indices, v, accumulate),
         base,
@@ -285,6 +287,31 @@ def put_(
         _scatters=True,
         _checked=checked,
     )
+
+
+def _without_repeats(
+    base: Tensor, indices: tuple[Any, ...], value: Tensor, accumulate: bool, repeats: list[int]
+) -> tuple[Tensor, tuple[Any, ...], Tensor]:
+    """A write to expanded memory as one to the view without the dimensions of stride 0.
+
+    Of several values for one place the last stays, as in a loop over the elements.
+    """
+    shape = tuple(base._a.shape)
+    given = [d for d, i in enumerate(indices) if i is not None]
+    common = len(broadcast_shapes(*[tuple(indices[d]._a.shape) for d in given]))
+    adjacent = given == list(range(given[0], given[-1] + 1))
+    rest = [d for d in range(len(shape)) if d not in given]
+    value = value.expand(indexed_shape(shape, indices))
+    kept = list(indices)
+    for d in repeats:
+        base = base.narrow(d, 0, 1)
+        if d in given:
+            kept[d] = indices[d] * 0
+        else:
+            place = rest.index(d) + (common if not adjacent or d > given[0] else 0)
+            last = value._a.shape[place] - 1
+            value = value.sum(place, True) if accumulate else value.narrow(place, last, 1)
+    return base, tuple(kept), value
 
 
 def _spec(t: Tensor) -> Any:

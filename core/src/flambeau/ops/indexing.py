@@ -17,7 +17,8 @@ from flambeau.ops._table import composite, primitive
 # -- canonical -------------------------------------------------------------------------------------
 
 
-def _indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
+def indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
+    """The shape of ``x[indices]`` for index tensors, None for whole dimensions."""
     # NumPy's rule: index dimensions take the place of adjacent indexed ones, else they come first.
     given = [i for i, x in enumerate(indices) if x is not None]
     common = broadcast_shapes(*[tuple(indices[i].shape) for i in given])
@@ -29,7 +30,7 @@ def _indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
 
 @primitive
 def _index(self: Tensor, indices: tuple[Tensor, ...]) -> Spec:
-    return Spec(_indexed_shape(self.shape, indices), self.dtype)
+    return Spec(indexed_shape(self.shape, indices), self.dtype)
 
 
 @_index.gradient("self")
@@ -46,7 +47,7 @@ def _(F, g, indices):
 def _index_put(
     self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool
 ) -> Any:
-    shape = _indexed_shape(self.shape, indices)
+    shape = indexed_shape(self.shape, indices)
     if broadcast_shapes(shape, values.shape) != shape:
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "

@@ -62,6 +62,8 @@ class MatmulNode(Binary):
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
+        if a is None is b:
+            return None, None
         if self.shapes is None:
             x = y = (b if a is None else a).shape
         else:

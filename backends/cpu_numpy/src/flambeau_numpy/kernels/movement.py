@@ -81,7 +81,7 @@ def cat(arrays: Sequence[Array], dim: int) -> Array:
 
 
 def _is_channels_last(a: Array) -> bool:
-    return a.ndim in (4, 5) and np.moveaxis(a, 1, -1).flags.c_contiguous
+    return a.ndim in (4, 5) and 1 not in a.shape and np.moveaxis(a, 1, -1).flags.c_contiguous
 
 
 def flip(a: Array, dims: tuple[int, ...]) -> Array:
