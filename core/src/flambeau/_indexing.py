@@ -94,9 +94,7 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
             i = operator.index(k)
             n = shape[d]
             if not -n <= i < n:
-                raise IndexError(
-                    f"index {i} is out of bounds for dimension {d} with size {n}"
-                )
+                raise IndexError(f"index {i} is out of bounds for dimension {d} with size {n}")
             items.append(i + n if i < 0 else i)
             title = "Select"
             d += 1
@@ -133,8 +131,7 @@ def _vector(x: Tensor, values: list[int]) -> Tensor:
 def _checked(k: Tensor, n: int, d: int, x: Tensor) -> Tensor:
     if k.dtype not in (D.int64, D.int32, D.int16, D.int8):
         raise IndexError(
-            "tensors used as indices must be long, int, byte or bool tensors, "
-            f"got {k.dtype}"
+            f"tensors used as indices must be long, int, byte or bool tensors, got {k.dtype}"
         )
     if k._be is not x._be:
         if k.device.type != "cpu":
@@ -159,7 +156,7 @@ def _number(v: Any) -> Any:
 
 
 def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The index tensors of an `index_put` call, one per dimension of `x`, None for whole dimensions.
+    """The index tensors of an `index_put` call, one per dimension, None for whole ones.
 
     Raises:
         IndexError: a key is no index tensor, or is out of range.
@@ -204,7 +201,9 @@ def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
     )
 
 
-def _sliced(x: Tensor, items: tuple[Any, ...], tensors: list[Any]) -> tuple[Tensor, tuple[Any, ...]]:
+def _sliced(
+    x: Tensor, items: tuple[Any, ...], tensors: list[Any]
+) -> tuple[Tensor, tuple[Any, ...]]:
     """Apply the basic part of a mixed key; the index tensors then address what is left."""
     base = x if _trivial(items, tuple(x._a.shape)) else apply_view(x, "slice", (items,), "Slice")
     indices = _dense(_after_slicing(items, tensors))
@@ -220,7 +219,7 @@ def _sliced(x: Tensor, items: tuple[Any, ...], tensors: list[Any]) -> tuple[Tens
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
-    """``x[key] = value``: a write through a view, or an accumulating-free scatter by index tensors."""
+    """``x[key] = value``: a write through a view, or a scatter by index tensors."""
     from flambeau import _inplace
 
     items, tensors, title = split_index(x, key)
@@ -268,16 +267,20 @@ def put_(
     *,
     checked: bool = True,
 ) -> Tensor:
-    """Write (or add) `value` where index tensors point, in place; `checked` for overlap with `base`."""
+    """Write (or add) `value` where index tensors point; `checked` for overlap with `base`."""
     from flambeau import _inplace
 
     put = OPS["index_put"]
-    target = put.body(_spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate)
+    target = put.body(
+        _spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate
+    )
     assert target is not None
     shape, stride, _ = geometry_of(base)
     repeats = [d for d, (n, s) in enumerate(zip(shape, stride, strict=True)) if s == 0 and n > 1]
     if repeats:
-        put_(*_without_repeats(base, indices, value, accumulate, repeats), accumulate, checked=False)
+        put_(
+            *_without_repeats(base, indices, value, accumulate, repeats), accumulate, checked=False
+        )
         return base
     return _inplace.inplace(
         lambda b, v: put(b, indices, v, accumulate),
@@ -334,7 +337,7 @@ def _value_tensor(x: Tensor, value: Any) -> Tensor:
 
 
 def _fitted(value: Tensor, region: Tensor) -> Tensor:
-    """`value` with the shape of the region that it is assigned to; leading sizes of 1 do not count."""
+    """`value` with the shape of the region it is assigned to; leading sizes of 1 do not count."""
     shape, wanted = tuple(value._a.shape), tuple(region._a.shape)
     if shape == wanted:
         return value

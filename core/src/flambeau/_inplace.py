@@ -1,8 +1,11 @@
 """Writing into tensors: checks, the write itself, and the history that follows it.
 
-A recorded write computes its result out of place, writes it, and gives the tensor the result's history.
-If the tensor is a view, the history of its *base* becomes `CopySlices`: the base's old gradient outside
-of the region, the result's inside.  Every other view of the base is then stale and rebuilds its node.
+A recorded write computes its result out of place, writes it, and gives the tensor the result's
+history.
+If the tensor is a view, the history of its *base* becomes `CopySlices`: the base's old gradient
+outside
+of the region, the result's inside.  Every other view of the base is then stale and rebuilds its
+node.
 """
 
 from __future__ import annotations
@@ -11,7 +14,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _views
-from flambeau._dispatch import cast, new, wrap
+from flambeau._dispatch import cast, new
 from flambeau._modes import recording, set_recording
 from flambeau._views import edge, geometry_of, replay, steps, storage_of
 from flambeau.autograd.node import Node, next_seq
@@ -33,7 +36,7 @@ class CopySlices(Node):
 
     title = "CopySlices"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         base, value = self.edges
@@ -51,8 +54,10 @@ def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: An
     checked = kwargs.pop("_checked", True)
     tensors = [a for a in args if isinstance(a, _tensor())]
     tensors += [a for a in kwargs.values() if isinstance(a, _tensor())]
-    record = recording() and self.dtype.fp and (
-        self.requires_grad or any(t._rg and t.requires_grad for t in tensors)
+    record = (
+        recording()
+        and self.dtype.fp
+        and (self.requires_grad or any(t._rg and t.requires_grad for t in tensors))
     )
     if record:
         check_recorded_write(self)
@@ -96,19 +101,22 @@ def check_recorded_write(self: Tensor) -> None:
     """Refuse recorded writes that have no meaning.
 
     Raises:
-        RuntimeError: to a leaf that requires grad, to a view of one, or to a view made under no_grad.
+        RuntimeError: to a leaf that requires grad, to a view of one, or to a view made under
+        no_grad.
     """
     if self._base is not None:
         if self._made:
             raise _views.ambiguous(self, "is being")
         if self._base.is_leaf and self.requires_grad:
             raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place operation. "
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation. "
                 "Write under torch.no_grad(), or to a clone()."
             )
     if self.requires_grad and self.is_leaf:
         raise RuntimeError(
-            "a leaf Variable that requires grad is being used in an in-place operation. Write under "
+            "a leaf Variable that requires grad is being used in an in-place operation. Write "
+            "under "
             "torch.no_grad(), or to a clone()."
         )
 
@@ -125,11 +133,12 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
     st = self._st
     if st is None or not st.shared:
         return
-    shape, stride, offset = geometry_of(self)
+    shape, stride, _ = geometry_of(self)
     repeats = any(s == 0 and n > 1 for n, s in zip(shape, stride, strict=True))
     if repeats and not scatters and 0 not in shape:
         raise RuntimeError(
-            "unsupported operation: more than one element of the written-to tensor refers to a single "
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single "
             "memory location. Please clone() the tensor before performing the operation."
         )
     for other in sources:
@@ -138,7 +147,9 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
         mine, its = _views.logical_geometry(self), _views.logical_geometry(other)
         if scatters and _overlaps_fully(mine, its):
             raise RuntimeError(_OVERLAP)
-        if _overlaps_partially(mine, its) and not (_same_elements(mine, its) and _unknown(self, other)):
+        if _overlaps_partially(mine, its) and not (
+            _same_elements(mine, its) and _unknown(self, other)
+        ):
             raise RuntimeError(_OVERLAP)
 
 
@@ -166,13 +177,16 @@ def _overlaps_partially(a: _views.Geometry, b: _views.Geometry) -> bool:
 
 def _same_elements(a: _views.Geometry, b: _views.Geometry) -> bool:
     # Strides of dimensions of size 1 lead nowhere.
-    return len(a[0]) == len(b[0]) and a[2] == b[2] and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1] == [
-        (n, s) for n, s in zip(*b[:2], strict=True) if n > 1
-    ]
+    return (
+        len(a[0]) == len(b[0])
+        and a[2] == b[2]
+        and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1]
+        == [(n, s) for n, s in zip(*b[:2], strict=True) if n > 1]
+    )
 
 
 def _unknown(*tensors: Tensor) -> bool:
-    """Whether PyTorch's strides of dimensions of size 1 are unknown: of aliases that are no views."""
+    """Whether PyTorch's strides of sizes 1 are unknown: of aliases that are no views."""
     return any(t._view is None and t._st is not None and t._a is not t._st.buffer for t in tensors)
 
 
@@ -258,7 +272,8 @@ def _memory_steps(t: Tensor) -> list[Any]:
 def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     """Give `self` (or its base) the history of what was just written into it, an edge or None.
 
-    `replaces` says that the result does not depend on the old values; a tensor with a history then keeps
+    `replaces` says that the result does not depend on the old values; a tensor with a history then
+    keeps
     it, at gradient zero.
     """
     if self._retains:
@@ -291,7 +306,8 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
 def _through(value: Any) -> Any:
     if isinstance(value, Node):
         return value
-    # The result was a leaf itself (``x.copy_(leaf)`` without promotion): an identity stands between.
+    # The result was a leaf itself (``x.copy_(leaf)`` without promotion): an identity stands
+    # between.
     node = new(_Identity)
     node._hooks = None
     node.edges = (value,)
@@ -307,7 +323,7 @@ class Overwrite(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         return F.zeros(g.shape, g), g
 
 
@@ -325,7 +341,7 @@ class _Identity(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         return (g,)
 
 
@@ -337,8 +353,10 @@ def _tensor() -> type:
 
 def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     """Write the values of `src`, broadcast and cast, into `self`."""
-    record = recording() and self.dtype.fp and (
-        self.requires_grad or (src._rg and src.requires_grad and src.dtype.fp)
+    record = (
+        recording()
+        and self.dtype.fp
+        and (self.requires_grad or (src._rg and src.requires_grad and src.dtype.fp))
     )
     if record:
         check_recorded_write(self)

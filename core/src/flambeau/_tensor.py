@@ -1,12 +1,13 @@
 """The Tensor: a native array, the backend it belongs to, and its place in the recorded graph.
 
-What every op reads (``_a _be dtype _rg``) is stored on each instance and has no class default: a class
-attribute of the same name would turn off the interpreter's specialised reads.  Everything else has a
+What every op reads (``_a _be dtype _rg``) is stored on each instance and has no class default: a
+class
+attribute of the same name would turn off the interpreter's specialised reads.  Everything else has
+a
 default on the class and costs nothing until used.
 """
 
 from __future__ import annotations
-
 
 import warnings
 import weakref
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from flambeau import _dispatch, _inplace, _views
 from flambeau import _dtype as D
 from flambeau._bound import bind
-from flambeau._device import device as Device  # noqa: N812
+from flambeau._device import device as Device
 from flambeau._dispatch import wrap
 from flambeau._modes import recording, set_recording
 from flambeau._size import Size
@@ -27,7 +28,7 @@ from flambeau.autograd.node import Hooks, Node, Out, RemovableHandle, _add
 
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
-    from flambeau._dtype import dtype as DType  # noqa: N812
+    from flambeau._dtype import dtype as DType
 
 _new = object.__new__
 
@@ -46,8 +47,10 @@ class Tensor(TensorMethods):
     _a: Any  # native array
     _be: BoundBackend  # its backend, one object per device
     dtype: DType
-    # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base tell;
-    # 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still to be built.
+    # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base
+    # tell;
+    # 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still to be
+    # built.
     _rg: Any
 
     seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers
@@ -64,6 +67,7 @@ class Tensor(TensorMethods):
     _retains: bool = False
 
     __array_priority__ = 1000
+
     def __hash__(self) -> int:  # type: ignore[override] - defining __eq__ has set it to None
         return id(self)
 
@@ -88,7 +92,7 @@ class Tensor(TensorMethods):
     # Construction by the library.
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:  # noqa: PLW0211
+    def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
         """An instance of a subclass that shares the memory of `data`, as a leaf."""
         t = data.detach()
         out = _new(cls)
@@ -256,7 +260,7 @@ class Tensor(TensorMethods):
         return False
 
     def pin_memory(self) -> Tensor:
-        """The tensor in page-locked memory; without an accelerator that needs it, the tensor itself."""
+        """The tensor in page-locked memory; itself where no accelerator needs that."""
         return self
 
     def is_shared(self) -> bool:
@@ -281,11 +285,14 @@ class Tensor(TensorMethods):
         """Switch recording for this leaf on or off, in place.
 
         Raises:
-            RuntimeError: the dtype is not floating, or the tensor is no leaf and shall be switched off.
+            RuntimeError: the dtype is not floating, or the tensor is no leaf and shall be switched
+            off.
         """
         want = bool(requires_grad)
         if want and not self.dtype.fp:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         if want and self.dtype.is_complex:
             raise NotImplementedError(
                 "gradients of complex tensors are not supported; use real and imaginary parts"
@@ -326,8 +333,10 @@ class Tensor(TensorMethods):
         """The accumulated gradient of a leaf (or of a tensor that retains it), or None."""
         if (grad := self._grad) is None and self._rg and not self._retains and not self.is_leaf:
             warnings.warn(
-                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its .grad "
-                "attribute won't be populated during autograd.backward(). If you indeed want the .grad "
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad "
+                "attribute won't be populated during autograd.backward(). If you indeed want the "
+                ".grad "
                 "field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
                 UserWarning,
                 stacklevel=2,
@@ -338,16 +347,20 @@ class Tensor(TensorMethods):
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
             if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got {type(value)}")
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got {type(value)}"
+                )
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.dtype is not self.dtype:
                 raise RuntimeError(
-                    f"assigned grad has data of a different type: {value.type()}, expected {self.type()}"
+                    f"assigned grad has data of a different type: {value.type()}, expected "
+                    f"{self.type()}"
                 )
             if value._be is not self._be:
                 raise RuntimeError(
-                    f"assigned grad has data located on a different device: {value.device}, expected "
+                    f"assigned grad has data located on a different device: {value.device}, "
+                    "expected "
                     f"{self.device}"
                 )
             if value._a.shape != self._a.shape:
@@ -402,7 +415,7 @@ class Tensor(TensorMethods):
         backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
-        """Call ``hook(grad)`` whenever a gradient of this tensor is computed; it may return another.
+        """Call ``hook(grad)`` whenever this tensor's gradient is computed; it may return another.
 
         Raises:
             RuntimeError: the tensor does not require a gradient.
@@ -416,7 +429,9 @@ class Tensor(TensorMethods):
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Call ``hook(self)`` after a gradient was added to this leaf's ``.grad``."""
         if not self.requires_grad or not self.is_leaf:
-            raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
         return _add(self._leaf_hooks().post, hook)
 
     def _leaf_hooks(self) -> Hooks:
@@ -443,7 +458,8 @@ class Tensor(TensorMethods):
         """
         if self._base is not None:
             raise RuntimeError(
-                "Can't detach views in-place. Use detach() instead. If you are using DistributedDataParallel "
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel "
                 "(DDP) for training, and gradients are set as views of buckets, use detach() too."
             )
         self._fn, self._rg = None, False
@@ -465,7 +481,9 @@ class Tensor(TensorMethods):
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
         if value.dtype.fp is not self.dtype.fp and self.requires_grad:
-            raise RuntimeError("data set to a tensor that requires gradients must be floating point")
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point"
+            )
         self._take_over(value)
 
     def _take_over(self, value: Tensor) -> None:
@@ -506,7 +524,9 @@ class Tensor(TensorMethods):
             RuntimeError: there are more or fewer elements.
         """
         if self.numel() != 1:
-            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
         return self._be.backend.item(self._a)
 
     def tolist(self) -> Any:
@@ -524,12 +544,14 @@ class Tensor(TensorMethods):
             return self.detach().cpu().numpy()
         if self.requires_grad:
             raise RuntimeError(
-                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
             )
         give = getattr(self._be.backend, "numpy", None)
         if give is None:
             raise TypeError(
-                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to copy the "
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the "
                 "tensor to host memory first."
             )
         storage_of(self).shared = True
@@ -566,7 +588,8 @@ class Tensor(TensorMethods):
         if isinstance(element, (Tensor, int, float, bool, complex)):
             return bool((self == element).any().item())
         raise RuntimeError(
-            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a {type(element)}."
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
         )
 
     def __iter__(self) -> Iterator[Tensor]:
@@ -627,11 +650,14 @@ class Tensor(TensorMethods):
             )
         host = self.detach().contiguous()
         data = bytes(host._be.backend.to_host(host._a)) if not self.is_meta else b""
-        state = {
-            k: v for k, v in self.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)
-        }
+        state = {k: v for k, v in self.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
         return _rebuild, (
-            type(self), data, tuple(self._a.shape), self.dtype, str(self.device), self.requires_grad,
+            type(self),
+            data,
+            tuple(self._a.shape),
+            self.dtype,
+            str(self.device),
+            self.requires_grad,
             state,
         )
 
@@ -641,7 +667,7 @@ class Tensor(TensorMethods):
     # Conversion.
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
-        """The tensor in another dtype, on another device, or like another tensor; itself if it is so.
+        """The tensor in another dtype, on another device, or like another; itself if it is so.
 
         Forms: ``to(dtype)``, ``to(device, dtype=None)``, ``to(other)``; keywords ``non_blocking``,
         ``copy`` and ``memory_format``.
@@ -670,9 +696,13 @@ class Tensor(TensorMethods):
         """The tensor on the CPU."""
         return _convert(self, Device("cpu"), None, False, memory_format)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Tensor:
+    def cuda(
+        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Tensor:
         """The tensor on a CUDA device."""
-        return _convert(self, Device("cuda" if device is None else device), None, False, memory_format)
+        return _convert(
+            self, Device("cuda" if device is None else device), None, False, memory_format
+        )
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy that shares no memory, with history.
@@ -713,26 +743,31 @@ class Tensor(TensorMethods):
         setitem(self, key, value)
 
     @property
-    def T(self) -> Tensor:  # noqa: N802
+    def T(self) -> Tensor:
         """The tensor with its dimensions reversed."""
         return self.permute(*reversed(range(self.dim()))) if self.dim() else self
 
     @property
-    def mT(self) -> Tensor:  # noqa: N802
+    def mT(self) -> Tensor:
         """The tensor with its last two dimensions swapped."""
         if self.dim() < 2:
             raise RuntimeError(
-                f"tensor.mT is only supported on matrices or batches of matrices. Got {self.dim()}-D tensor."
+                "tensor.mT is only supported on matrices or batches of matrices. Got "
+                f"{self.dim()}-D tensor."
             )
         return self.transpose(-2, -1)
 
     @property
-    def H(self) -> Tensor:  # noqa: N802
+    def H(self) -> Tensor:
         """The conjugate transpose of a matrix."""
         if self.dim() != 2:
-            raise RuntimeError(f"tensor.H is only supported on matrices, got a {self.dim()}-D tensor")
+            raise RuntimeError(
+                f"tensor.H is only supported on matrices, got a {self.dim()}-D tensor"
+            )
         if self.dtype.is_complex:
-            raise NotImplementedError("tensor.H of complex tensors needs conj(), which is not supported")
+            raise NotImplementedError(
+                "tensor.H of complex tensors needs conj(), which is not supported"
+            )
         return self.t()
 
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
@@ -803,9 +838,7 @@ class Tensor(TensorMethods):
         return dlpack_device(self)
 
     @classmethod
-    def __torch_function__(
-        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
-    ) -> Any:
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run `func` and turn plain results into this class, as subclasses expect."""
         from flambeau._overrides import run_default
 
@@ -844,7 +877,8 @@ def _to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, A
                 dtype = rest.pop(0)
         else:
             raise TypeError(
-                "to() received an invalid combination of arguments: the first must be a dtype, a device "
+                "to() received an invalid combination of arguments: the first must be a dtype, a "
+                "device "
                 f"or a Tensor, not {type(head).__name__}"
             )
         if rest:
@@ -855,7 +889,12 @@ def _to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, A
             raise TypeError(f"to() takes at most 4 positional arguments, got {len(args)}")
     if dtype is not None and not isinstance(dtype, D.dtype):
         raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return None if device is None else Device(device), dtype, bool(copy), kwargs.get("memory_format")
+    return (
+        None if device is None else Device(device),
+        dtype,
+        bool(copy),
+        kwargs.get("memory_format"),
+    )
 
 
 def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any) -> Any:
@@ -875,7 +914,13 @@ def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any)
         t = _dispatch.cast(t, target)
     elif copy and not moved:
         t = t.clone()
-    return t if memory_format is None else t.contiguous(memory_format) if _rearranges(memory_format) else t
+    return (
+        t
+        if memory_format is None
+        else t.contiguous(memory_format)
+        if _rearranges(memory_format)
+        else t
+    )
 
 
 def _rearranges(memory_format: Any) -> bool:
@@ -885,7 +930,12 @@ def _rearranges(memory_format: Any) -> bool:
 
 
 def _rebuild(
-    cls: type, data: bytes, shape: tuple[int, ...], dtype: DType, device: str, requires_grad: bool,
+    cls: type,
+    data: bytes,
+    shape: tuple[int, ...],
+    dtype: DType,
+    device: str,
+    requires_grad: bool,
     state: dict[str, Any],
 ) -> Any:
     be = bind(device)

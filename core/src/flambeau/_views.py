@@ -1,7 +1,8 @@
 """Views: tensors that share a storage, and how their history follows their base's.
 
 As a rule no node is recorded when a view is made.  It notes the history that its base has at that
-moment; `edge` builds the chain when a recorded op first needs it, and again, from the base, when their
+moment; `edge` builds the chain when a recorded op first needs it, and again, from the base, when
+their
 memory has been written to since.  Six ops make views: slice, permute, view, expand, diagonal and
 as_strided; all others are spelt with them.
 """
@@ -20,7 +21,9 @@ from flambeau.autograd.node import Node, next_seq
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
 
-Step = tuple[str, tuple[Any, ...], tuple[int, ...], str]  # op, its arguments, input shape, node name
+Step = tuple[
+    str, tuple[Any, ...], tuple[int, ...], str
+]  # op, its arguments, input shape, node name
 VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
 
 NO_GRAD = "no_grad"  # `Tensor._made` of a view made while nothing was recorded
@@ -36,7 +39,7 @@ class ViewBackward(Node):
 
     step: Step
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:  # noqa: N803
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         op, args, shape, _ = self.step
         return (_GRADIENTS[op](F, g, shape, args),)
 
@@ -44,7 +47,7 @@ class ViewBackward(Node):
         return self.step[3] + "Backward0"
 
 
-def _permute_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:  # noqa: N803
+def _permute_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:
     inverse = [0] * len(args[0])
     for i, d in enumerate(args[0]):
         inverse[d] = i
@@ -161,15 +164,14 @@ def edge(t: Tensor) -> Any:
         return None
     if g == 4:
         _settle(t)
-    elif t._seen != t._st.version and (t._fn is not None or t._base._rg):
+    elif t._seen != _version(t) and (t._fn is not None or t._base._rg):
         _renew(t)
     return t._fn or (t if g == 3 else None)
 
 
 def _settle(t: Tensor) -> None:
     """Build the history of a view that was not needed so far."""
-    version = t._st.version
-    if t._seen != version:
+    if t._seen != _version(t):
         t._rg = 2
         _renew(t)
         return
@@ -192,16 +194,24 @@ def _renew(t: Tensor) -> None:
     for step in steps(t):
         fn = _step_node(fn, step)
     t._fn = fn
-    t._seen = t._st.version
+    t._seen = _version(t)
+
+
+def _version(view: Tensor) -> int:
+    assert view._st is not None  # a view always has one
+    return view._st.version
 
 
 def ambiguous(t: Tensor, what: str) -> RuntimeError:
     """The error of a recorded write that a special view `t` cannot follow; `what` was written."""
     if t._made == NO_GRAD:
         return RuntimeError(
-            f"A view was created in no_grad mode and {what} modified inplace with grad mode enabled. "
-            "Given that this use case is ambiguous and error-prone, it is forbidden. Make the view and "
-            "the in-place write either both inside the no_grad block (then the write is not recorded) "
+            f"A view was created in no_grad mode and {what} modified inplace with grad mode "
+            "enabled. "
+            "Given that this use case is ambiguous and error-prone, it is forbidden. Make the view "
+            "and "
+            "the in-place write either both inside the no_grad block (then the write is not "
+            "recorded) "
             "or both outside of it (then it is)."
         )
     return RuntimeError(
@@ -221,7 +231,7 @@ def _step_node(fn: Any, step: Step) -> ViewBackward:
     return node
 
 
-def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:  # noqa: N803
+def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:
     """The region of `a` that a chain of view steps selects."""
     for op, args, shape, _ in chain:
         if op == "view":

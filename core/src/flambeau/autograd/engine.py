@@ -1,8 +1,9 @@
 """The backward pass: one loop over a heap of nodes, newest first.
 
 Every consumer of a value has a higher sequence number than the value's own node, so popping by
-descending number visits each node after all its consumers, without counting dependencies.  Gradients
-are native arrays of the backend, or tensors when the pass itself is recorded (``create_graph``).
+descending number visits each node after all its consumers, without counting dependencies.
+Gradients are native arrays of the backend, or tensors where the pass itself is recorded
+(``create_graph``).
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ def link() -> None:
 
 _accumulating = threading.Lock()
 
-# Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` in place of ``apply(F, g)``.
+# Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` instead of
+# ``apply(F, g)``.
 watchers: list[Callable[[Node, Callable[[Any, Any], Any], Any, Any], Any]] = []
 several_devices = False  # whether this process ever recorded a copy between devices
 
@@ -89,7 +91,7 @@ def run(
 class _Walk:
     """The state of one backward pass."""
 
-    def __init__(self, F: Any, retain: bool) -> None:  # noqa: N803
+    def __init__(self, F: Any, retain: bool) -> None:
         self.F = F
         self.retain = retain
         self.heap: list[int] = []
@@ -132,7 +134,8 @@ class _Walk:
             ):
                 needed.add(seq)
         self.needed = needed
-        # Predecessors of a wanted node matter only if another wanted one lies behind it: `loop` asks.
+        # Predecessors of a wanted node matter only if another wanted one lies behind it: `loop`
+        # asks.
 
     def push(self, e: Any, g: Any, owned: bool) -> None:
         """Add gradient `g` to what is waiting at edge `e`."""
@@ -290,7 +293,7 @@ class _Walk:
         return out
 
 
-def _watched_apply(node: Node, F: Any, g: Any) -> Any:  # noqa: N803
+def _watched_apply(node: Node, F: Any, g: Any) -> Any:
     apply = node.apply
     for watch in tuple(watchers):
         apply = partial(watch, node, apply)
@@ -337,7 +340,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, *, create_graph: bool) 
         held.add_(grad)
 
 
-def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:  # noqa: N803
+def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:
     hooks = node._hooks
     assert hooks is not None
     if isinstance(g, dict):
@@ -356,7 +359,7 @@ def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:  # noqa: N803
     return g
 
 
-def _tensor_hooks(hooks: Any, F: Any, g: Any) -> Any:  # noqa: N803
+def _tensor_hooks(hooks: Any, F: Any, g: Any) -> Any:
     if hooks.tensor:
         grad = _out(F, g)
         for hook in tuple(hooks.tensor.values()):
@@ -403,7 +406,7 @@ def _run_leaf_hooks(leaf: Tensor, grad: Tensor) -> tuple[Tensor, bool]:
     return grad, bool(leaf._hooks.tensor) or grad is not before
 
 
-def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:  # noqa: N803
+def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
     assert node._hooks is not None
     if not node._hooks.post:
         return parts
@@ -418,19 +421,20 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:  # noqa: N80
             new = new if isinstance(new, tuple) else (new,)
             if len(new) != len(ins):
                 raise RuntimeError(
-                    f"hook {getattr(hook, '__qualname__', hook)!r} has returned an incorrect number of "
+                    f"hook {getattr(hook, '__qualname__', hook)!r} has returned an incorrect "
+                    "number of "
                     f"values (got {len(new)}, but expected {len(ins)})"
                 )
             ins = new
     return tuple(None if t is None else _in(F, t) for t in ins)
 
 
-def _out(F: Any, g: Any) -> Tensor:  # noqa: N803
+def _out(F: Any, g: Any) -> Tensor:
     if not F.native:
         return g
     g = F.fresh(g)
     return wrap(F, g, F.dtype_of(g))
 
 
-def _in(F: Any, t: Tensor) -> Any:  # noqa: N803
+def _in(F: Any, t: Tensor) -> Any:
     return t._a if F.native else t

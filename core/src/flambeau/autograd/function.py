@@ -331,7 +331,8 @@ class Function:
             set_recording(before)
         if node.saved != () or node.edges is not edges:
             raise AttributeError(
-                f"{cls.__name__}.forward set ctx.saved or ctx.edges, which are the graph's own: keep "
+                f"{cls.__name__}.forward set ctx.saved or ctx.edges, which are the graph's own: "
+                "keep "
                 "tensors with ctx.save_for_backward(...), and other values under other names"
             )
         outputs = result if isinstance(result, tuple) else (result,)

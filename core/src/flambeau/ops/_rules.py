@@ -188,7 +188,7 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
 
 
 def need_input(value: Any, function: str, argument: str) -> Tensor:
-    """As `need_tensor`, for differentiable functions: a view that must not be followed is refused first.
+    """As `need_tensor`, for differentiable functions: refuses views that must not be followed.
 
     Raises:
         TypeError: it is no tensor.

@@ -44,9 +44,7 @@ def _(F, g, indices):
 
 
 @primitive
-def _index_put(
-    self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool
-) -> Any:
+def _index_put(self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool) -> Any:
     shape = indexed_shape(self.shape, indices)
     if broadcast_shapes(shape, values.shape) != shape:
         raise RuntimeError(
@@ -240,10 +238,16 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
 
 
 def scatter(
-    input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-    reduce: str | None = None, out: Tensor | None = None,
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """A copy of `input` with entries of `src` (or a number) written to positions `index` along `dim`.
+    """A copy of `input` with `src` (or a number) written to positions `index` along `dim`.
 
     Where an index occurs twice, one of the values stays.
 
@@ -261,7 +265,9 @@ def scatter(
     if reduce is not None:
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
     if x.dim() == 0:
-        return deliver(_scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()), out)
+        return deliver(
+            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()), out
+        )
     return deliver(_scatter(x, d, i, src), out)
 
 
@@ -285,7 +291,7 @@ def scatter_add(
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
-    """The indices of nonzero elements, one row each, row-major; as a tuple, one vector per dimension.
+    """The indices of nonzero elements, a row each; as a tuple, a vector per dimension.
 
     >>> import flambeau as fb
     >>> fb.nonzero(fb.tensor([0, 3, 4]))
@@ -333,9 +339,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     tensor([1, 3])
     """
     if mask.dtype not in (D.bool_, D.uint8):
-        raise RuntimeError(
-            f"masked_select: expected BoolTensor for mask, got {mask.dtype}"
-        )
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
     shape = broadcast_shapes(tuple(input._a.shape), tuple(mask._a.shape))
     x, m = input.expand(shape), mask.expand(shape)
     if not shape:
@@ -425,7 +429,12 @@ def argsort(
 
 
 def topk(
-    input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
     out: Any = None,
 ) -> Any:
     """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
@@ -538,9 +547,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return (input != 0).sum(dim)
 
 
-def index_put(
-    input: Tensor, indices: Any, values: Tensor, accumulate: bool = False
-) -> Tensor:
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` written (or added) where ``input[indices]`` points.
 
     >>> import flambeau as fb

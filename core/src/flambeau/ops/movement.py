@@ -1,6 +1,7 @@
 """Movement: views and rearrangements, joining and splitting.
 
-The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they share
+The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they
+share
 memory; formulas use them through ``F``.
 """
 
@@ -115,7 +116,7 @@ def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor, spare: int = 0) -> Tensor:
-    """Zeros of `shape` with `g` added at positions `where`; the `spare` places after the last are lost."""
+    """Zeros of `shape` with `g` added at positions `where`; `spare` places after them are lost."""
     count = math.prod(shape)
     zeros = wrap(g._be, g._be.full((count + spare,), 0, g.dtype), g.dtype)
     flat = OPS["scatter_add"](zeros, 0, where.reshape((-1,)), g.reshape((-1,)))
@@ -163,8 +164,13 @@ def _within(
 
 
 def _logical_positions(
-    like: Tensor, base: tuple[int, ...], shape: Any, stride: Any, offset: int,
-    base_stride: Any, base_offset: int,
+    like: Tensor,
+    base: tuple[int, ...],
+    shape: Any,
+    stride: Any,
+    offset: int,
+    base_stride: Any,
+    base_offset: int,
 ) -> Tensor:
     """Row-major positions in a base of the elements that an as_strided view selects.
 
@@ -195,8 +201,13 @@ def sum_products(shape: Sequence[int], stride: Sequence[int]) -> int:
 
 @composite
 def _as_strided_region(
-    self: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
-    offset: int, base_stride: tuple[int, ...], base_offset: int,
+    self: Tensor,
+    base: tuple[int, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
 ) -> Tensor:
     where = _logical_positions(self, base, shape, stride, offset, base_stride, base_offset)
     flat = self.reshape((-1,))
@@ -212,8 +223,13 @@ def _(F, g, base, shape, stride, offset, base_stride, base_offset):
 
 @composite
 def _as_strided_backward(
-    grad: Tensor, base: tuple[int, ...], shape: tuple[int, ...], stride: tuple[int, ...],
-    offset: int, base_stride: tuple[int, ...], base_offset: int,
+    grad: Tensor,
+    base: tuple[int, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
 ) -> Tensor:
     where = _logical_positions(grad, base, shape, stride, offset, base_stride, base_offset)
     outside = not _within(base, shape, stride, offset, base_stride, base_offset)
@@ -230,7 +246,9 @@ def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
     """`self` with the region that view steps select replaced by `value`."""
     where = replayed_positions(self, steps).reshape((-1,))
     flat, count = self.reshape((-1,)), math.prod(self.shape)
-    outside = not builtins.all(_within(shape, *args) for op, args, shape, _ in steps if op == "as_strided")
+    outside = not builtins.all(
+        _within(shape, *args) for op, args, shape, _ in steps if op == "as_strided"
+    )
     if outside:
         flat = _with_spare(flat, 0)
     flat = OPS["scatter"](flat, 0, where, value.reshape((-1,)))
@@ -618,9 +636,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     x = need_input(input, "squeeze", "input")
     shape = tuple(x._a.shape)
     dims = dims_of(dim, len(shape), empty_is_all=False)
-    items = tuple(
-        0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape)
-    )
+    items = tuple(0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape))
     return _titled(x, "slice", (items,), "Squeeze")
 
 
@@ -731,8 +747,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
         if size == 0 and n != 0:
             raise RuntimeError(
-                "split_size can only be 0 if dimension size is 0, but got dimension size of "
-                f"{n}"
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
         parts = [size] * (n // size) + ([n % size] if n % size else []) if size and n else [n]
         title = "Split"
@@ -783,7 +798,8 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
 
 
 def _several(views: list[Tensor], title: str) -> tuple[Tensor, ...]:
-    # Views made together cannot be written to while recording: PyTorch refuses, and programs rely on it.
+    # Views made together cannot be written to while recording: PyTorch refuses, and programs rely
+    # on it.
     for v in views:
         if v._rg and recording():
             edge(v)
@@ -805,9 +821,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return _titled(x, "diagonal", (offset, d1, d2), "Diagonal")
 
 
-def as_strided(
-    input: Tensor, size: Any, stride: Any, storage_offset: int | None = None
-) -> Tensor:
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage with any shape, stride and offset (in elements).
 
     Raises:
@@ -834,16 +848,16 @@ def as_strided(
     held = storage_of(x).size()
     if offset < 0 or (math.prod(shape) and offset + sum_products(shape, strides) >= held):
         raise RuntimeError(
-            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} are "
-            f"out of bounds for storage of {held} elements"
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} "
+            f"are out of bounds for storage of {held} elements"
         )
     args = (shape, strides, offset, *g[1:])
     be = x._be
     root = storage_of(x).buffer
+    from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
     if be.strided:
         native = be.backend.as_strided(root, shape, strides, offset)
     else:
-        from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
         native = be.as_strided_region(root, root.shape, *from_root)
     made = make_view(x, "as_strided", args, native, "AsStrided")
     if not be.strided:
@@ -865,9 +879,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     shape, stride, offset = geometry_of(x)
     n = shape[d] if shape else 1
     if size > n:
-        raise RuntimeError(
-            f"maximum size for tensor at dimension {d} is {n} but size is {size}"
-        )
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
     if size < 0:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
@@ -1009,6 +1021,3 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
             cut = n - move % n
             x = _cat([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
     return x.clone() if x is input else x
-
-
-

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
-from flambeau._dtype import dtype as DType  # noqa: N812
+from flambeau._dtype import dtype as DType
 from flambeau._out import deliver, deliver_all
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -92,7 +92,7 @@ def _(F, g, self, dim, keepdim):
 
 @composite
 def _prod_of_others(self: Tensor, dim: tuple[int, ...]) -> Tensor:
-    """The product, over the reduced elements, of all but each one; exact also where some are zero."""
+    """The product of all reduced elements but each one; exact also where some are zero."""
     shape = self.shape
     keep = tuple(d for d in range(len(shape)) if d not in dim)
     order = keep + dim
@@ -361,7 +361,10 @@ def amax(
     tensor([5, 4])
     """
     x = need_input(input, "amax", "input")
-    return deliver(_amax(x, dims_of(dim, x.dim()), keepdim), out)
+    dims = dims_of(dim, x.dim())
+    if 0 in x._a.shape:
+        _need_elements("amax", x, dims)
+    return deliver(_amax(x, dims, keepdim), out)
 
 
 def amin(
@@ -374,7 +377,10 @@ def amin(
     tensor([1, 3])
     """
     x = need_input(input, "amin", "input")
-    return deliver(_amin(x, dims_of(dim, x.dim()), keepdim), out)
+    dims = dims_of(dim, x.dim())
+    if 0 in x._a.shape:
+        _need_elements("amin", x, dims)
+    return deliver(_amin(x, dims, keepdim), out)
 
 
 def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
@@ -384,7 +390,9 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
         x = cast(x, D.uint8)
     if dim is None:
         if x.numel() == 0:
-            raise IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+            raise IndexError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+            )
         flat = op(x.detach().reshape((-1,)), 0, False)
         return flat.reshape((1,) * x.dim()) if keepdim else flat
     d = dim_of(dim, x.dim())
@@ -396,7 +404,7 @@ def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
 def argmax(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Index of the largest element (the first of equals; nan counts as largest), flat or along `dim`.
+    """Index of the largest element (the first of equals; nan is largest), flat or along `dim`.
 
     >>> import flambeau as fb
     >>> fb.argmax(fb.tensor([3, 7, 7]))
@@ -475,7 +483,9 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return _extreme("min", input, args, kwargs)
 
 
-def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def all(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Whether all elements are nonzero; True for none.
 
     >>> import flambeau as fb
@@ -487,7 +497,9 @@ def all(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | 
     return deliver(cast(found, D.uint8) if x.dtype is D.uint8 else found, out)
 
 
-def any(input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def any(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Whether some element is nonzero; False for none.
 
     >>> import flambeau as fb
@@ -575,7 +587,11 @@ def std(
 
 
 def var_mean(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The variance and the mean.
@@ -590,7 +606,11 @@ def var_mean(
 
 
 def std_mean(
-    input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
     correction: float | None = None,
 ) -> tuple[Tensor, Tensor]:
     """The standard deviation and the mean.
@@ -604,7 +624,9 @@ def std_mean(
     return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
 
 
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None) -> Tensor:
+def logsumexp(
+    input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """log(sum(exp(input))) along dimensions, without overflow.
 
     >>> import flambeau as fb
@@ -638,13 +660,16 @@ def norm(
     x = x if dtype is None else cast(x, dtype)
     if x.dtype.category < 2:
         raise RuntimeError(
-            f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {x.dtype}"
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{x.dtype}"
         )
     dims = dims_of(dim, x.dim())
     if p == "fro" or p is None:
         p = 2
     if isinstance(p, str):
-        raise RuntimeError(f"norm: order {p!r} needs a matrix norm; only 'fro' and numbers are known")
+        raise RuntimeError(
+            f"norm: order {p!r} needs a matrix norm; only 'fro' and numbers are known"
+        )
     magnitude = x.abs()
     if p == 0:
         result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)

@@ -48,7 +48,7 @@ def copy_order(a: Array) -> Any:
 
 
 def _memory_order(a: Array) -> list[int] | None:
-    """The dimensions from the outermost in memory to the innermost, if `a` is dense but not row-major."""
+    """The dimensions from the outermost in memory inwards, if `a` is dense but not row-major."""
     if a.flags.c_contiguous:
         return None
     order = sorted(range(a.ndim), key=lambda d: -a.strides[d])

@@ -64,7 +64,7 @@ def diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
 
 
 def cat(arrays: Sequence[Array], dim: int) -> Array:
-    """The arrays one after the other along `dim`: row-major, or channels last if they all are so."""
+    """The arrays joined along `dim`: row-major, or channels last if they all are so."""
     first = arrays[0]
     if len(arrays) * first.nbytes < THRESHOLD:
         r = np.concatenate(arrays, dim)  # keeps the order that the arrays have in common
