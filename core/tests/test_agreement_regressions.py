@@ -1,4 +1,4 @@
-"""Differences from PyTorch that random programs found, each as the smallest program that shows it."""
+"""Differences from PyTorch that random programs found, each as the smallest such program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def backward(*tensors):
     fb.autograd.backward(tensors, [fb.ones_like(t.detach()) for t in tensors])
 
 
-# -- views whose history is not simply that of the base ---------------------------------------------
+# -- views whose history is not simply that of the base --------------------------------------------
 
 
 def test_view_made_under_no_grad_passes_no_gradient(leaf):
@@ -97,8 +97,7 @@ def test_positions_of_extrema_do_not_follow_a_stale_view(leaf):
     with fb.no_grad():
         v = x.view(-1)
         v.mul_(2)
-    assert v.argmax().item() == 1 and v[:0].numel() == 0 if not fb.is_grad_enabled() else True
-    assert v.argmax().item() == 1
+    assert v.argmax().item() == 1 and v.argmin().item() == 0
 
 
 def test_view_taken_before_requires_grad_passes_no_gradient(plain):
@@ -138,7 +137,7 @@ def test_view_made_a_leaf_follows_its_base_once_that_is_written_to(plain, leaf):
     x.mul_(w)
     assert not v.is_leaf
     backward(v)
-    assert w.grad.tolist() == [1.0, 0.0] and v.grad is None
+    assert w.grad.tolist() == [1.0, 0.0]
 
 
 @pytest.mark.parametrize("cut", [lambda x: x.detach_(), lambda x: x.requires_grad_(False)])
@@ -209,7 +208,7 @@ def test_a_long_chain_of_views_needs_no_recursion(leaf):
     assert x.grad.tolist() == [1.0]
 
 
-# -- as_strided -------------------------------------------------------------------------------------
+# -- as_strided ------------------------------------------------------------------------------------
 
 
 def test_as_strided_of_a_view_drops_gradients_of_what_the_view_does_not_see(leaf):
@@ -238,7 +237,7 @@ def test_write_through_as_strided_of_a_view_reaches_the_whole_base(leaf):
     assert x.grad.tolist() == [0.0, 0.0, 1.0]
 
 
-# -- leaves -----------------------------------------------------------------------------------------
+# -- leaves ----------------------------------------------------------------------------------------
 
 
 def test_leaf_that_was_written_to_after_use_is_refused_in_backward(leaf):
@@ -259,7 +258,7 @@ def test_leaf_switched_off_receives_nothing_and_its_results_keep_their_history(l
     assert x.grad is None
 
 
-# -- what counts as freed or stale ------------------------------------------------------------------
+# -- what counts as freed or stale -----------------------------------------------------------------
 
 
 def test_second_backward_through_a_written_region_is_refused(plain, leaf):
@@ -323,7 +322,7 @@ def test_gradient_of_a_mean_of_everything_has_the_shape_of_the_input(leaf):
     assert x.grad.tolist() == [[0.25], [0.25]]
 
 
-# -- assignment and overlap -------------------------------------------------------------------------
+# -- assignment and overlap ------------------------------------------------------------------------
 
 
 def test_assigning_a_tensor_to_itself_with_a_new_dimension_changes_nothing(plain):
@@ -425,7 +424,7 @@ def test_stale_view_may_be_copied_into_a_tensor_without_history(plain, leaf):
     assert target.tolist() == [True, True]
 
 
-# -- fresh results ----------------------------------------------------------------------------------
+# -- fresh results ---------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -457,15 +456,15 @@ def test_result_is_row_major_whatever_the_order_of_the_operand(turned, function)
     y = function(turned)
     assert y.is_contiguous()
     flat = y.flatten()
-    flat.add_(1)
-    assert y.reshape(-1).tolist() == flat.tolist() and y._version == 1
+    flat.zero_()  # a view of `y`, as of every row-major tensor
+    assert not y.any() and y._version == 1
 
 
 def test_reshaped_copy_is_no_view(turned):
     y = turned.reshape(-1)
-    assert not y._is_view() if turned.device.type == "cpu" else True
+    assert not y._is_view()
     y.zero_()
-    assert turned.sum().item() == (15.0 if turned.device.type == "cpu" else turned.sum().item())
+    assert turned.sum().item() == 15.0
 
 
 def test_extrema_along_a_dimension_are_no_views(leaf):
