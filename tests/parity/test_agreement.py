@@ -17,15 +17,10 @@ CHUNK = 20
 
 # Seeds whose programs differ on purpose, with the reason (docs/design/agreement.md); values and
 # gradients never may.
-PROD = "PyTorch saves the result of prod and refuses writes to it; the gradient here does not need it"
 ACCEPTED: dict[int, str] = {
-    29: PROD,
     191: "PyTorch has no gradient of a write by index into expanded memory",
-    192: PROD,
     306: "integer tensors get no history here, whatever is written into them",
     337: "PyTorch takes a view of a tensor that was written to since for a leaf",
-    353: PROD,
-    431: PROD,
     487: "an operand cast by promotion counts as wanting a gradient that leads nowhere",
 }
 
@@ -44,8 +39,8 @@ def test_programs_agree_with_torch(first):
             pytest.fail(f"seed {seed}: {small.differences[0]}\n{code}")
 
 
-def test_fewer_than_one_program_in_sixty_is_accepted_as_different():
-    assert len(ACCEPTED) < PROGRAMS / 60
+def test_at_most_three_programs_in_two_hundred_are_accepted_as_different():
+    assert len(ACCEPTED) <= 0.015 * PROGRAMS
 
 
 def test_torch_agrees_with_itself():

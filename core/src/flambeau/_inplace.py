@@ -110,14 +110,12 @@ def check_recorded_write(self: Tensor) -> None:
         if self._base.is_leaf and self.requires_grad:
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation. "
-                "Write under torch.no_grad(), or to a clone()."
+                "operation. Write under torch.no_grad(), or to a clone()."
             )
     if self.requires_grad and self.is_leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation. Write "
-            "under "
-            "torch.no_grad(), or to a clone()."
+            "under torch.no_grad(), or to a clone()."
         )
 
 
@@ -138,8 +136,7 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
     if repeats and not scatters and 0 not in shape:
         raise RuntimeError(
             "unsupported operation: more than one element of the written-to tensor refers to a "
-            "single "
-            "memory location. Please clone() the tensor before performing the operation."
+            "single memory location. Please clone() the tensor before performing the operation."
         )
     for other in sources:
         if other is self or other._st is not st:

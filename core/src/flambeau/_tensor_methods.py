@@ -625,9 +625,6 @@ class TensorMethods:
     def __rmul__(self, other: Any) -> Tensor:
         return slow_binary("mul", other, self)
 
-    def __rtruediv__(self, other: Any) -> Tensor:
-        return slow_binary("div", other, self)
-
     def __rpow__(self, other: Any) -> Tensor:
         return slow_binary("pow", other, self)
 
@@ -900,6 +897,10 @@ class TensorMethods:
         elif not isinstance(other, Tensor):
             return NotImplemented
         return slow_matmul(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
+        return self.reciprocal() * other
 
     def __rmatmul__(self, other: Any) -> Tensor:
         return NotImplemented

@@ -164,7 +164,7 @@ def edge(t: Tensor) -> Any:
         return None
     if g == 4:
         _settle(t)
-    elif t._seen != _version(t) and (t._fn is not None or t._base._rg):
+    elif t._seen != t._st.version and (t._fn is not None or t._base._rg):  # type: ignore[union-attr]
         _renew(t)
     return t._fn or (t if g == 3 else None)
 
@@ -207,12 +207,9 @@ def ambiguous(t: Tensor, what: str) -> RuntimeError:
     if t._made == NO_GRAD:
         return RuntimeError(
             f"A view was created in no_grad mode and {what} modified inplace with grad mode "
-            "enabled. "
-            "Given that this use case is ambiguous and error-prone, it is forbidden. Make the view "
-            "and "
-            "the in-place write either both inside the no_grad block (then the write is not "
-            "recorded) "
-            "or both outside of it (then it is)."
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. Make "
+            "the view and the in-place write either both inside the no_grad block (then the write "
+            "is not recorded) or both outside of it (then it is)."
         )
     return RuntimeError(
         f"Output of {t._made} is a view and {what} modified inplace. This view is the output of a "

@@ -79,7 +79,6 @@ REFLECTED = (
     ("__radd__", "add"),
     ("__rsub__", "sub"),
     ("__rmul__", "mul"),
-    ("__rtruediv__", "div"),
     ("__rpow__", "pow"),
     ("__rfloordiv__", "floor_divide"),
     ("__rmod__", "remainder"),
@@ -459,6 +458,10 @@ GETITEM = '''
         elif not isinstance(other, Tensor):
             return NotImplemented
         return slow_matmul(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
+        return self.reciprocal() * other
 
     def __rmatmul__(self, other: Any) -> Tensor:
         return NotImplemented

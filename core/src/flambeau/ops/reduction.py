@@ -85,7 +85,7 @@ def _prod(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
 
 
 @_prod.gradient
-def _(F, g, self, dim, keepdim):
+def _(F, g, self, result, dim, keepdim):  # `result` only as in PyTorch: writing to it is refused
     g = spread(F, g, self.shape, dim, keepdim)
     return F.mul(g, F.prod_of_others(self, dim))
 
