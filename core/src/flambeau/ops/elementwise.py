@@ -730,8 +730,8 @@ log10 = _unary(
     """Logarithm to base 10.
 
     >>> import flambeau as fb
-    >>> fb.log10(fb.tensor([100.0]))
-    tensor([2.])
+    >>> fb.log10(fb.tensor([100.0], dtype=fb.float64))
+    tensor([2.], dtype=torch.float64)
     """,
 )
 sin = _unary(
@@ -931,7 +931,7 @@ isfinite = _unary(
     """Whether each element is neither infinite nor nan.
 
     >>> import flambeau as fb
-    >>> fb.isfinite(fb.tensor([1.0, float("inf")]))
+    >>> fb.isfinite(fb.tensor([1.0, fb.inf]))
     tensor([ True, False])
     """,
 )

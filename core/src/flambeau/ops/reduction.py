@@ -631,7 +631,7 @@ def logsumexp(
 
     >>> import flambeau as fb
     >>> fb.logsumexp(fb.tensor([1000.0, 1000.0]), 0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     x = need_input(input, "logsumexp", "input")
     if not x.dtype.fp:
