@@ -30,9 +30,6 @@ PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Par
 # How many modes (anomaly, profiler) are on.  The generated methods keep their own copy as a global.
 modes = 0
 on_shift: list[Callable[[int], None]] = []
-observers: list[
-    Callable[[str, Callable[[], Any]], Any]
-] = []  # wrap each op while they are installed
 
 
 def shift_modes(by: int) -> None:

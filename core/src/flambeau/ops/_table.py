@@ -205,11 +205,6 @@ class Op:
 
     def __call__(self, *args: Any) -> Any:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""
-        if _dispatch.observers:
-            call = self._run
-            for observe in _dispatch.observers:
-                call = _observed(observe, self.name, call)
-            return call(*args)
         return self._run(*args)
 
     def _run(self, *args: Any) -> Any:
@@ -539,10 +534,6 @@ class SavedList:
 
 
 _SAVED = frozenset({Saved, SavedResult, SavedList})
-
-
-def _observed(observe: Any, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *args: observe(name, lambda: call(*args))
 
 
 def _lift(be: Any, a: Any, kind: str) -> Any:
