@@ -7,10 +7,39 @@ True
 
 from __future__ import annotations
 
+from flambeau.linalg._results import (
+    btrifact_with_info,
+    eig,
+    geqrf,
+    linalg_cholesky_ex,
+    linalg_eig,
+    linalg_eigh,
+    linalg_inv_ex,
+    linalg_lstsq,
+    linalg_lu,
+    linalg_lu_factor,
+    linalg_lu_factor_ex,
+    linalg_qr,
+    linalg_slogdet,
+    linalg_solve_ex,
+    linalg_svd,
+    lstsq,
+    lu_unpack,
+    pstrf,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    symeig,
+    triangular_solve,
+)
 from flambeau.ops.indexing import sort_return as sort
 from flambeau.ops.indexing import topk_return as topk
+from flambeau.ops.pairs import frexp_return as frexp
 from flambeau.ops.reduction import max_return as max
 from flambeau.ops.reduction import min_return as min
+from flambeau.ops.running import cummax_return as cummax
+from flambeau.ops.running import cummin_return as cummin
 from flambeau.ops.statistics import aminmax_return as aminmax
 from flambeau.ops.statistics import kthvalue_return as kthvalue
 from flambeau.ops.statistics import median_return as median
@@ -19,12 +48,39 @@ from flambeau.ops.statistics import nanmedian_return as nanmedian
 
 __all__ = [
     "aminmax",
+    "btrifact_with_info",
+    "cummax",
+    "cummin",
+    "eig",
+    "frexp",
+    "geqrf",
     "kthvalue",
+    "linalg_cholesky_ex",
+    "linalg_eig",
+    "linalg_eigh",
+    "linalg_inv_ex",
+    "linalg_lstsq",
+    "linalg_lu",
+    "linalg_lu_factor",
+    "linalg_lu_factor_ex",
+    "linalg_qr",
+    "linalg_slogdet",
+    "linalg_solve_ex",
+    "linalg_svd",
+    "lstsq",
+    "lu_unpack",
     "max",
     "median",
     "min",
     "mode",
     "nanmedian",
+    "pstrf",
+    "qr",
+    "slogdet",
+    "solve",
     "sort",
+    "svd",
+    "symeig",
     "topk",
+    "triangular_solve",
 ]

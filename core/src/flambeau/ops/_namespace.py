@@ -50,6 +50,10 @@ class TensorNamespace:
         """`a` in the dtype of `like`."""
         return cast(a, like.dtype)
 
+    def is_complex(self, a: Tensor) -> bool:
+        """Whether the numbers of `a` are complex."""
+        return a.dtype.is_complex
+
     def sum_to(self, a: Tensor, shape: tuple[int, ...]) -> Tensor:
         """`a` summed over the dimensions along which `shape` was broadcast."""
         have = a._a.shape

@@ -103,7 +103,7 @@ def sizes(args: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     try:
         return tuple(operator.index(n) for n in args)
     except TypeError:
-        bad = next(n for n in args if not hasattr(n, "__index__"))
+        bad = next((n for n in args if not hasattr(n, "__index__")), args[0])
         raise TypeError(
             f"argument {name!r} must be a tuple of ints, but found element of type "
             f"{type(bad).__name__}"
@@ -170,6 +170,20 @@ def pair(value: Any, name: str, count: int = 2) -> tuple[int, ...]:
             )
         return tuple(operator.index(v) for v in value)
     return (operator.index(value),) * count
+
+
+def extent(index: Tensor) -> tuple[int, int]:
+    """The smallest and the largest element of an integer tensor that is not empty."""
+    be, a = index._be, index._a
+    shape = a.shape
+    if len(shape) == 1 and shape[0] <= 32:
+        values = be.backend.tolist(a)
+        return min(values), max(values)
+    if len(shape) == 2 and shape[0] * shape[1] <= 32:
+        values = [v for row in be.backend.tolist(a) for v in row]
+        return min(values), max(values)
+    dims, item = tuple(range(len(shape))), be.backend.item
+    return item(be.fresh(be.amin(a, dims, False))), item(be.fresh(be.amax(a, dims, False)))
 
 
 def need_tensor(value: Any, function: str, argument: str) -> Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +50,7 @@ class Op:
         differentiable: bool = True,
         title: str | None = None,
         refuses_bool: str | None = None,
+        refuses_complex: str | None = None,
         results: int = 1,
     ) -> None:
         self.body = body
@@ -60,10 +60,12 @@ class Op:
         self.promotes = promotes
         self.differentiable = differentiable
         self.refuses_bool = refuses_bool
+        self.refuses_complex = refuses_complex
         self.results = results
         self.missing_reason: str | None = None
-        self.params = tuple(inspect.signature(body).parameters)
-        self.kinds = tuple(_kind(p.annotation) for p in inspect.signature(body).parameters.values())
+        self.params = parameters(body)
+        annotations = body.__annotations__
+        self.kinds = tuple(_kind(annotations.get(name)) for name in self.params)
         self.inputs = tuple(p for p, k in zip(self.params, self.kinds, strict=True) if k != _PLAIN)
         # Where single tensors stand among the arguments; None if an argument is a list of tensors.
         self.places = (
@@ -71,6 +73,7 @@ class Op:
             if _TENSORS in self.kinds
             else tuple(i for i, k in enumerate(self.kinds) if k == _TENSOR)
         )
+        self.alone = self.places == (0,) and results == 1 and type(self)._run is Op._run
         self.rules: list[Rule] = []
         self.keeps_tensors = False
         self._slots: dict[str, Any] | None = None
@@ -141,11 +144,15 @@ class Op:
             self.node = type(self.title, (Binary,), space)
         elif self.params == ("self",) and self.kinds == (_TENSOR,):
             formula = rules["self"]
-            saved = tuple(inspect.signature(formula).parameters)[2:]
+            saved = parameters(formula)[2:]
             base = {(): SavesNothing, ("self",): SavesInput, ("result",): SavesResult}.get(saved)
             if base is not None:
                 space = {"title": self.title, "formula": staticmethod(formula), "__slots__": ()}
                 self.node = type(self.title, (base,), space)
+                return
+        if self.alone and "needs" not in self.rules[0].wants:
+            space = {"title": self.title, "op": self, "__slots__": ()}
+            self.node = type(self.title, (SingleNode,), space)
 
     # Facts that the plugin host asks for.
 
@@ -181,6 +188,8 @@ class Op:
 
     def check_dtype(self, dtype: Any, operands: tuple[Any, ...]) -> None:
         """Refuse dtypes that PyTorch refuses whatever the backend."""
+        if self.refuses_complex and dtype.is_complex:
+            raise NotImplementedError(self.refuses_complex)
         if self.refuses_bool:
             for x in operands:
                 if (type(x) is bool) if not hasattr(x, "dtype") else x.dtype is D.bool_:
@@ -205,7 +214,26 @@ class Op:
 
     def __call__(self, *args: Any) -> Any:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""
-        return self._run(*args)
+        if not self.alone:
+            return self._run(*args)
+        # One tensor and plain arguments, the commonest case: `_run` spelt out for it.
+        x = args[0]
+        be = x._be
+        try:
+            r = getattr(be, self.name)(x._a, *args[1:])
+        except be.error as error:
+            raise kernel_error(self.name, error, args) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(_dispatch.Tensor_)
+        t._a = r
+        t._be = be
+        out = self.out
+        t.dtype = x.dtype if out == "same" else be.dtype_of(r) if out is None else out
+        t._rg = False
+        if x._rg and self.differentiable and t.dtype.fp and recording():
+            self.record(args, t)
+        return t
 
     def _run(self, *args: Any) -> Any:
         be = first = None
@@ -275,6 +303,24 @@ class Op:
 
     def record(self, args: tuple[Any, ...], result: Any) -> None:
         """Give `result` the history of this op on `args`, if they have one."""
+        node_type: Any = self.node
+        base = node_type.__base__
+        if base is SingleNode:
+            x = args[0]
+            e = (x._fn or x) if x._rg is True else edge(x)
+            if e is None and not x.requires_grad:
+                return
+            n = new(node_type)
+            n._hooks = None
+            n.edges = (e,)
+            kept = ([keep(args, result, i) for keep, i in self.rules[0].plan],)
+            n.args, n.saved = (None, kept) if self.keeps_tensors else (kept, ())
+            n.seq = next_seq()
+            result._fn = n
+            result._rg = True
+            if _dispatch.modes:
+                _dispatch.after_record(n)
+            return
         if self.places is not None:
             inputs = [args[i] for i in self.places]
         else:
@@ -286,11 +332,9 @@ class Op:
         if not any(e is not None for e in edges):  # by identity: == would compare elements
             if not any(t._rg and t.requires_grad for t in inputs if t is not None):
                 return
-        node_type: Any = self.node
         n = new(node_type)
         n._hooks = None
         n.edges = tuple(edges)
-        base = node_type.__base__
         if base is GenericNode:
             n.save(args, result)
         elif issubclass(node_type, Binary):
@@ -332,19 +376,26 @@ class Rule:
     def __init__(self, op: Op, inputs: tuple[str, ...], formula: Callable[..., Any]) -> None:
         self.inputs = inputs
         self.formula = formula
-        self.wants = tuple(inspect.signature(formula).parameters)[2:]
-        legal = {*op.params, "result", "needs", *(f"result{i}" for i in range(8))}
-        for name in op.inputs:
-            legal |= {f"{name}_shape", f"{name}_dtype", f"_{name}"}
-        if unknown := set(self.wants) - legal:
+        self.wants = parameters(formula)[2:]
+        if unknown := [want for want in self.wants if not _legal(op, want)]:
+            forms = [f"{name}{end}" for name in op.inputs for end in ("_shape", "_dtype")]
+            known = [*op.params, *forms, "result", "result0", "needs"]
             raise TypeError(
-                f"{op.name}: gradient saves unknown names {sorted(unknown)}; "
-                f"known are {sorted(legal)}"
+                f"{op.name}: gradient saves unknown names {sorted(unknown)}; known are {known}"
             )
         self.plan = tuple(_keeper(op, want) for want in self.wants)
         self.keeps_tensors = any(
             keep in (_keep_tensor, _keep_tensors, _keep_result) for keep, _ in self.plan
         )
+
+
+def _legal(op: Op, want: str) -> bool:
+    if want in op.params or want in ("needs", "result"):
+        return True
+    if want.startswith("result") and want[6:].isdigit():
+        return True
+    name = want[1:] if want.startswith("_") else want[:-6]
+    return name in op.inputs and (want.startswith("_") or want.endswith(("_shape", "_dtype")))
 
 
 def _keeper(op: Op, want: str) -> tuple[Callable[..., Any], int]:
@@ -480,6 +531,28 @@ class GenericNode(Node):
                     value.storage, value.version = storage, storage.version
 
 
+class SingleNode(GenericNode):
+    """The node of an op of one tensor with one formula, which needs no search for its place."""
+
+    __slots__ = ()
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        kept: Any = self.args
+        if kept is None and (kept := self.saved) is None:
+            raise self.freed()
+        rule = self.op.rules[0]
+        return (
+            rule.formula(
+                F,
+                g,
+                *[
+                    v.get(self, F, want) if type(v) in _SAVED else v
+                    for want, v in zip(rule.wants, kept[0], strict=True)
+                ],
+            ),
+        )
+
+
 class Saved:
     """A tensor kept for backward, with the version it had when it was kept."""
 
@@ -544,6 +617,16 @@ def _lift(be: Any, a: Any, kind: str) -> Any:
     return wrap(be, a, be.dtype_of(be.fresh(a)))
 
 
+def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of a function's arguments; `inspect.signature` takes 30 times as long."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__"):
+        import inspect
+
+        return tuple(inspect.signature(function).parameters)
+    return code.co_varnames[: code.co_argcount]
+
+
 def _kind(annotation: Any) -> str:
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if text in ("Tensor", "Tensor | None"):
@@ -555,7 +638,7 @@ def _kind(annotation: Any) -> str:
 
 def _used(op: Op, formula: Callable[..., Any]) -> int:
     """Which operands a formula uses: bit 0 for the first, bit 1 for the second."""
-    wants = tuple(inspect.signature(formula).parameters)[2:]
+    wants = parameters(formula)[2:]
     if len(wants) != 2 or wants[0].lstrip("_") != "self" or wants[1].lstrip("_") != "other":
         raise TypeError(
             f"{op.name}: a formula of a broadcasting op takes (F, g, self, other), each with an "

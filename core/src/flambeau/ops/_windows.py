@@ -1,4 +1,7 @@
-"""Windows of images, for decompositions that need neither strides nor in-place writes."""
+"""Windows of images, for decompositions that need neither strides nor in-place writes.
+
+Images have any number of dimensions behind those of the batch and the channels.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from flambeau.ops.indexing import _index
 from flambeau.ops.movement import cat
 
 Pair = tuple[int, int]
+Triple = tuple[int, int, int]
+Sizes = tuple[int, ...]
 Places = Sequence[Sequence[int]]  # for each window, the positions of its elements along a dimension
 
 
@@ -19,19 +24,23 @@ def places(count: int, kernel: int, stride: int, dilation: int) -> Places:
     return [[i * stride + u * dilation for u in range(kernel)] for i in range(count)]
 
 
-def windows(x: Tensor, rows: Places, columns: Places) -> Tensor:
-    """The elements of (N, C, H, W) at all rows and columns, as (N, C, H', W', KH, KW)."""
-    i, j = (
-        tensor([place for window in dim for place in window], dtype=D.int64, device=x.device)
-        for dim in (rows, columns)
-    )
-    taken = _index(x, (None, None, i.unsqueeze(1), j))
-    shape = (*x.shape[:2], len(rows), len(rows[0]), len(columns), len(columns[0]))
-    return taken.reshape(shape).permute((0, 1, 2, 4, 3, 5))
+def windows(x: Tensor, dims: Sequence[Places]) -> Tensor:
+    """The elements of (N, C, *size) at the places of each dimension, as (N, C, *count, *kernel)."""
+    n = len(dims)
+    found = [
+        tensor([p for window in dim for p in window], dtype=D.int64, device=x.device).reshape(
+            (-1, *(1 for _ in dims[d + 1 :]))
+        )
+        for d, dim in enumerate(dims)
+    ]
+    taken = _index(x, (None, None, *found))
+    shape = [size for dim in dims for size in (len(dim), len(dim[0]))]
+    order = (0, 1, *range(2, 2 + 2 * n, 2), *range(3, 3 + 2 * n, 2))
+    return taken.reshape((*x.shape[:2], *shape)).permute(order)
 
 
 def framed(x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
-    """(N, C, H, W) with zeros before and after both last dimensions; negative numbers cut off."""
+    """(N, C, *size) with zeros before and after the size's dimensions; negative numbers cut off."""
     for dim, (first, last) in enumerate(zip(before, after, strict=True), start=2):
         length = x.shape[dim] + first + last
         front, back = (
@@ -46,7 +55,7 @@ def framed(x: Tensor, before: Sequence[int], after: Sequence[int]) -> Tensor:
 
 
 def spaced(x: Tensor, step: Sequence[int]) -> Tensor:
-    """(N, C, H, W) with zeros between neighbours, which are `step` apart then."""
+    """(N, C, *size) with zeros between neighbours, which are `step` apart then."""
     for dim, s in enumerate(step, start=2):
         n = x.shape[dim]
         if s > 1 and n > 1:

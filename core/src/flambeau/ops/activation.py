@@ -527,6 +527,8 @@ def log_softmax(
 def _probabilities(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
     x = need_tensor(input, name, "input")
     if dtype is not None:
+        if not isinstance(dtype, DType):
+            raise TypeError(f"{name}(): 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         x = cast(x, dtype)
     return need_floating(x, name, "input"), dim_of(dim, x.dim())
 

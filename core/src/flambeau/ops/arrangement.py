@@ -9,6 +9,7 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import dtype as DType
+from flambeau._keywords import documented
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops.creation import arange, finished, linspace, ones
@@ -107,6 +108,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([g.reshape(-1) for g in meshgrid(*parts, indexing="ij")], 1)
 
 
+@documented({"tensor": "input"})
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of `r` elements of a vector, as rows in lexicographic order of their places.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
@@ -30,20 +31,12 @@ def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
     return Spec((length,), dtype)
 
 
-class strided:  # noqa: N801
-    """The memory layout of dense tensors."""
-
-    def __repr__(self) -> str:
-        return "torch.strided"
-
-
-strided_layout = strided()
-
-
 def finished(
     t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
 ) -> Tensor:
     """A new tensor after ``out=`` and ``requires_grad=``."""
+    if out is not None and out.shape != t.shape:
+        out.resize_(*t.shape)  # an explicit size: no warning
     t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
 
@@ -217,6 +210,7 @@ def full_like(
     device: Any = None,
     requires_grad: bool = False,
     memory_format: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """One value with the shape, dtype and device of `input`.
 
@@ -224,7 +218,7 @@ def full_like(
     >>> fb.full_like(fb.tensor([1, 2]), 5)
     tensor([5, 5])
     """
-    return _like("full_like", input, fill_value, dtype, device, requires_grad)
+    return deliver(_like("full_like", input, fill_value, dtype, device, requires_grad), out)
 
 
 def empty_like(
@@ -358,7 +352,7 @@ def new_tensor(
 
 
 def arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,
@@ -380,6 +374,10 @@ def arange(
     """
     if end is None:
         start, end = 0, start
+    elif start is None:
+        start = 0
+    if end is None:
+        raise TypeError("arange() needs an end")
     start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
     if dtype is None:
         whole = all(isinstance(x, int) for x in (start, end, step))
@@ -387,6 +385,8 @@ def arange(
         dtype = dtype if out is None else out.dtype
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(
             "upper bound and lower bound inconsistent with step sign: "
@@ -395,7 +395,7 @@ def arange(
     length = math.ceil((end - start) / step)
     be = bind(_device_or(device, out))
     native = be.arange(start, step, length, dtype)
-    return finished(wrap(be, native, dtype), requires_grad, out)
+    return finished(deliver(wrap(be, native, dtype), out), requires_grad, None)
 
 
 def linspace(
@@ -551,6 +551,8 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
             break
         probe = probe[0]
     flat: list[Any] = []
+    if dtype is None and isinstance(_first_leaf(data), Tensor):
+        dtype = _common_dtype(data)
     _flatten(data, shape, 0, flat)
     dtype = dtype or _inferred(flat)
     return wrap(be, be.host_array(flat, shape, dtype), dtype)
@@ -567,6 +569,17 @@ def _first_leaf(data: Any) -> Any:
     while isinstance(data, (list, tuple)) and data:
         data = data[0]
     return data
+
+
+def _common_dtype(data: Any) -> DType | None:
+    """The promoted dtype of nested tensors; None if there are numbers among them."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if not _is_sequence(data):
+        return None
+    found = [_common_dtype(item) for item in data]
+    known = [dtype for dtype in found if dtype is not None]
+    return functools.reduce(D.promote_types, known) if len(known) == len(found) > 0 else None
 
 
 def _is_sequence(x: Any) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import dtype as DType
+from flambeau._keywords import documented
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
@@ -20,6 +21,7 @@ __all__ = [
     "cross",
     "diag_embed",
     "diagflat",
+    "fill_diagonal_",
     "renorm",
     "trace",
     "tril_indices",
@@ -52,6 +54,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return OPS["diagonal_backward"](x, tuple(shape), offset, a, b)
 
 
+@documented({"diagonal": "offset"})
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """All elements, in order, as the diagonal of a square matrix.
 
@@ -62,6 +65,34 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
             [0, 0, 0]])
     """
     return diag_embed(need_tensor(input, "diagflat", "input").reshape(-1), offset)
+
+
+def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write `fill_value` on the main diagonal, of a matrix or of a cube of any rank.
+
+    With `wrap` the diagonal of a tall matrix starts anew below a row that is left out.
+
+    Raises:
+        RuntimeError: there are fewer than two dimensions, or more whose sizes differ.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(2, 2).fill_diagonal_(5)
+    tensor([[5., 0.],
+            [0., 5.]])
+    """
+    x = need_tensor(input, "fill_diagonal_", "input")
+    if x.dim() < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if x.dim() > 2 and len(set(x.shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    rows, columns = x.shape[0], x.shape[1]
+    step = columns + 1
+    if x.dim() == 2:
+        for top in range(0, rows if wrap else min(rows, 1), step):
+            x.narrow(0, top, rows - top).diagonal().fill_(fill_value)
+        return x
+    index = arange(rows, device=x.device)
+    return x.index_put_((index,) * x.dim(), x.new_full((), fill_value))
 
 
 def trace(input: Tensor) -> Tensor:
@@ -91,6 +122,7 @@ def _triangle_indices(
     return cast(mask.nonzero().t().contiguous(), dtype)
 
 
+@documented({"column": "col"})
 def tril_indices(
     row: int,
     col: int,
@@ -110,6 +142,7 @@ def tril_indices(
     return _triangle_indices(True, row, col, offset, dtype, device)
 
 
+@documented({"column": "col"})
 def triu_indices(
     row: int,
     col: int,

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type, slow_binary, slow_unary
 from flambeau._dtype import dtype as DType
+from flambeau._keywords import documented
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -166,7 +167,8 @@ def _(F, g, self, other):
     zero = F.scalar(0, self)
     slope = F.mul(F.pow(self, other), F.log(self))
     # 0**other is 0 around every positive exponent: its slope is 0, not 0 * -inf.
-    flat = F.bitwise_and(F.eq(self, zero), F.ge(other, zero))
+    sign = F.real(other) if F.is_complex(other) else other
+    flat = F.bitwise_and(F.eq(self, zero), F.ge(sign, F.scalar(0, sign)))
     return F.mul(g, F.where(flat, zero, slope))
 
 
@@ -279,10 +281,15 @@ def _abs(self: Tensor) -> Any:
 
 @_abs.gradient
 def _(F, g, self):
+    if F.is_complex(self):  # d|z| = Re(conj(z) dz) / |z|
+        return F.mul(F.cast_like(g, self), F.conj(F.sgn(self)))
     return F.mul(g, F.sign(self))
 
 
-@primitive
+@primitive(
+    refuses_complex="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
+    "use torch.sgn instead."
+)
 def _sign(self: Tensor) -> Any:
     return self
 
@@ -476,7 +483,7 @@ def _(F, g, result):
     return F.neg(F.mul(g, F.mul(result, result)))
 
 
-@primitive(promotes="float")
+@primitive(promotes="float", refuses_complex='"erf" is not implemented for complex numbers')
 def _erf(self: Tensor) -> Any:
     return self
 
@@ -495,6 +502,23 @@ def _square(self: Tensor) -> Tensor:
 @_square.gradient
 def _(F, g, self):
     return F.mul(F.mul(g, F.scalar(2, g)), self)
+
+
+@composite
+def _clamp(self: Tensor, low: Any, high: Any) -> Tensor:
+    """Limits are numbers of the dtype of `self`, or None."""
+    if low is not None:
+        self = where(self < low, low, self)
+    return self if high is None else where(self > high, high, self)
+
+
+@_clamp.gradient
+def _(F, g, self, low, high):
+    inside = None if low is None else F.ge(self, F.scalar(low, self))
+    if high is not None:
+        below = F.le(self, F.scalar(high, self))
+        inside = below if inside is None else F.bitwise_and(inside, below)
+    return F.where(inside, g, F.scalar(0, g))
 
 
 # -- rounding --------------------------------------------------------------------------------------
@@ -644,10 +668,33 @@ def _unary(op: Op, doc: str) -> UnaryFunction:
     return _named(function, name, doc)
 
 
+_OPERATORS = {
+    "mul": "__mul__",
+    "pow": "__pow__",
+    "eq": "__eq__",
+    "ne": "__ne__",
+    "lt": "__lt__",
+    "le": "__le__",
+    "gt": "__gt__",
+    "ge": "__ge__",
+}
+
+
 def _binary(op: Op, doc: str) -> BinaryFunction:
     name = op.name
 
+    operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
+    any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex)
+
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if out is None and type(input) is Tensor:
+            if operator is not None:
+                result = operator(input, other)  # it has a fast path
+                if result is not NotImplemented:
+                    return result
+            elif any_dtype and type(other) is Tensor and input.dtype is other.dtype:
+                if input._be is other._be:
+                    return op(input, other)  # nothing to promote
         return deliver(binary(name, input, other), out)
 
     return _named(function, name, doc)
@@ -842,14 +889,16 @@ reciprocal = _unary(
     tensor([0.2500])
     """,
 )
-erf = _unary(
-    _erf,
-    """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
+erf = documented({"tensor": "input"})(
+    _unary(
+        _erf,
+        """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
 
     >>> import flambeau as fb
     >>> fb.erf(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """,
+    )
 )
 neg = _unary(
     _neg,
@@ -926,29 +975,34 @@ bitwise_not = _unary(
     tensor([-1,  0])
     """,
 )
-isfinite = _unary(
-    _isfinite,
-    """Whether each element is neither infinite nor nan.
+isfinite = documented({"tensor": "input"})(
+    _unary(
+        _isfinite,
+        """Whether each element is neither infinite nor nan.
 
     >>> import flambeau as fb
     >>> fb.isfinite(fb.tensor([1.0, fb.inf]))
     tensor([ True, False])
     """,
+    )
 )
 absolute, negative, arcsin, arccos, arctan, fix = abs, neg, asin, acos, atan, trunc
 
-mul = _binary(
-    _mul,
-    """input * other, elementwise.
+mul = documented({"value": "other"})(
+    _binary(
+        _mul,
+        """input * other, elementwise.
 
     >>> import flambeau as fb
     >>> fb.mul(fb.tensor([1, 2]), 2.5)
     tensor([2.5000, 5.0000])
     """,
+    )
 )
-pow = _binary(
-    _pow,
-    """input raised to other, elementwise; either may be a number.
+pow = documented({"exponent": "other"}, {"base": "input", "input": "other"})(
+    _binary(
+        _pow,
+        """input raised to other, elementwise; either may be a number.
 
     Raises:
         RuntimeError: an integer tensor is raised to a negative integer number.
@@ -957,24 +1011,29 @@ pow = _binary(
     >>> fb.pow(fb.tensor([1.0, 2.0]), 3)
     tensor([1., 8.])
     """,
+    )
 )
-remainder = _binary(
-    _remainder,
-    """The rest of a division whose quotient is floored: the sign of `other`.
+remainder = documented({"divisor": "other"})(
+    _binary(
+        _remainder,
+        """The rest of a division whose quotient is floored: the sign of `other`.
 
     >>> import flambeau as fb
     >>> fb.remainder(fb.tensor([-3, 3]), 2)
     tensor([1, 1])
     """,
+    )
 )
-fmod = _binary(
-    _fmod,
-    """The rest of a division whose quotient is truncated: the sign of `input`.
+fmod = documented({"divisor": "other"})(
+    _binary(
+        _fmod,
+        """The rest of a division whose quotient is truncated: the sign of `input`.
 
     >>> import flambeau as fb
     >>> fb.fmod(fb.tensor([-3, 3]), 2)
     tensor([-1,  1])
     """,
+    )
 )
 floor_divide = _binary(
     _floor_divide,
@@ -985,15 +1044,18 @@ floor_divide = _binary(
     tensor([-2,  1])
     """,
 )
-atan2 = _binary(
-    _atan2,
-    """The angle in radians of the point (other, input).
+atan2 = documented({"input1": "input", "input2": "other"})(
+    _binary(
+        _atan2,
+        """The angle in radians of the point (other, input).
 
     >>> import flambeau as fb
     >>> fb.atan2(fb.tensor([1.0]), fb.tensor([-1.0]))
     tensor([2.3562])
     """,
+    )
 )
+arctan2 = atan2
 maximum = _binary(
     _maximum,
     """The larger of two elements; nan if either is.
@@ -1163,6 +1225,9 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
     """
     if type(alpha) is not bool and alpha == 1:
         return other
+    for name, operand in (("input", self), ("other", other)):
+        if isinstance(operand, (list, tuple)):
+            need_tensor(operand, "add", name)
     dtype = result_type(self, other)
     if isinstance(alpha, float) and dtype.category < 2:
         raise RuntimeError(
@@ -1173,6 +1238,7 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
     return other * alpha
 
 
+@documented({"value": "other"})
 def div(
     input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -1242,6 +1308,7 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
     return deliver(_where(condition, x, y), out)
 
 
+@documented({"tensor": "input"})
 def isnan(input: Tensor) -> Tensor:
     """Whether each element is nan.
 
@@ -1252,6 +1319,7 @@ def isnan(input: Tensor) -> Tensor:
     return _ne(need_tensor(input, "isnan", "input"), input)
 
 
+@documented({"tensor": "input"})
 def isinf(input: Tensor) -> Tensor:
     """Whether each element is plus or minus infinity.
 
@@ -1284,6 +1352,8 @@ def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     >>> fb.logical_and(fb.tensor([0, 2]), fb.tensor([1, 1]))
     tensor([False,  True])
     """
+    need_tensor(input, "logical_and", "input")
+    need_tensor(other, "logical_and", "other")
     return deliver(binary("bitwise_and", _as_bool(input), _as_bool(other)), out)
 
 
@@ -1294,6 +1364,8 @@ def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     >>> fb.logical_or(fb.tensor([0, 2]), fb.tensor([0, 1]))
     tensor([False,  True])
     """
+    need_tensor(input, "logical_or", "input")
+    need_tensor(other, "logical_or", "other")
     return deliver(binary("bitwise_or", _as_bool(input), _as_bool(other)), out)
 
 
@@ -1304,6 +1376,8 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     >>> fb.logical_xor(fb.tensor([0, 2]), fb.tensor([1, 1]))
     tensor([ True, False])
     """
+    need_tensor(input, "logical_xor", "input")
+    need_tensor(other, "logical_xor", "other")
     return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out)
 
 
@@ -1319,15 +1393,25 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     x = need_tensor(input, "clamp", "input")
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    takes = x.dtype.takes
+    if (min is None or type(min) in takes) and (max is None or type(max) in takes):
+        # Neither nan, which takes the place of every element, nor integers, which promote.
+        if x.dtype.is_floating_point and min == min and max == max:
+            return deliver(_clamp(x, min, max), out)
     bounds = [b for b in (min, max) if b is not None]
     x = cast(x, result_type(x, *bounds))
     if min is not None:
         low = common("clamp", (x, min), x.dtype)[1]
-        x = _where(_lt(x, low), low, x)
+        x = _where(_beyond(_lt(x, low), low), low, x)
     if max is not None:
         high = common("clamp", (x, max), x.dtype)[1]
-        x = _where(_gt(x, high), high, x)
+        x = _where(_beyond(_gt(x, high), high), high, x)
     return deliver(x, out)
+
+
+def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
+    """Where a limit takes the place of an element: a nan does so everywhere."""
+    return outside | _ne(limit, limit) if limit.dtype.is_floating_point else outside
 
 
 clip = clamp
@@ -1353,6 +1437,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     return clamp(input, None, max, out=out)
 
 
+@documented({"start": "input"})
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """input + weight * (end - input).
 
@@ -1421,6 +1506,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> fb.masked_fill(fb.zeros(2), fb.tensor([True, False]), 7)
     tensor([7., 0.])
     """
+    need_tensor(mask, "masked_fill", "mask")
     if mask.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(
             f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"

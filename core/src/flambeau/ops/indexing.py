@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import builtins
 import math
+import operator
 from typing import Any, NamedTuple
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
+from flambeau._keywords import documented
 from flambeau._out import deliver, deliver_all
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
+from flambeau.ops._rules import broadcast_shapes, dim_of, extent, need_tensor
 from flambeau.ops._table import composite, primitive
 
 # -- canonical -------------------------------------------------------------------------------------
@@ -166,6 +168,17 @@ def _(F, g, result1, dim, self_shape):
     return F.scatter(F.zeros(self_shape, g[0]), dim, result1, g[0])
 
 
+@composite(results=2)
+def _topk(self: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+    values, indices = _sort(self, dim, largest, True)
+    return values.narrow(dim, 0, k).contiguous(), indices.narrow(dim, 0, k).contiguous()
+
+
+@_topk.gradient
+def _(F, g, result1, dim, self_shape):
+    return F.scatter(F.zeros(self_shape, g[0]), dim, result1, g[0])
+
+
 # == public functions ==============================================================================
 
 
@@ -180,7 +193,7 @@ def checked_index(index: Tensor, size: int, name: str) -> Tensor:
         raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
     index = cast(index, D.int64)
     if index.numel() and index.device.type != "meta":
-        low, high = index.amin().item(), index.amax().item()
+        low, high = extent(index)
         if low < 0 or high >= size:
             bad = low if low < 0 else high
             raise RuntimeError(
@@ -191,6 +204,11 @@ def checked_index(index: Tensor, size: int, name: str) -> Tensor:
 
 def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
     # Before the kernel, which may broadcast what PyTorch refuses.  A scalar counts as a vector.
+    shape, wanted = x._a.shape, index._a.shape
+    if len(shape) == len(wanted) and builtins.all(
+        m <= n or d == dim for d, (n, m) in enumerate(zip(shape, wanted, strict=True))
+    ):
+        return
     if index.numel():
         vectors = [Spec(tuple(t._a.shape) or (1,), t.dtype) for t in (x, index)]
         _check_index_dims(name, vectors[0], dim, vectors[1])
@@ -200,6 +218,8 @@ def gather(
     input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Tensor:
     """The elements of `input` whose position along `dim` is `index`, elsewhere their own.
+
+    With `sparse_grad` a leaf `input` gets a sparse gradient.
 
     Raises:
         RuntimeError: the index has the wrong dtype or rank, or is out of bounds.
@@ -216,7 +236,21 @@ def gather(
     if x.dim() == 0 or i.dim() == 0:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(flat.reshape(tuple(i._a.shape)), out)
+    if sparse_grad and out is None and x.requires_grad:
+        return _gather_sparsely(x, d, i)
     return deliver(_gather(x, d, i), out)
+
+
+def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    from flambeau._modes import no_grad
+    from flambeau.ops.creation import ones
+    from flambeau.sparse._gradient import record_selection
+
+    with no_grad():
+        where = ones(tuple(index._a.shape), device=x.device).nonzero().t().contiguous()
+        where[dim] = index.reshape((-1,))
+        taken = _gather(x, dim, index)
+    return record_selection(taken, x, where)
 
 
 def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
@@ -261,7 +295,9 @@ def scatter(
     if reduce == "add":
         return deliver(_scatter_add(x, d, i, src), out)
     if reduce == "multiply":
-        raise NotImplementedError("scatter(reduce='multiply') is not supported; use scatter_reduce")
+        from flambeau.ops.scattering import scatter_reduce
+
+        return scatter_reduce(x, d, i, src, "prod", out=out)
     if reduce is not None:
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
     if x.dim() == 0:
@@ -338,6 +374,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> fb.masked_select(fb.tensor([1, 2, 3]), fb.tensor([True, False, True]))
     tensor([1, 3])
     """
+    need_tensor(mask, "masked_select", "mask")
     if mask.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
     shape = broadcast_shapes(tuple(input._a.shape), tuple(mask._a.shape))
@@ -347,6 +384,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     return deliver(_index(x, tuple(_nonzero(m).unbind(1))), out)
 
 
+@documented({"indices": "index"})
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements at flat positions `index`, in the index's shape.
 
@@ -354,6 +392,7 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.take(fb.tensor([[1, 2], [3, 4]]), fb.tensor([0, 3]))
     tensor([1, 4])
     """
+    need_tensor(index, "take", "index")
     flat = need_tensor(input, "take", "input").reshape((-1,))
     if index.dtype is not D.int64:
         raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
@@ -373,7 +412,7 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
     index = cast(index, D.int64)
     if index.numel() == 0 or index.device.type == "meta":
         return index
-    low, high = index.amin().item(), index.amax().item()
+    low, high = extent(index)
     if low < -size or high >= size:
         bad = low if low < -size else high
         raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
@@ -411,13 +450,20 @@ def sort(
     """
     x = need_tensor(input, "sort", "input")
     d = dim_of(dim, x.dim())
+    if x.dtype.is_complex:
+        raise RuntimeError(f"Sort does not support complex dtypes, got {x.dtype}; sort its abs()")
     if x.dim() == 0:
         return deliver_all(sort_return(x.clone(), x.new_zeros((), dtype=D.int64)), out)
     return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out)
 
 
 def argsort(
-    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The indices that sort `input` along `dim`.
 
@@ -425,7 +471,7 @@ def argsort(
     >>> fb.argsort(fb.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return sort(input, dim, descending).indices
+    return deliver(sort(input, dim, descending).indices, out)
 
 
 def topk(
@@ -448,14 +494,14 @@ def topk(
     """
     x = need_tensor(input, "topk", "input")
     d = dim_of(dim, x.dim())
+    if x.dtype.category in (0, 3):
+        raise RuntimeError(f"topk does not support {x.dtype}; cast the input first")
     n = x._a.shape[d] if x.dim() else 1
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
-    values, indices = sort(x, d, largest)
     if x.dim() == 0:
-        return deliver_all(topk_return(values, indices), out)
-    cut = values.narrow(d, 0, k), indices.narrow(d, 0, k)
-    return deliver_all(topk_return(cut[0].contiguous().clone(), cut[1].clone()), out)
+        return deliver_all(topk_return(*sort(x, d, largest)), out)
+    return deliver_all(topk_return(*_topk(x, operator.index(k), d, bool(largest))), out)
 
 
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -544,6 +590,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     >>> fb.count_nonzero(fb.tensor([0, 1, 2]))
     tensor(2)
     """
+    need_tensor(input, "count_nonzero", "input")
     return (input != 0).sum(dim)
 
 
@@ -554,6 +601,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     >>> fb.index_put(fb.zeros(3), (fb.tensor([1, 1]),), fb.tensor([1.0, 1.0]), True)
     tensor([0., 2., 0.])
     """
+    need_tensor(input, "index_put", "input")
+    need_tensor(values, "index_put", "values")
     from flambeau._indexing import resolved
 
     x = need_tensor(input, "index_put", "input")

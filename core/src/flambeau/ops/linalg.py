@@ -5,12 +5,27 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._keywords import documented
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.autograd.node import Binary
 from flambeau.ops._rules import broadcast_shapes, need_tensor
 from flambeau.ops._table import composite, primitive
+
+__all__ = [
+    "addmm",
+    "bilinear",
+    "bmm",
+    "dot",
+    "ger",
+    "linear",
+    "matmul",
+    "mm",
+    "mv",
+    "outer",
+    "vdot",
+]
 
 
 def _mismatch(a: Any, b: Any) -> RuntimeError:
@@ -180,6 +195,7 @@ def _same_dtype(name: str, *tensors: Tensor) -> None:
             )
 
 
+@documented({"tensor1": "input", "tensor2": "other"})
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product, batched over leading dimensions; vectors lose their extra dimension.
 
@@ -207,6 +223,7 @@ def _product(name: str, input: Tensor, other: Tensor, ranks: tuple[int, int]) ->
     return x @ y
 
 
+@documented({"mat1": "input"})
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices, without broadcasting.
 
@@ -217,6 +234,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_product("mm", input, mat2, (2, 2)), out)
 
 
+@documented({"mat": "input"})
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector.
 
@@ -227,6 +245,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_product("mv", input, vec, (2, 1)), out)
 
 
+@documented({"tensor1": "input", "tensor2": "tensor"})
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors.
 
@@ -237,6 +256,18 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_product("dot", input, tensor, (1, 1)), out)
 
 
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inner product of two vectors, of which the first is conjugated.
+
+    >>> import flambeau as fb
+    >>> fb.vdot(fb.tensor([1 + 2j]), fb.tensor([1j]))
+    tensor(2.+1.j)
+    """
+    x = need_tensor(input, "vdot", "input")
+    return dot(x.conj() if x.dtype.is_complex else x, other, out=out)
+
+
+@documented({"batch1": "input", "batch2": "mat2"})
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, (b, n, k) and (b, k, m).
 
@@ -254,6 +285,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(input @ mat2, out)
 
 
+@documented({"vec1": "input"})
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors.
 
@@ -262,6 +294,8 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([[3, 4],
             [6, 8]])
     """
+    need_tensor(input, "outer", "input")
+    need_tensor(vec2, "outer", "vec2")
     for x in (input, vec2):
         if x.dim() != 1:
             raise RuntimeError(f"outer: Expected 1-D argument, but got {x.dim()}-D")
@@ -269,6 +303,34 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 ger = outer
+
+
+def addends(
+    name: str, given: tuple[Any, ...], beta: Any, alpha: Any
+) -> tuple[Tensor, tuple[Tensor, Tensor], Any, Any]:
+    """What is added, the two factors, beta and alpha; the numbers may stand among the tensors.
+
+    That is how they were written once: ``(beta, input, alpha, a, b)``, and of a method
+    ``input.f(beta, alpha, a, b)``; either may leave out alpha.
+
+    Raises:
+        TypeError: there are not three tensors and at most two numbers.
+    """
+    tensors = [x for x in given if isinstance(x, Tensor)]
+    numbers = [x for x in given if not isinstance(x, Tensor)]
+    if len(tensors) != 3 or len(numbers) > 2 or not all(isinstance(n, _NUMBERS) for n in numbers):
+        kinds = ", ".join(type(x).__name__ for x in given)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
+            "(Tensor input, Tensor, Tensor, *, Number beta, Number alpha)"
+        )
+    if numbers:
+        beta = numbers[0]
+        alpha = numbers[1] if len(numbers) == 2 else alpha
+    return tensors[0], (tensors[1], tensors[2]), beta, alpha
+
+
+_NUMBERS = (int, float, complex)
 
 
 def addmm(
@@ -290,12 +352,8 @@ def addmm(
     tensor([[4., 4.],
             [4., 4.]])
     """
-    if legacy:
-        if len(legacy) == 2:  # addmm(beta, input, alpha, mat1, mat2)
-            beta, input, alpha, mat1, mat2 = input, mat1, mat2, *legacy
-        else:  # addmm(beta, input, mat1, mat2)
-            beta, input, mat1, mat2 = input, mat1, mat2, legacy[0]
-    _same_dtype("addmm", mat1, mat2, need_tensor(input, "addmm", "input"))
+    input, (mat1, mat2), beta, alpha = addends("addmm", (input, mat1, mat2, *legacy), beta, alpha)
+    _same_dtype("addmm", mat1, mat2, input)
     if mat1.dim() != 2 or mat2.dim() != 2:
         raise RuntimeError(
             f"mat1 and mat2 must be matrices, got {mat1.dim()}-D and {mat2.dim()}-D tensors"
@@ -336,3 +394,35 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         flat = _linear(x.unsqueeze(0), w, bias)
         return flat.squeeze(0)
     return _linear(x, w, bias)
+
+
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """y_k = x1ᵀ·W_k·x2 + b_k.
+
+    Shapes: input1 (*, in1), input2 (*, in2), weight (out, in1, in2), bias (out); result (*, out).
+
+    Raises:
+        RuntimeError: the leading shapes differ or the sizes do not fit the weight.
+
+    >>> import flambeau as fb
+    >>> fb.bilinear(fb.ones(1, 2), fb.ones(1, 3), fb.ones(1, 2, 3))
+    tensor([[6.]])
+    """
+    need_tensor(input1, "bilinear", "input1")
+    need_tensor(input2, "bilinear", "input2")
+    need_tensor(weight, "bilinear", "weight")
+    if input1.shape[:-1] != input2.shape[:-1]:
+        raise RuntimeError(
+            "bilinear(): input batch dimensions do not match: got "
+            f"{list(input1.shape)} and {list(input2.shape)}"
+        )
+    for name, given, place in (("input1", input1, 1), ("input2", input2, 2)):
+        if given.shape[-1] != weight.shape[place]:
+            raise RuntimeError(
+                f"bilinear(): {name} size does not match weight size: "
+                f"got {given.shape[-1]} but expected {weight.shape[place]}"
+            )
+    rows1 = input1.reshape(-1, 1, 1, input1.shape[-1])
+    rows2 = input2.reshape(-1, 1, input2.shape[-1], 1)
+    result = rows1.matmul(weight).matmul(rows2).reshape((*input1.shape[:-1], weight.shape[0]))
+    return result if bias is None else result + bias

@@ -7,13 +7,12 @@ import math
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import need_tensor
+from flambeau.ops._rules import extent, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.creation import zeros
 from flambeau.ops.indexing import _gather, _index, _scatter
 from flambeau.ops.movement import broadcast_tensors
-from flambeau.ops.reduction import _amax, _amin
 
 __all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
@@ -260,7 +259,7 @@ def cross_entropy(
     t = need_tensor(target, "cross_entropy", "target")
     if not 0 <= label_smoothing <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
-    if x.shape == t.shape:
+    if x._a.shape == t._a.shape:
         return _probability_loss(x, t, weight, reduction, ignore_index, label_smoothing)
     if reduction == "mean" and weight is None and not label_smoothing:
         t = class_targets("cross_entropy", x, t, None, ignore_index)
@@ -307,7 +306,7 @@ def class_targets(
         RuntimeError: other shapes or dtypes do not fit, or `weight` requires a gradient.
         IndexError: a target is no class.
     """
-    scores, given = tuple(x.shape), tuple(need_tensor(target, name, "target").shape)
+    scores, given = tuple(x._a.shape), tuple(need_tensor(target, name, "target")._a.shape)
     if not scores:
         raise ValueError(f"{name}: Expected 1 or more dimensions (got 0)")
     if target.dtype not in (D.int64, D.uint8):
@@ -318,8 +317,7 @@ def class_targets(
         _check_class_weight(x, weight, classes)
     target = cast(target, D.int64)
     if target.numel() and target.device.type != "meta":
-        dims = tuple(range(target.dim()))
-        low, high = _amin(target, dims, False).item(), _amax(target, dims, False).item()
+        low, high = extent(target)
         if low < 0 or high >= classes:
             wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
             if wrong.any().item():

@@ -15,6 +15,7 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, kernel_error, recording, wrap
+from flambeau._keywords import documented
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -322,6 +323,17 @@ def _(F, g, tensors_shape, dim):
     return parts
 
 
+@composite
+def _stack(tensors: list[Tensor], dim: int) -> Tensor:
+    return _cat([unsqueeze(t, dim) for t in tensors], dim)
+
+
+@_stack.gradient
+def _(F, g, tensors_shape, dim):
+    lead = tuple(builtins.slice(0, n, 1) for n in g.shape[:dim])
+    return [F.slice(g, (*lead, i)) for i in range(len(tensors_shape))]
+
+
 @primitive
 def _flip(self: Tensor, dims: tuple[int, ...]) -> Any:
     return self
@@ -430,8 +442,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 moveaxis = movedim
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
-    """The same memory in another shape.
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: D.dtype | None = None) -> Tensor:
+    """The same memory in another shape, or read as another dtype.
+
+    With a dtype the bytes are reinterpreted, without history; where element sizes differ, the last
+    dimension grows or shrinks.  On devices without strides that is a copy.
 
     Raises:
         RuntimeError: the shape does not fit, or strides cannot express it.
@@ -439,14 +454,23 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     >>> import flambeau as fb
     >>> fb.arange(6).view(2, -1).shape
     torch.Size([2, 3])
+    >>> fb.ones(1).view(fb.int32)
+    tensor([1065353216], dtype=torch.int32)
     """
-    if len(shape) == 1 and isinstance(shape[0], D.dtype):
-        if shape[0] is input.dtype:
-            return alias(input)
-        raise NotImplementedError(
-            f"view(dtype): reinterpreting {input.dtype} memory as {shape[0]} is not supported; "
-            ".to(dtype) converts values"
-        )
+    need_tensor(input, "view", "input")
+    if size is not None:
+        shape = (size,)
+    if dtype is not None:
+        shape = (dtype, *shape)
+    other = next((n for n in shape if isinstance(n, D.dtype)), None)
+    if other is not None:
+        if len(shape) > 1:
+            raise TypeError(
+                "view() received an invalid combination of arguments: a dtype and a size; give one"
+            )
+        from flambeau._storage_tensor import reinterpreted
+
+        return reinterpreted(input, other)
     target = infer_size(sizes(shape, "size"), input.numel())
     return _titled(input, "view", (target,), "View")
 
@@ -459,6 +483,7 @@ def alias(input: Tensor) -> Tensor:
     tensor([1., 1.])
     tensor([1., 1.])
     """
+    need_tensor(input, "alias", "input")
     return _titled(input, "slice", (tuple(_full(n) for n in input._a.shape),), "Alias")
 
 
@@ -469,6 +494,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     >>> fb.arange(4).view_as(fb.zeros(2, 2)).shape
     torch.Size([2, 2])
     """
+    need_tensor(other, "view_as", "other")
     return view(input, tuple(other._a.shape))
 
 
@@ -509,6 +535,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     >>> fb.arange(4).reshape_as(fb.zeros(2, 2)).shape
     torch.Size([2, 2])
     """
+    need_tensor(other, "reshape_as", "other")
     return reshape(input, tuple(other._a.shape))
 
 
@@ -565,6 +592,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
     >>> fb.zeros(3, 1).expand(-1, 4).shape
     torch.Size([3, 4])
     """
+    need_tensor(input, "expand", "input")
     target = list(sizes(shape, "size"))
     have = tuple(input._a.shape)
     lead = len(target) - len(have)
@@ -600,6 +628,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     >>> fb.zeros(1).expand_as(fb.zeros(2, 3)).shape
     torch.Size([2, 3])
     """
+    need_tensor(other, "expand_as", "other")
     return expand(input, tuple(other._a.shape))
 
 
@@ -622,11 +651,13 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """
     from flambeau.ops._rules import broadcast_shapes
 
+    for x in tensors:
+        need_tensor(x, "broadcast_tensors", "tensors")
     shape = broadcast_shapes(*[tuple(x._a.shape) for x in tensors])
-    return tuple(expand(x, shape) for x in tensors)
+    return tuple(x if tuple(x._a.shape) == shape else expand(x, shape) for x in tensors)
 
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A view without the dimensions of size 1, or without those among `dim`.
 
     >>> import flambeau as fb
@@ -637,10 +668,11 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     shape = tuple(x._a.shape)
     dims = dims_of(dim, len(shape), empty_is_all=False)
     items = tuple(0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape))
-    return _titled(x, "slice", (items,), "Squeeze")
+    made = _titled(x, "slice", (items,), "Squeeze")
+    return made if out is None else deliver(made, out)
 
 
-def unsqueeze(input: Tensor, dim: int) -> Tensor:
+def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """A view with a new dimension of size 1 at `dim`.
 
     >>> import flambeau as fb
@@ -651,9 +683,11 @@ def unsqueeze(input: Tensor, dim: int) -> Tensor:
     shape = tuple(x._a.shape)
     d = dim_of(dim, len(shape) + 1)
     items = [_full(n) for n in shape]
-    return _titled(x, "slice", ((*items[:d], None, *items[d:]),), "Unsqueeze")
+    made = _titled(x, "slice", ((*items[:d], None, *items[d:]),), "Unsqueeze")
+    return made if out is None else deliver(made, out)
 
 
+@documented({"dimension": "dim"})
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """The view of `length` entries of dimension `dim` from `start`.
 
@@ -758,6 +792,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return _several(out, title)
 
 
+@documented({"tensor": "input"})
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal size along `dim` (the last may be smaller).
 
@@ -778,6 +813,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return split(x, size, d)
 
 
+@documented({"tensor": "input"})
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The views at each index of dimension `dim`.
 
@@ -845,7 +881,8 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         )
     g = geometry_of(x)
     offset = g[2] if storage_offset is None else storage_offset
-    held = storage_of(x).size()
+    st = storage_of(x)
+    held = st.nbytes() // x.dtype.itemsize
     if offset < 0 or (math.prod(shape) and offset + sum_products(shape, strides) >= held):
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} "
@@ -853,7 +890,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
         )
     args = (shape, strides, offset, *g[1:])
     be = x._be
-    root = storage_of(x).buffer
+    root = st.root(x.dtype) if be.strided else st.buffer
     from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
     if be.strided:
         native = be.backend.as_strided(root, shape, strides, offset)
@@ -909,6 +946,12 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     if not parts:
         raise ValueError("expected a non-empty list of Tensors")
     dtype = parts[0].dtype
+    if rank := len(parts[0]._a.shape):
+        for p in parts:
+            if p.dtype is not dtype or len(shape := p._a.shape) != rank or shape == (0,):
+                break
+        else:  # nothing to promote or to skip
+            return deliver(_cat(parts, dim_of(dim, rank)), out)
     for p in parts:
         dtype = D.promote_types(dtype, p.dtype)
         if p.dim() == 0:
@@ -928,6 +971,7 @@ def _parts(name: str, tensors: Any) -> list[Tensor]:
     return [need_input(x, name, "tensors") for x in tensors]
 
 
+@documented({"seq": "tensors"})
 def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a new dimension.
 
@@ -952,8 +996,9 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     d = dim_of(dim, len(first) + 1)
     dtype = parts[0].dtype
     for p in parts:
-        dtype = D.promote_types(dtype, p.dtype)
-    return deliver(_cat([unsqueeze(cast(p, dtype), d) for p in parts], d), out)
+        if p.dtype is not dtype:
+            dtype = D.promote_types(dtype, p.dtype)
+    return deliver(_stack([cast(p, dtype) for p in parts], d), out)
 
 
 def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
@@ -981,7 +1026,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
             [1, 2, 1, 2]])
     """
     times = sizes(repeats, "repeats")
-    shape = tuple(input._a.shape)
+    shape = tuple(need_input(input, "repeat", "input")._a.shape)
     if len(times) < len(shape):
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "

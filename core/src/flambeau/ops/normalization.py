@@ -380,12 +380,12 @@ def layer_norm(
             "element, but got normalized_shape = []"
         )
     for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(t.shape) != shape:
+        if t is not None and tuple(need_tensor(t, "layer_norm", name).shape) != shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(t.shape)} and normalized_shape = {list(shape)}"
             )
-    if tuple(x.shape[-len(shape) :]) != shape:
+    if tuple(x._a.shape[-len(shape) :]) != shape:
         wanted = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "

@@ -1,35 +1,30 @@
-"""Pooling: the maximum or the mean of every window of an image."""
+"""Maxima of windows of signals, images and volumes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._tensor import Tensor
+from flambeau.ops._pooling import window, window_count
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import composite
-from flambeau.ops._windows import Pair, Places, framed, places, windows
-from flambeau.ops.activation import wide
-from flambeau.ops.convolution import _conv2d, _conv2d_input_grad
-from flambeau.ops.creation import ones, tensor, zeros
+from flambeau.ops._windows import Pair, Places, Triple, places, windows
+from flambeau.ops.creation import tensor, zeros
 from flambeau.ops.elementwise import _where, div
 from flambeau.ops.indexing import _gather, _scatter_add
-from flambeau.ops.movement import cat
 from flambeau.ops.reduction import _argmax
 
-__all__ = ["adaptive_avg_pool2d", "avg_pool2d", "max_pool2d", "max_pool2d_with_indices"]
-
-
-def _count(size: int, kernel: int, stride: int, padding: int, dilation: int, ceil: bool) -> int:
-    # The last window must start inside the image or its left padding.
-    room = size + 2 * padding - dilation * (kernel - 1) - 1
-    n = (-(-room // stride) if ceil else room // stride) + 1
-    return n - 1 if ceil and (n - 1) * stride >= size + padding else n
-
-
-# -- maximum ---------------------------------------------------------------------------------------
+__all__ = [
+    "max_pool1d",
+    "max_pool1d_with_indices",
+    "max_pool2d",
+    "max_pool2d_with_indices",
+    "max_pool3d",
+    "max_pool3d_with_indices",
+]
 
 
 def _places_inside(
@@ -41,20 +36,20 @@ def _places_inside(
     into it.  The order stays ascending, hence the first of equals stays the first.
     """
     found = []
-    count = _count(size, kernel, stride, padding, dilation, ceil)
-    for window in places(count, kernel, stride, dilation):
-        inside = [p - padding for p in window if 0 <= p - padding < size]
+    count = window_count(size, kernel, stride, padding, dilation, ceil)
+    for taps in places(count, kernel, stride, dilation):
+        inside = [p - padding for p in taps if 0 <= p - padding < size]
         if not inside:
             raise RuntimeError(
-                f"max_pool2d: the window at {window[0] - padding} has no element of a dimension of "
+                f"max_pool: the window at {taps[0] - padding} has no element of a dimension of "
                 f"size {size} (kernel_size={kernel}, padding={padding}, dilation={dilation}); use "
                 "less padding"
             )
-        found.append([min(max(p - padding, inside[0]), inside[-1]) for p in window])
+        found.append([min(max(p - padding, inside[0]), inside[-1]) for p in taps])
     return found
 
 
-def _position_of_largest(x: Tensor) -> Tensor:
+def position_of_largest(x: Tensor) -> Tensor:
     """Along the last dimension: the first of equal elements, the last of nans."""
     best = _argmax(x, x.dim() - 1, True)
     if not x.dtype.is_floating_point:
@@ -64,25 +59,36 @@ def _position_of_largest(x: Tensor) -> Tensor:
     return _where(nan.any(-1, True), last, best)
 
 
+def largest(input: Tensor, dims: list[Places]) -> tuple[Tensor, Tensor]:
+    """The largest element of each window and its position in the flattened image.
+
+    `dims` has the places of the windows along each dimension, of one length per dimension.
+    """
+    n, c, *size = input.shape
+    counts = [len(dim) for dim in dims]
+    elements = windows(input, dims)
+    flat = tensor(0, dtype=D.int64, device=input.device)
+    rank = len(dims)
+    for d, dim in enumerate(dims):
+        shape = [1] * (2 * rank)
+        shape[d], shape[rank + d] = len(dim), len(dim[0])
+        along = tensor([list(p) for p in dim], dtype=D.int64, device=input.device)
+        flat = flat * size[d] + along.reshape(shape)
+    taps = flat.numel() // max(1, prod(counts))
+    elements = elements.reshape((n, c, *counts, taps))
+    best = position_of_largest(elements)
+    flat = flat.reshape((*counts, taps)).expand(elements.shape)
+    values, indices = (_gather(a, 2 + rank, best).squeeze(2 + rank) for a in (elements, flat))
+    return values, indices
+
+
 @composite(results=2, title="MaxPool2DWithIndicesBackward0")
 def _max_pool2d(
     input: Tensor, kernel_size: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
 ) -> tuple[Tensor, Tensor]:
     """The largest element of each window and its position in H·W."""
-    n, c, height, width = input.shape
-    geometry = zip(kernel_size, stride, padding, dilation, strict=True)
-    rows, columns = (
-        _places_inside(size, *how, ceil_mode)
-        for size, how in zip((height, width), geometry, strict=True)
-    )
-    shape = (n, c, len(rows), len(columns))
-    elements = windows(input, rows, columns).reshape((*shape, kernel_size[0] * kernel_size[1]))
-    best = _position_of_largest(elements)
-    down, right = (tensor(p, dtype=D.int64, device=input.device) for p in (rows, columns))
-    flat = down.reshape((len(rows), 1, -1, 1)) * width + right.reshape((1, len(columns), 1, -1))
-    flat = flat.reshape((*shape[2:], -1)).expand(elements.shape)
-    values, indices = (_gather(a, 4, best).squeeze(4) for a in (elements, flat))
-    return values, indices
+    how = zip(input.shape[2:], kernel_size, stride, padding, dilation, strict=True)
+    return largest(input, [_places_inside(*sizes, ceil_mode) for sizes in how])
 
 
 @_max_pool2d.gradient
@@ -112,105 +118,44 @@ def _(F, g):
     return None
 
 
-# -- mean ------------------------------------------------------------------------------------------
-
-
-def _divisors(
-    like: Tensor,
-    size: Sequence[int],
-    count: Sequence[int],
-    kernel_size: Pair,
-    stride: Pair,
-    padding: Pair,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Any:
-    """How many elements each window averages over, (H', W'); windows end with the padding."""
-    if divisor_override is not None:
-        return divisor_override
-    counts = []
-    for n, o, k, s, p in zip(size, count, kernel_size, stride, padding, strict=True):
-        starts = [i * s - p for i in range(o)]
-        spans = [(y, min(y + k, n + p)) for y in starts]
-        if not count_include_pad:
-            spans = [(max(y, 0), min(z, n)) for y, z in spans]
-        counts.append(tensor([z - y for y, z in spans], dtype=like.dtype, device=like.device))
-    return counts[0].unsqueeze(1) * counts[1]
-
-
-@composite(title="AvgPool2DBackward0")
-def _avg_pool2d(
+@composite(results=2, title="MaxPool3DWithIndicesBackward0")
+def _max_pool3d(
     input: Tensor,
-    kernel_size: Pair,
-    stride: Pair,
-    padding: Pair,
+    kernel_size: Triple,
+    stride: Triple,
+    padding: Triple,
+    dilation: Triple,
     ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    """Sums of windows, a convolution with ones, divided by the windows' sizes."""
-    n, c, *size = input.shape
-    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
-    x = wide(input).reshape((n * c, 1, *size))
-    after = [r - m - p for r, m, p in zip(reach, size, padding, strict=True)]
-    kernel = ones((1, 1, *kernel_size), dtype=x.dtype, device=x.device)
-    total = _conv2d(framed(x, padding, after), kernel, None, stride, (0, 0), (1, 1), 1)
-    divisors = _divisors(
-        total, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
-    )
-    mean = div(total, divisors, rounding_mode=None if x.dtype.fp else "trunc")
-    return cast(mean, input.dtype).reshape((n, c, *count))
+) -> tuple[Tensor, Tensor]:
+    """The largest element of each window and its position in D·H·W.
+
+    First the maxima of every frame, then those of each column of frames: both orders of the search
+    are ascending, so that the first of equals and the last of nans stay what they are.
+    """
+    n, c, depth, height, width = input.shape
+    sizes = kernel_size, stride, padding, dilation
+    frames = input.reshape((n, c * depth, height, width))
+    values, inside = _max_pool2d(frames, *(s[1:] for s in sizes), ceil_mode)
+    area = values.shape[2:]
+    columns = values.reshape((n, c, depth, area[0] * area[1]))
+    fills = (1, 1, 0, 1)
+    deep = [(s[0], fill) for s, fill in zip(sizes, fills, strict=True)]
+    values, which = _max_pool2d(columns, *deep, ceil_mode)
+    shape = (n, c, values.shape[2], *area)
+    which = which.reshape((n, c, prod(shape[2:])))
+    frame = div(which, area[0] * area[1], rounding_mode="floor")
+    inside = inside.reshape((n, c, depth * area[0] * area[1]))
+    indices = frame * (height * width) + _gather(inside, 2, which)
+    return values.reshape(shape), indices.reshape(shape)
 
 
-@_avg_pool2d.gradient
-def _(
-    F, g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-):
-    return F.avg_pool2d_backward(
-        g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@composite(title="AvgPool2DBackwardBackward0")
-def _avg_pool2d_backward(
-    grad: Tensor,
-    input_shape: tuple[int, ...],
-    kernel_size: Pair,
-    stride: Pair,
-    padding: Pair,
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    """The gradient of each window, shared among its elements."""
-    n, c, *size = input_shape
-    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
-    g = wide(grad)
-    share = g / _divisors(
-        g, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
-    )
-    kernel = ones((1, 1, *kernel_size), dtype=g.dtype, device=g.device)
-    flat = share.reshape((n * c, 1, *count))
-    whole = _conv2d_input_grad(flat, kernel, (n * c, 1, *reach), stride, (0, 0), (1, 1), 1)
-    after = [m + p - r for r, m, p in zip(reach, size, padding, strict=True)]
-    inside = framed(whole, [-p for p in padding], after)
-    return cast(inside, grad.dtype).reshape(input_shape)
-
-
-@_avg_pool2d_backward.gradient
-def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-    return F.avg_pool2d(
-        g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-def _covered(
-    size: Sequence[int], kernel: Pair, stride: Pair, padding: Pair, ceil: bool
-) -> tuple[list[int], list[int]]:
-    """Per dimension: the number of windows, and how far they reach from the padding's start."""
-    dims = list(zip(size, kernel, stride, padding, strict=True))
-    count = [_count(n, k, s, p, 1, ceil) for n, k, s, p in dims]
-    return count, [(o - 1) * s + k for o, (_, k, s, _) in zip(count, dims, strict=True)]
+@_max_pool3d.gradient
+def _(F, g, input_shape, result1):
+    # In a row of all positions, so that the images' op serves.
+    n, c, d, h, w = input_shape
+    row = (n, c, 1, result1.shape[2] * result1.shape[3] * result1.shape[4])
+    grads, indices = F.reshape(g[0], row), F.reshape(result1, row)
+    return F.reshape(F.max_pool2d_backward(grads, indices, (n, c, 1, d * h * w)), input_shape)
 
 
 # == public functions ==============================================================================
@@ -262,153 +207,111 @@ def max_pool2d_with_indices(
     >>> fb.max_pool2d_with_indices(fb.ones(1, 2, 2), 2)[1]
     tensor([[[0]]])
     """
-    where = "max_pool2d"
-    x = need_tensor(input, where, "input")
-    if x.dtype is D.bool_ or x.dtype.is_complex:
-        raise NotImplementedError(f"max_pool2d(): not implemented for {x.dtype}")
-    batch, window = _window(where, x, kernel_size, stride, padding, dilation, ceil_mode)
-    values, indices = _max_pool2d(batch, *window, bool(ceil_mode))
-    return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))
+    return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def avg_pool2d(
+def max_pool1d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
+    stride: Any = (),
     padding: Any = 0,
+    dilation: Any = 1,
     ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
 ) -> Tensor:
-    """The mean of each window.
-
-    The border counts as zeros; `count_include_pad` says whether it counts in the divisor, which
-    `divisor_override` replaces.
-
-    Shapes: input (N, C, H, W) or (C, H, W); result the same with H' = ⌊(H + 2p - K) / s⌋ + 1.
+    """`max_pool2d` of signals, (N, C, L) or (C, L).
 
     Raises:
         RuntimeError: shapes or settings do not fit; says which.
-        NotImplementedError: the dtype is neither floating nor int64.
+        NotImplementedError: the dtype is bool or complex.
 
     >>> import flambeau as fb
-    >>> fb.avg_pool2d(fb.arange(4.0).reshape(1, 2, 2), 2)
-    tensor([[[1.5000]]])
+    >>> fb.max_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[3., 2.]])
     """
-    where = "avg_pool2d"
-    x = need_tensor(input, where, "input")
-    if not x.dtype.is_floating_point and x.dtype is not D.int64:
-        raise NotImplementedError(f"avg_pool2d(): not implemented for {x.dtype}")
-    if divisor_override == 0:
-        raise RuntimeError("avg_pool2d: divisor must be not zero")
-    batch, window = _window(where, x, kernel_size, stride, padding, 1, ceil_mode)
-    result = _avg_pool2d(
-        batch, *window[:3], bool(ceil_mode), bool(count_include_pad), divisor_override
-    )
-    return result if batch is x else result.squeeze(0)
+    return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """The means of `output_size` windows that cover the image: from ⌊i·H/O⌋ to ⌈(i+1)·H/O⌉.
-
-    A None in `output_size` keeps the input's size.
-
-    Shapes: input (N, C, H, W) or (C, H, W); result the same with the output size.
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`max_pool1d`, and where each maximum stands in L.
 
     Raises:
-        RuntimeError: shapes or sizes do not fit; says which.
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is bool or complex.
 
     >>> import flambeau as fb
-    >>> fb.adaptive_avg_pool2d(fb.arange(4.0).reshape(1, 2, 2), 1)
-    tensor([[[1.5000]]])
+    >>> fb.max_pool1d_with_indices(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)[1]
+    tensor([[1, 2]])
     """
-    where = "adaptive_avg_pool2d"
-    x = need_tensor(input, where, "input")
-    if x.dim() not in (3, 4):
-        raise RuntimeError(f"{where}(): Expected 3D or 4D tensor, but got {list(x.shape)}")
-    for dim in (-2, -1):
-        if x.shape[dim] == 0:
-            raise RuntimeError(
-                f"{where}(): Expected input to have non-zero size for non-batch dimensions, but "
-                f"input has sizes {list(x.shape)} with dimension {x.dim() + dim} being empty"
-            )
-    size = output_size if isinstance(output_size, (tuple, list)) else (output_size, output_size)
-    if len(size) != 2:
-        raise RuntimeError(f"{where}: output_size must be 2, got {list(size)}")
-    for dim, wanted in zip((-2, -1), size, strict=True):
-        if wanted is not None and wanted < 0:
-            raise RuntimeError(
-                f"{where}: elements of output_size must be greater than or equal to 0 but received "
-                f"{list(size)}"
-            )
-        if wanted is not None and wanted != x.shape[dim]:
-            x = _window_means(x, x.dim() + dim, wanted)
-    return x
+    return _pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
-    """Means of windows along one dimension; of both in turn, as the windows are boxes."""
-    size = x.shape[dim]
-    if count and size % count == 0:
-        return x.unflatten(dim, (count, size // count)).mean(dim + 1)
-    starts = [i * size // count for i in range(count)]
-    ends = [-(-(i + 1) * size // count) for i in range(count)]
-    means = [x.narrow(dim, a, b - a).mean(dim, True) for a, b in zip(starts, ends, strict=True)]
-    return cat(means, dim) if means else x.narrow(dim, 0, 0)
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """`max_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
+
+    Raises:
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is bool or complex.
+
+    >>> import flambeau as fb
+    >>> fb.max_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
+    tensor([[[[13., 15.]]]])
+    """
+    return max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
-def _window(
-    where: str,
-    x: Tensor,
+def max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    dilation: Any = 1,
+    ceil_mode: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """`max_pool3d`, and where each maximum stands in D·H·W.
+
+    Raises:
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is bool or complex.
+
+    >>> import flambeau as fb
+    >>> fb.max_pool3d_with_indices(fb.arange(16.0).reshape(1, 2, 2, 4), 2)[1].flatten()
+    tensor([13, 15])
+    """
+    return _pooled(3, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+
+def _pooled(
+    rank: int,
+    input: Tensor,
     kernel_size: Any,
     stride: Any,
     padding: Any,
     dilation: Any,
     ceil_mode: bool,
-) -> tuple[Tensor, tuple[Pair, Pair, Pair, Pair]]:
-    """The input as a batch; kernel size, stride, padding and dilation as checked pairs."""
-    kernel = _pair(where, kernel_size, "kernel_size")
-    step = kernel if stride in (None, (), []) else _pair(where, stride, "stride")
-    edge, spread = _pair(where, padding, "padding"), _pair(where, dilation, "dilation")
-    shape = tuple(x._a.shape)
-    if len(shape) not in (3, 4) or 0 in shape[-3:]:
-        raise RuntimeError(
-            f"{where}: Expected 3D or 4D (batch mode) tensor with optional 0 dim batch size for "
-            f"input, but got: {list(shape)}"
-        )
-    if min(kernel) <= 0:
-        raise RuntimeError(f"{where}: kernel size should be greater than zero, but got {kernel}")
-    if min(step) <= 0:
-        raise RuntimeError(f"{where}: stride should be greater than zero, but got {step}")
-    if min(spread) <= 0:
-        raise RuntimeError(f"{where}: dilation should be greater than zero, but got {spread}")
-    if min(edge) < 0:
-        raise RuntimeError(f"{where}: pad must be non-negative, but got pad: {min(edge)}")
-    for k, p, d in zip(kernel, edge, spread, strict=True):
-        if p > k // 2:
-            size = "effective kernel size" if p > (d * (k - 1) + 1) // 2 else "kernel size"
-            raise RuntimeError(
-                f"{where}: pad should be at most half of {size}, but got pad={p}, "
-                f"kernel_size={k} and dilation={d}"
-            )
-    output = [
-        _count(*sizes, bool(ceil_mode))
-        for sizes in zip(shape[-2:], kernel, step, edge, spread, strict=True)
-    ]
-    if min(output) < 1:
-        raise RuntimeError(
-            f"Given input size: ({shape[-3]}x{shape[-2]}x{shape[-1]}). Calculated output size: "
-            f"({shape[-3]}x{output[0]}x{output[1]}). Output size is too small"
-        )
-    return x.unsqueeze(0) if len(shape) == 3 else x, (kernel, step, edge, spread)
-
-
-def _pair(where: str, value: Any, name: str) -> Pair:
-    values = tuple(value) if isinstance(value, (tuple, list)) else (value, value)
-    values = values * 2 if len(values) == 1 else values
-    if len(values) != 2:
-        raise RuntimeError(
-            f"{where}: {name} must either be a single int, or a tuple of two ints, "
-            f"got {list(values)}"
-        )
-    return values
+) -> tuple[Tensor, Tensor]:
+    where = f"max_pool{rank}d"
+    x = need_tensor(input, where, "input")
+    if x.dtype is D.bool_ or x.dtype.is_complex:
+        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    batch, how = window(where, rank, x, kernel_size, stride, padding, dilation, ceil_mode)
+    if rank == 1:  # a signal is an image of height 1
+        flat = [(fill, *s) for fill, s in zip((1, 1, 0, 1), how, strict=True)]
+        both = _max_pool2d(batch.unsqueeze(2), *flat, bool(ceil_mode))
+        values, indices = (r.squeeze(2) for r in both)
+    else:
+        values, indices = (_max_pool2d, _max_pool3d)[rank - 2](batch, *how, bool(ceil_mode))
+    return (values, indices) if batch is x else (values.squeeze(0), indices.squeeze(0))

@@ -181,6 +181,52 @@ def geometric(shape: Shape, p: float, dtype: DType, generator: Generator) -> lis
     return [int(trial) if trial < -_INT64_MIN else _INT64_MIN for trial in trials]
 
 
+def poisson(rates: Sequence[float], generator: Generator) -> list[int]:
+    """Numbers of events of the given rates, one after the other, from float64 uniforms.
+
+    Below 10, uniforms are multiplied until the product falls to exp(-rate) (Knuth); from there on
+    by transformed rejection (W. Hörmann, The transformed rejection method for generating Poisson
+    random variables, 1993, algorithm PTRS).  Equal to PyTorch.
+    """
+    with generator.lock:
+        return [_events(rate, generator) for rate in rates]
+
+
+def _events(rate: float, generator: Generator) -> int:
+    if rate == 0:
+        return 0
+    if rate >= 10:
+        return _rejected(rate, generator)
+    bound, product, count = math.exp(-rate), 1.0, 0
+    while True:
+        product *= S.uniforms64(generator, 1)[0]
+        if product <= bound:
+            return count
+        count += 1
+
+
+def _rejected(rate: float, generator: Generator) -> int:
+    root, log_rate = math.sqrt(rate), math.log(rate)
+    b = 0.931 + 2.53 * root
+    a = -0.059 + 0.02483 * b
+    inverse_alpha = 1.1239 + 1.1328 / (b - 3.4)
+    bound = 0.9277 - 3.6224 / (b - 2)
+    while True:
+        u, v = S.uniforms64(generator, 2)
+        u -= 0.5
+        us = 0.5 - abs(u)
+        if us == 0:  # the whole line is as likely: the quotient below is infinite
+            continue
+        k = math.floor((2 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= bound:
+            return k
+        if k < 0 or (us < 0.013 and v > us):
+            continue
+        level = math.log(inverse_alpha) - math.log(a / (us * us) + b)
+        if not v or math.log(v) + level <= -rate + k * log_rate - math.lgamma(k + 1):
+            return k
+
+
 def multinomial(
     probs: Sequence[float],
     shape: Shape,

@@ -189,6 +189,21 @@ def _argmin(self: Tensor, dim: int, keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, (dim,), keepdim), D.int64)
 
 
+@composite(results=2)
+def _extremum(self: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Tensor, Tensor]:
+    """The largest (or smallest) elements along `dim` and their places, the first of equals."""
+    ordered = cast(self, D.uint8) if self.dtype is D.bool_ else self
+    indices = (_argmax if largest else _argmin)(ordered, dim, True)
+    values = OPS["gather"](self, dim, indices)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+@_extremum.gradient
+def _(F, g, result1, self_shape, dim, keepdim):
+    index, g = (spread(F, a, self_shape, (dim,), keepdim) for a in (result1, g[0]))
+    return F.scatter(F.zeros(self_shape, g), dim, index, g)
+
+
 @primitive(out=D.bool_, differentiable=False)
 def _all(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, dim, keepdim), D.bool_)
@@ -433,7 +448,7 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
         other = kwargs["other"] if "other" in kwargs else args[0]
         return deliver(binary("maximum" if name == "max" else "minimum", input, other), out)
     x = need_input(input, name, "input")
-    reduce, arg = (_amax, argmax) if name == "max" else (_amin, argmin)
+    reduce = _amax if name == "max" else _amin
     dim = kwargs.pop("dim", args[0] if args else None)
     keepdim = kwargs.pop("keepdim", args[1] if len(args) > 1 else False)
     if kwargs:
@@ -446,17 +461,14 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
             )
         return deliver(reduce(x, tuple(range(x.dim())), False), out)
     d = dim_of(dim, x.dim())
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
     if x.dim() and x.shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
-    from flambeau.ops.movement import as_root
-
-    indices = arg(x, d, keepdim)
     if x.dim() == 0:
-        values = x.clone()
-    elif keepdim:
-        values = OPS["gather"](x, d, indices)
+        values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
     else:
-        values = as_root(OPS["gather"](x, d, indices.unsqueeze(d)).squeeze(d))
+        values, indices = _extremum(x, d, bool(keepdim), name == "max")
     kind = max_return if name == "max" else min_return
     return deliver_all(kind(values, indices), out)
 
@@ -469,6 +481,8 @@ def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     >>> fb.max(fb.tensor([[1, 5], [3, 4]]), 1).values
     tensor([5, 4])
     """
+    if not args and not kwargs and isinstance(input, Tensor) and 0 not in (shape := input._a.shape):
+        return _amax(need_input(input, "max", "input"), tuple(range(len(shape))), False)
     return _extreme("max", input, args, kwargs)
 
 
@@ -480,6 +494,8 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     >>> fb.min(fb.tensor([[1, 5], [3, 4]]), 1).indices
     tensor([0, 0])
     """
+    if not args and not kwargs and isinstance(input, Tensor) and 0 not in (shape := input._a.shape):
+        return _amin(need_input(input, "min", "input"), tuple(range(len(shape))), False)
     return _extreme("min", input, args, kwargs)
 
 
@@ -565,7 +581,13 @@ def var(
         dim, unbiased = None, dim
     if x.dtype.category < 2:
         raise RuntimeError("std and var only support floating point and complex dtypes")
-    return deliver(_var(x, dims_of(dim, x.dim()), _correction(unbiased, correction), keepdim), out)
+    dims = dims_of(dim, x.dim())
+    if x.dtype.is_complex:  # the squared distance from the mean, hence the sum over both parts
+        from flambeau.ops.complexes import view_as_real
+
+        parts = _var(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
+        return deliver(parts.sum(-1), out)
+    return deliver(_var(x, dims, _correction(unbiased, correction), keepdim), out)
 
 
 def std(
@@ -583,7 +605,11 @@ def std(
     >>> fb.std(fb.tensor([1.0, 3.0]), unbiased=False)
     tensor(1.)
     """
-    return deliver(var(input, dim, unbiased, keepdim, correction=correction).sqrt(), out)
+    squared = var(input, dim, unbiased, keepdim, correction=correction)
+    if not squared.requires_grad:
+        return deliver(squared.sqrt(), out)
+    zero = squared == 0  # the root has no slope there; PyTorch's gradient is 0
+    return deliver(squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0), out)
 
 
 def var_mean(
@@ -649,6 +675,8 @@ def norm(
 ) -> Tensor:
     """The vector p-norm of all elements or along dimensions; "fro" is p = 2.
 
+    "nuc" is the sum of the singular values of matrices, which stand in two dimensions.
+
     Raises:
         RuntimeError: the dtype is not floating, or `p` is another string.
 
@@ -657,18 +685,30 @@ def norm(
     tensor(5.)
     """
     x = need_input(input, "norm", "input")
-    x = x if dtype is None else cast(x, dtype)
+    if dtype is not None:
+        if not isinstance(dtype, D.dtype):
+            raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
+        x = cast(x, dtype)
     if x.dtype.category < 2:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{x.dtype}"
         )
     dims = dims_of(dim, x.dim())
+    if not isinstance(p, (int, float, str, type(None))):
+        raise TypeError(f"norm(): argument 'p' must be Number or str, not {type(p).__name__}")
     if p == "fro" or p is None:
         p = 2
+    if p == "nuc":
+        from flambeau.linalg import matrix_norm
+
+        return deliver(matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim), out)
     if isinstance(p, str):
+        raise RuntimeError(f"norm: order {p!r} is not supported; use 'fro', 'nuc' or a number")
+    if builtins.abs(p) == float("inf") and builtins.any(x.shape[d] == 0 for d in dims):
         raise RuntimeError(
-            f"norm: order {p!r} needs a matrix norm; only 'fro' and numbers are known"
+            f"linalg.vector_norm cannot compute the {p} norm of no elements: input has shape "
+            f"{list(x.shape)}; the operation has no identity"
         )
     magnitude = x.abs()
     if p == 0:
@@ -680,7 +720,7 @@ def norm(
     elif p == 1:
         result = _sum(magnitude, dims, keepdim)
     elif p == 2:
-        result = _norm2(x, dims, keepdim)
+        result = _norm2(magnitude if x.dtype.is_complex else x, dims, keepdim)
     else:
         result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
     return deliver(result, out)

@@ -70,6 +70,13 @@ def _bernoulli(p: Tensor, generator: Any) -> Tensor:
     return wrap(p._be, p._be.host_array(list(values), p._a.shape, p.dtype), p.dtype)
 
 
+@composite(differentiable=False)
+def _poisson(rates: Tensor, generator: Any) -> Tensor:
+    values: list[Any] = list(streams.poisson(rates.reshape((-1,)).tolist(), generator))
+    native = rates._be.host_array(values, rates._a.shape, rates.dtype)
+    return wrap(rates._be, native, rates.dtype)
+
+
 @composite(out=D.int64, differentiable=False)
 def _multinomial(probs: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     flat = probs.reshape((-1,)).tolist()
@@ -331,6 +338,28 @@ def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
         if not (low >= 0 and high <= 1):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
     return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """A number of events for each element, its rate.  The stream equals PyTorch's.
+
+    The gradient is zero.
+
+    Raises:
+        RuntimeError: a rate is negative or nan.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.poisson(fb.tensor([0.0, 5.0, 50.0]))
+    tensor([ 0.,  8., 45.])
+    """
+    x = need_tensor(input, "poisson", "input")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"poisson" not implemented for {x.dtype}: rates are floats')
+    if x.numel() and x.device.type != "meta" and not x.detach().amin().item() >= 0:
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    drawn = _poisson(x.detach().contiguous(), generator_for(x._be.device, generator))
+    return drawn + x * 0 if x.requires_grad else drawn
 
 
 def multinomial(

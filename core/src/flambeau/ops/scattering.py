@@ -157,6 +157,8 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     else:
         value = x.new_full((), value)
     i = _vector("index_fill", x, d, index, negative=True)
+    if value.requires_grad:
+        i = i.unique()  # a place that is filled twice passes its gradient on once
     return _put(x, d, i, value, False)
 
 
@@ -214,6 +216,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
             [0., 6.]])
     """
     x, s = need_tensor(input, "put", "input"), need_tensor(source, "put", "source")
+    need_tensor(index, "put", "index")
     if index.dtype is not D.int64:
         raise RuntimeError(f"put_(): Expected a long tensor for index, but got {index.dtype}")
     if s.dtype is not x.dtype:
@@ -256,6 +259,8 @@ def scatter_reduce(
     >>> fb.zeros(3).scatter_reduce(0, index, values, "amax")
     tensor([5., 3., 0.])
     """
+    need_tensor(index, "scatter_reduce", "index")
+    need_tensor(src, "scatter_reduce", "src")
     x = need_tensor(input, "scatter_reduce", "input")
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(

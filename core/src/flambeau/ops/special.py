@@ -61,7 +61,7 @@ _SHIFT = 10  # from here on the asymptotic series have float64's precision
 # -- error functions -------------------------------------------------------------------------------
 
 
-@composite(promotes="float")
+@composite(promotes="float", refuses_complex='"erfc" is not implemented for complex numbers')
 def _erfc(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
     # Above 1/2 the trapezoidal rule for (2x/π)·∫₀^∞ exp(-x²-t²)/(x²+t²) dt, whose error is
@@ -86,7 +86,7 @@ def _(F, g, self):
     return F.mul(g, slope)
 
 
-@composite(promotes="float")
+@composite(promotes="float", refuses_complex='"erfinv" is not implemented for complex numbers')
 def _erfinv(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
     inside = where(x.abs() < 1, x, 0.0)
@@ -117,7 +117,7 @@ def _(F, g, result):
 # -- gamma functions -------------------------------------------------------------------------------
 
 
-@composite(promotes="float")
+@composite(promotes="float", refuses_complex='"lgamma" is not implemented for complex numbers')
 def _lgamma(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
     mirrored = x < 0.5
@@ -145,7 +145,7 @@ def _(F, g, self):
     return F.mul(g, F.digamma(self))
 
 
-@composite(promotes="float")
+@composite(promotes="float", refuses_complex='"digamma" is not implemented for complex numbers')
 def _digamma(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
     result = where(x == 0, -1 / x, _polygamma64(x, 0))
@@ -266,6 +266,8 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     x = need_tensor(input, "polygamma", "input")
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got {n}.")
+    if n > 169:
+        raise RuntimeError(f"polygamma(n, x): {n}! is no float64 number; n may be 169 at most")
     if n == 0:
         return digamma(x, out=out)
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())

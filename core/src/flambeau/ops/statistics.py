@@ -22,6 +22,7 @@ __all__ = [
     "mode",
     "nanmean",
     "nanmedian",
+    "nanquantile",
     "nansum",
     "quantile",
 ]
@@ -143,7 +144,15 @@ def _lowest(x: Tensor) -> int:
     return iinfo(x.dtype).min
 
 
-def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None) -> Any:
+def median(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    values: Tensor | None = None,
+    indices: Tensor | None = None,
+) -> Any:
     """The lower median of all elements, or along `dim` with its index; nan if there is a nan.
 
     Raises:
@@ -155,6 +164,8 @@ def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *, out:
     >>> fb.median(fb.tensor([[3, 1, 2]]), 1).indices
     tensor([2])
     """
+    if values is not None:
+        out = values, indices
     return _medians("median", median_return, input, dim, keepdim, out)
 
 
@@ -192,7 +203,15 @@ def kthvalue(
     return _taken(kthvalue_return, input, d, indices, keepdim, out)
 
 
-def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
+def mode(
+    input: Tensor,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    out: Any = None,
+    values: Tensor | None = None,
+    indices: Tensor | None = None,
+) -> Any:
     """The most frequent element along `dim`, of several the smallest, and its last index.
 
     Raises:
@@ -202,6 +221,8 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
     >>> fb.mode(fb.tensor([3, 1, 2, 1])).values
     tensor(1)
     """
+    if values is not None:
+        out = values, indices
     x, d = _entries("mode", input, dim)
     n = x.shape[d]
     ordered, order = _order(x, d)
@@ -236,36 +257,71 @@ def quantile(
     >>> fb.quantile(fb.tensor([0.0, 1.0, 2.0, 3.0]), 0.5)
     tensor(1.5000)
     """
-    x = need_tensor(input, "quantile", "input")
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, out)
+
+
+def nanquantile(
+    input: Tensor,
+    q: Any,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    interpolation: str = "linear",
+    out: Tensor | None = None,
+) -> Tensor:
+    """`quantile` of the elements that are no nan; nan where there are no others.
+
+    >>> import flambeau as fb
+    >>> fb.nanquantile(fb.tensor([float("nan"), 1.0, 2.0]), 0.5)
+    tensor(1.5000)
+    """
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out)
+
+
+def _quantile(
+    name: str,
+    input: Tensor,
+    q: Any,
+    dim: int | None,
+    keepdim: bool,
+    interpolation: str,
+    out: Tensor | None,
+) -> Tensor:
+    ignore_nan = name == "nanquantile"
+    x = need_tensor(input, name, "input")
     if x.dtype not in (D.float32, D.float64):
         raise RuntimeError(
-            f"quantile() input tensor must be either float or double dtype, got {x.dtype}"
+            f"{name}() input tensor must be either float or double dtype, got {x.dtype}"
         )
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q}")
         q = x.new_tensor(q)
     elif q.dtype is not x.dtype:
-        raise RuntimeError(f"quantile() q tensor must be same dtype as the input, got {q.dtype}")
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input, got {q.dtype}")
     if q.dim() > 1:
-        raise RuntimeError(f"quantile() q must be a scalar or 1D tensor, got {q.dim()}D")
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor, got {q.dim()}D")
     if interpolation not in ("linear", "lower", "higher", "nearest", "midpoint"):
         raise RuntimeError(
-            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
     if q.numel() and (q.amin().item() < 0 or q.amax().item() > 1):
-        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     if x.numel() == 0:
-        raise RuntimeError("quantile() input tensor must be non-empty")
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
     shape = tuple(x.shape)
     d = 0 if dim is None else dim_of(dim, x.dim())
     flat = x.reshape(-1) if dim is None or not x.dim() else x.movedim(d, -1)
     ordered = flat.sort(-1).values
     n = ordered.shape[-1]
-    places = q.reshape(-1) * (n - 1)
-    missing = flat.isnan().any(-1, True)
-    places = where(missing, places.new_full((), n - 1), places)
+    if ignore_nan:  # they come last, and a row of nothing else has its first for an answer
+        count = cast(~flat.isnan(), x.dtype).sum(-1, True)
+        places = q.reshape(-1) * (count - 1).clamp_min(0)
+    else:
+        places = q.reshape(-1) * (n - 1)
+        missing = flat.isnan().any(-1, True)
+        places = where(missing, places.new_full((), n - 1), places)
     if interpolation == "nearest":
         places = places.round()
     low, high = places.floor(), places.ceil()

@@ -1,0 +1,46 @@
+"""The typed constructors of the 1.0 documents: ``flambeau.sparse.FloatTensor`` and its kin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._tensor import Tensor
+from flambeau.ops.sparse import sparse_coo_tensor
+from flambeau.sparse._coo import SparseTensor
+
+
+class _Typed(type):
+    """The type of the typed constructors: calling one makes a `SparseTensor` of its dtype."""
+
+    dtype: Any
+
+    def __call__(cls, *args: Any, device: Any = None) -> Any:
+        """``()``, sizes, ``(indices, values)`` or ``(indices, values, size)``."""
+        if args and isinstance(args[0], Tensor):
+            indices, values, *size = args
+            if values.dtype is not cls.dtype:
+                raise TypeError(
+                    f"sparse.{cls.__name__}: values must be {cls.dtype}, got {values.dtype}"
+                )
+            return sparse_coo_tensor(indices, values, *size, device=device)
+        size = args[0] if len(args) == 1 and not isinstance(args[0], int) else (args or (0,))
+        return sparse_coo_tensor(size=tuple(size), dtype=cls.dtype, device=device)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, SparseTensor) and instance.dtype is cls.dtype
+
+
+def _typed(name: str, dtype: Any) -> Any:
+    text = f"Makes sparse tensors of {dtype}; ``isinstance`` tests layout and dtype."
+    return _Typed(name, (SparseTensor,), {"dtype": dtype, "__doc__": text, "__module__": __name__})
+
+
+ByteTensor = _typed("ByteTensor", D.uint8)
+CharTensor = _typed("CharTensor", D.int8)
+DoubleTensor = _typed("DoubleTensor", D.float64)
+FloatTensor = _typed("FloatTensor", D.float32)
+HalfTensor = _typed("HalfTensor", D.float16)
+IntTensor = _typed("IntTensor", D.int32)
+LongTensor = _typed("LongTensor", D.int64)
+ShortTensor = _typed("ShortTensor", D.int16)
