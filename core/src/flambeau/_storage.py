@@ -1,8 +1,14 @@
-"""Storage: one allocation, the tensors that share it, and the count of writes to it."""
+"""Storage: one allocation, the tensors that share it, and the count of writes to it.
+
+This is the record that tensors keep; what users hold are `UntypedStorage` and `TypedStorage`, which
+refer to it.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from flambeau import _dtype as D
 
 if TYPE_CHECKING:
     import weakref
@@ -21,67 +27,101 @@ class Storage:
         shared: whether several tensors (or foreign arrays) see this memory.
         buffer: the native array that owns the memory; on backends without strides, its current
         value.
+        dtype: element type of the buffer; tensors over it may read it as another one.
         aliases: on backends without strides, weak references to the tensors to refresh after a
         write.
+        mapping: the file or shared memory behind the buffer, None for ordinary memory.
     """
 
     version = 0
     shared = False
     buffer: Any = None
     aliases: list[weakref.ref[Any]] | tuple[()] = ()
+    mapping: Any = None
 
     _be: BoundBackend
-    _dtype: DType
+    dtype: DType
 
     def __init__(self, buffer: Any, be: BoundBackend, dtype: DType) -> None:
         self.buffer = buffer
         self._be = be
-        self._dtype = dtype
+        self.dtype = dtype
+
+    def uncounted(self) -> Storage:
+        """The same memory with a count of its own, for writes that nobody shall notice."""
+        twin = Storage(self.buffer, self._be, self.dtype)
+        twin.shared = True
+        twin.mapping = self.mapping
+        return twin
 
     @property
-    def device(self) -> Any:
-        """The device whose backend allocated it."""
-        return self._be.device
-
-    @property
-    def dtype(self) -> DType:
-        """Element type of the tensor for which it was made."""
-        return self._dtype
+    def identity(self) -> int:
+        """A number that storages over the same memory share, while one of them is alive."""
+        be = self._be
+        if not be.strided:
+            return id(self)
+        return be.backend.data_ptr(self.buffer) or id(self.buffer)
 
     def size(self) -> int:
-        """Number of elements."""
-        count = 1
-        for n in self.buffer.shape:
-            count *= n
-        return count
-
-    __len__ = size
+        """Number of elements from the first to the last, gaps between them included."""
+        shape = self.buffer.shape
+        if 0 in shape:
+            return 0
+        be = self._be
+        if not be.strided:
+            count = 1
+            for n in shape:
+                count *= n
+            return count
+        strides = be.backend.strides(self.buffer)
+        return 1 + sum(s * (n - 1) for s, n in zip(strides, shape, strict=True))
 
     def nbytes(self) -> int:
-        """Number of bytes."""
-        return self.size() * self._dtype.itemsize
+        """Number of bytes from the first to the last element."""
+        return self.size() * self.dtype.itemsize
 
-    def element_size(self) -> int:
-        """Bytes of one element."""
-        return self._dtype.itemsize
+    def root(self, dtype: DType) -> Any:
+        """The memory as a native array of `dtype`, an alias: where views of that dtype start.
 
-    def data_ptr(self) -> int:
-        """Address of the first byte, 0 on backends whose memory has no address."""
-        return self._be.backend.data_ptr(self.buffer) if self._be.strided else 0
+        Raises:
+            NotImplementedError: the backend cannot read its memory as another dtype.
+        """
+        if dtype is self.dtype:
+            return self.buffer
+        return self.vector(dtype)
 
-    def tolist(self) -> list[Any]:
-        """The elements as Python numbers, in memory order."""
-        flat = self._be.flat(self.buffer)
-        return self._be.backend.tolist(flat)
+    def vector(self, dtype: DType) -> Any:
+        """All of the memory as a native vector of `dtype`, an alias."""
+        return self._be.backend.reinterpret(self.buffer, dtype)
 
-    def __getitem__(self, index: int) -> Any:
-        return self.tolist()[index]
+    def read(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` to `stop`.
 
-    def __bool__(self) -> bool:
-        return True
+        Raises:
+            NotImplementedError: the device has no data.
+        """
+        be = self._be
+        if be.strided:
+            part = be.slice(self.vector(D.uint8), (slice(start, stop, 1),))
+            return bytes(be.backend.to_host(part))
+        return bytes(be.backend.to_host(self.buffer))[start:stop]
 
-    def __repr__(self) -> str:
-        return (
-            f"[{self.__class__.__name__}: dtype={self._dtype}, device={self.device}, "
-            f"size={self.size()}, version={self.version}]"
-        )
+    def write(self, start: int, data: bytes) -> None:
+        """Put `data` at byte `start`; tensors see it, and no write is counted."""
+        be = self._be
+        index = be.device.index or 0
+        if not data:
+            return
+        if be.strided:
+            part = be.slice(self.vector(D.uint8), (slice(start, start + len(data), 1),))
+            be.assign(part, be.backend.from_host(data, (len(data),), D.uint8, index))
+            return
+        from flambeau._dispatch import wrap
+        from flambeau._inplace import write
+
+        held = bytearray(be.backend.to_host(self.buffer))
+        held[start : start + len(data)] = data
+        whole = wrap(be, self.buffer, self.dtype)
+        whole._st, version = self, self.version
+        write(whole, be.backend.from_host(bytes(held), self.buffer.shape, self.dtype, index))
+        self.version = version

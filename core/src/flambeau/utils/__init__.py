@@ -10,8 +10,9 @@ if TYPE_CHECKING:
     from flambeau.utils import data as data
     from flambeau.utils import dlpack as dlpack
     from flambeau.utils import hooks as hooks
+    from flambeau.utils import model_zoo as model_zoo
 
-__all__ = ["checkpoint", "data", "dlpack", "hooks"]
+__all__ = ["checkpoint", "data", "dlpack", "hooks", "model_zoo"]
 
 
 def __getattr__(name: str) -> object:

@@ -22,6 +22,7 @@ from flambeau.utils.data.dataset import (
     TensorDataset,
     random_split,
 )
+from flambeau.utils.data.distributed import DistributedSampler
 from flambeau.utils.data.sampler import (
     BatchSampler,
     RandomSampler,
@@ -37,6 +38,7 @@ __all__ = [
     "ConcatDataset",
     "DataLoader",
     "Dataset",
+    "DistributedSampler",
     "IterableDataset",
     "RandomSampler",
     "Sampler",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
+import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sized
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar, cast
+from multiprocessing.context import BaseContext
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-import flambeau as fb
 from flambeau.utils.data._utils.collate import default_collate, default_convert
-from flambeau.utils.data.dataset import Dataset, IterableDataset, Subset, TensorDataset
+from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
+from flambeau.utils.data._utils.worker import get_worker_info
+from flambeau.utils.data.dataset import Dataset, IterableDataset
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 if TYPE_CHECKING:
@@ -32,19 +34,28 @@ class DataLoader(Generic[_T_co]):
         sampler: an iterable of indices, instead of `shuffle`.
         batch_sampler: an iterable of lists of indices, instead of `batch_size`, `shuffle`,
             `sampler` and `drop_last`.
-        num_workers: 0; batches are made in the calling process.
+        num_workers: processes that make the batches; 0: the calling process makes them.
         collate_fn: makes a batch of a list of samples; `default_collate` by default, or
             `default_convert` without batches.
-        pin_memory: accepted; batches stay in ordinary memory, which a warning says.
+        pin_memory: put batches into page-locked memory; without an accelerator that is of no
+            use, and a warning says so.
         drop_last: leave out a last batch that is smaller.
-        timeout, worker_init_fn, multiprocessing_context, prefetch_factor, persistent_workers,
-            in_order: for worker processes.
+        timeout: seconds to wait for a batch of the workers; 0: without limit.
+        worker_init_fn: called with its number in every worker, after seeding.
+        multiprocessing_context: start method of the workers, or a context of `multiprocessing`.
         generator: source of the random numbers; the global one by default.
-        pin_memory_device: accepted and ignored.
+        prefetch_factor: batches that each worker makes ahead; 2 by default.
+        persistent_workers: keep the workers between passes.
+        in_order: yield batches in the order of the sampler, not as they arrive.
+        pin_memory_device: for which type of accelerator; the current one by default.
 
     Raises:
         ValueError: options that exclude each other, or are out of range.
-        NotImplementedError: `num_workers` is positive.
+        RuntimeError: during a pass, a worker died or was too slow; the error names it.
+
+    A worker has the seed of the pass plus its number, as in PyTorch, computes with one thread, and
+    sends large batches through shared memory.  An exception in it is raised in the main process
+    with its traceback.
 
     >>> import flambeau as fb
     >>> loader = fb.utils.data.DataLoader([1.0, 2.0, 3.0], batch_size=2)
@@ -128,6 +139,7 @@ class DataLoader(Generic[_T_co]):
         self.pin_memory_device = pin_memory_device
         self.in_order = in_order
         self._reported_length: int | None = None
+        self._pass: MultiProcessPass | None = None  # kept by persistent workers
         self._initialized = True
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -138,7 +150,18 @@ class DataLoader(Generic[_T_co]):
         super().__setattr__(name, value)
 
     def __iter__(self) -> Iterator[Any]:
-        return _Batches(self)
+        if not self.num_workers:
+            return SingleProcessPass(self)
+        if not self.persistent_workers:
+            return MultiProcessPass(self)
+        if self._pass is None or not self._pass.alive:
+            self._pass = MultiProcessPass(self)
+        else:
+            self._pass.reset()
+        return self._pass
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_pass": None}  # processes do not travel
 
     def __len__(self) -> int:
         """The number of batches; for a stream, what its own length promises.
@@ -158,122 +181,12 @@ class DataLoader(Generic[_T_co]):
         return self.sampler if self.batch_sampler is None else self.batch_sampler
 
 
-class _Batches:
-    """One pass over the batches of a loader."""
-
-    def __init__(self, loader: DataLoader[Any]) -> None:
-        if loader.timeout != 0:
-            raise AssertionError(
-                f"timeout={loader.timeout} is for worker processes; with num_workers=0 it must be 0"
-            )
-        if loader.pin_memory:
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, "
-                "then device pinned memory won't be used.",
-                stacklevel=3,
-            )
-        self._index_sampler = loader._index_sampler
-        self._indices = iter(self._index_sampler)
-        # The seed of worker processes.  Drawn without them too, for later numbers depend on it.
-        fb.empty((), dtype=fb.int64).random_(generator=loader.generator)
-        self._dataset = loader.dataset
-        self._batched = loader.batch_sampler is not None
-        self._collate = loader.collate_fn
-        self._drop_last = loader.drop_last
-        self._stream: Iterator[Any] | None = None
-        self._ended = False
-        self._reported_length: int | None = None
-        if isinstance(self._dataset, IterableDataset):
-            self._stream = iter(self._dataset)
-            self._reported_length = loader._reported_length
-        self._yielded = 0
-
-    def __iter__(self) -> Iterator[Any]:
-        return self
-
-    def __next__(self) -> Any:
-        index = next(self._indices)
-        batch = self._read(index) if self._stream is None else self._read_stream(index)
-        self._yielded += 1
-        if self._reported_length is not None and self._yielded > self._reported_length:
-            warnings.warn(
-                f"Length of IterableDataset {self._dataset} was reported to be "
-                f"{self._reported_length} (when accessing len(dataloader)), but {self._yielded} "
-                "samples have been fetched.",
-                stacklevel=2,
-            )
-        return batch
-
-    def __len__(self) -> int:
-        return len(cast(Sized, self._index_sampler))
-
-    def __getstate__(self) -> NoReturn:
-        raise NotImplementedError(
-            "An iterator of a DataLoader cannot be pickled; pickle the DataLoader instead"
-        )
-
-    def _read(self, index: Any) -> Any:
-        if not self._batched:
-            return self._collate(self._dataset[index])
-        if self._collate is default_collate:
-            gathered = _gathered(self._dataset, index)
-            if gathered is not None:
-                return gathered
-        if many := getattr(self._dataset, "__getitems__", None):
-            return self._collate(many(index))
-        return self._collate([self._dataset[i] for i in index])
-
-    def _read_stream(self, index: Any) -> Any:
-        assert self._stream is not None
-        if not self._batched:
-            return self._collate(next(self._stream))
-        if self._ended:  # a stream that has ended is not asked again
-            raise StopIteration
-        samples = []
-        for _ in index:
-            try:
-                samples.append(next(self._stream))
-            except StopIteration:
-                self._ended = True
-                break
-        if not samples or (self._drop_last and len(samples) < len(index)):
-            raise StopIteration
-        return self._collate(samples)
-
-
-def _gathered(dataset: Any, indices: Any) -> list[Any] | None:
-    """The batch of a `TensorDataset`, or `Subset` of one, by one indexing per tensor.
-
-    The same tensors as reading and stacking the samples, in a fraction of the time.  None where
-    the types do not allow it: subclasses may define samples, and samplers indices, in other ways.
-    """
-    if type(indices) is not list or not indices:
-        return None
-    while type(dataset) is Subset:
-        indices = [dataset.indices[i] for i in indices]
-        dataset = dataset.dataset
-    if type(dataset) is not TensorDataset or any(type(i) is not int for i in indices):
-        return None
-    index = fb.tensor(indices)
-    return [tensor[index.to(tensor.device)] for tensor in dataset.tensors]
-
-
 class _EndlessSampler(Sampler[None]):
     """None for ever: the indices of a stream, which ends by itself."""
 
     def __iter__(self) -> Iterator[None]:
         while True:
             yield None
-
-
-def get_worker_info() -> None:
-    """What a worker process knows of itself: None in the main process, where all loading is done.
-
-    >>> import flambeau as fb
-    >>> fb.utils.data.get_worker_info() is None
-    True
-    """
-    return None
 
 
 def _check_worker_options(
@@ -304,10 +217,20 @@ def _check_worker_options(
             "multiprocessing_context can only be used with multi-process loading "
             f"(num_workers > 0), but got num_workers={num_workers}"
         )
-    if num_workers > 0:
-        raise NotImplementedError(
-            f"DataLoader(num_workers={num_workers}): this version loads data in the main process "
-            "only; use num_workers=0"
+    if isinstance(multiprocessing_context, str):
+        valid = multiprocessing.get_all_start_methods()
+        if multiprocessing_context not in valid:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{valid!r}, but got multiprocessing_context={multiprocessing_context!r}"
+            )
+    elif multiprocessing_context is not None and not isinstance(
+        multiprocessing_context, BaseContext
+    ):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            "specifying the start method, but got multiprocessing_context="
+            f"{multiprocessing_context!r}"
         )
 
 

@@ -1,0 +1,238 @@
+"""The container of checkpoints: a zip file whose records are stored as they are and aligned.
+
+Written and read here rather than by `zipfile`, which inflates compressed records, copies every
+record, and lets damaged files through or fails on them with errors of many classes.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from flambeau.serialization._errors import CheckpointError
+
+ALIGNMENT = 64
+_LOCAL, _CENTRAL, _END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
+_END64, _LOCATOR64 = b"PK\6\6", b"PK\6\7"
+_BIG = 0xFFFFFFFF
+_UTF8 = 0x800
+_DATE = 0x21  # 1980-01-01: the same bytes for the same data
+_CHUNK = 1 << 22
+
+
+class ArchiveWriter:
+    """Writes records one after the other.
+
+    Args:
+        write: takes bytes-like objects.
+        root: name of the folder in the archive.
+    """
+
+    def __init__(self, write: Callable[[Any], Any], root: str) -> None:
+        self._write = write
+        self._root = root
+        self._at = 0
+        self._entries: list[tuple[bytes, int, int, int]] = []
+
+    def _put(self, data: Any, size: int) -> None:
+        self._write(data)
+        self._at += size
+
+    def record(self, name: str, data: Any) -> None:
+        """Append one record; `data` is any contiguous object with the buffer protocol."""
+        view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
+        size, start = view.nbytes, self._at
+        crc = zlib.crc32(view)
+        full = f"{self._root}/{name}".encode()
+        extra = struct.pack("<HHQQ", 1, 16, size, size) if size >= _BIG else b""
+        head = 30 + len(full) + len(extra) + 4
+        padding = -(start + head) % ALIGNMENT
+        extra += b"FB" + struct.pack("<H", padding) + b"Z" * padding
+        stated = min(size, _BIG)
+        header = _LOCAL + struct.pack(
+            "<HHHHHIIIHH",
+            *(45 if size >= _BIG else 20, _UTF8, 0, 0, _DATE),
+            *(crc, stated, stated, len(full), len(extra)),
+        )
+        self._put(header + full + extra, len(header) + len(full) + len(extra))
+        for i in range(0, size, _CHUNK):
+            part = view[i : i + _CHUNK]
+            self._put(part, part.nbytes)
+        self._entries.append((full, start, size, crc))
+
+    def checksums(self) -> list[tuple[bytes, int]]:
+        """Names and checksums of the records so far."""
+        return [(name, crc) for name, _, _, crc in self._entries]
+
+    def close(self) -> None:
+        """Write the directory."""
+        start = self._at
+        for name, offset, size, crc in self._entries:
+            wide = size >= _BIG or offset >= _BIG
+            extra = struct.pack("<HHQQQ", 1, 24, size, size, offset) if wide else b""
+            stated, place = (_BIG, _BIG) if wide else (size, offset)
+            header = _CENTRAL + struct.pack(
+                "<HHHHHHIIIHHHHHII",
+                *(45, 45 if wide else 20, _UTF8, 0, 0, _DATE, crc, stated, stated),
+                *(len(name), len(extra), 0, 0, 0, 0, place),
+            )
+            self._put(header + name + extra, len(header) + len(name) + len(extra))
+        length, count = self._at - start, len(self._entries)
+        if start + length >= _BIG or count >= 0xFFFF:
+            end64 = self._at
+            body = struct.pack("<HHIIQQQQ", 45, 45, 0, 0, count, count, length, start)
+            record = _END64 + struct.pack("<Q", len(body)) + body
+            record += _LOCATOR64 + struct.pack("<IQI", 0, end64, 1)
+            self._put(record, len(record))
+            end = (0xFFFF, 0xFFFF, min(length, _BIG), _BIG)
+        else:
+            end = (count, count, length, start)
+        record = _END + struct.pack("<HHHHIIH", 0, 0, *end, 0)
+        self._put(record, len(record))
+
+
+class Record(NamedTuple):
+    """Where a record's bytes are, and their checksum as written."""
+
+    start: int
+    size: int
+    crc: int
+
+
+class ArchiveReader:
+    """The records of an archive in memory, all bounds checked.
+
+    Raises:
+        CheckpointError: it is no such archive, or damaged.
+    """
+
+    def __init__(self, data: Any, path: str = "") -> None:
+        self._data = memoryview(data)
+        self._path = path
+        self.records: dict[str, Record] = {}
+        try:
+            self._read()
+        except CheckpointError:
+            raise
+        except (struct.error, UnicodeDecodeError, ValueError, IndexError) as error:
+            raise self._error(f"damaged archive: {error}") from error
+
+    def _error(self, text: str, offset: int | None = None) -> CheckpointError:
+        return CheckpointError(text, self._path, offset)
+
+    def _unpack(self, code: str, at: int) -> Any:
+        if at < 0 or at + struct.calcsize(code) > len(self._data):
+            raise self._error("the archive is cut off", at)
+        return struct.unpack_from(code, self._data, at)
+
+    def _end(self) -> tuple[int, int, int]:
+        total = len(self._data)
+        low = max(0, total - 22 - 0xFFFF)
+        at = bytes(self._data[low:]).rfind(_END)
+        if at < 0:
+            raise self._error(
+                "no directory at the end: the file is cut off or no checkpoint", total
+            )
+        at += low
+        disk, start_disk, here, count, length, start, comment = self._unpack("<HHHHIIH", at + 4)
+        if at + 22 + comment != total:
+            raise self._error("bytes after the end of the archive, or its last record damaged", at)
+        finish = at
+        if at >= 20 and bytes(self._data[at - 20 : at - 16]) == _LOCATOR64:
+            finish = self._unpack("<IQI", at - 16)[1]
+            sig, body = self._unpack("<4sQ", finish)
+            if sig != _END64 or body < 44 or finish + 12 + body != at - 20:
+                raise self._error("damaged ZIP64 record", finish)
+            fields = self._unpack("<HHIIQQQQ", finish + 12)
+            disk, start_disk, here, count, length, start = fields[2:]
+        if disk or start_disk or here != count or start + length != finish:
+            raise self._error("the directory does not end where the archive says", at)
+        return start, length, count
+
+    def _read(self) -> None:
+        at, length, count = self._end()
+        stop, roots = at + length, set()
+        spans: list[tuple[int, int]] = []
+        for _ in range(count):
+            here = at
+            fields = self._unpack("<4sHHHHHHIIIHHHHHII", at)
+            sig, flags, method, crc, packed, size = (fields[i] for i in (0, 3, 4, 7, 8, 9))
+            n, m, k, local = fields[10], fields[11], fields[12], fields[16]
+            name = bytes(self._data[at + 46 : at + 46 + n]).decode("utf-8")
+            extra = bytes(self._data[at + 46 + n : at + 46 + n + m])
+            at += 46 + n + m + k
+            if sig != _CENTRAL or at > stop:
+                raise self._error("damaged directory", here)
+            packed, size, local = _wide(extra, packed, size, local)
+            if method or packed != size or flags & 1:
+                raise self._error(
+                    f"record {name!r} is compressed or encrypted; checkpoints are neither", here
+                )
+            start = self._local(name, crc, size, local)
+            spans.append((local, start + size))
+            root, slash, rest = name.partition("/")
+            roots.add(root)
+            if not slash or len(roots) > 1 or rest in self.records:
+                raise self._error(f"record {name!r} is out of place or there twice", here)
+            self.records[rest] = Record(start, size, crc)
+        if at != stop:
+            raise self._error("damaged directory", at)
+        last = 0
+        for low, high in sorted(spans):
+            if low < last or high > stop - length:
+                raise self._error("records overlap", low)
+            last = high
+
+    def _local(self, name: str, crc: int, size: int, at: int) -> int:
+        """Where the data of a record starts; its own header must say what the directory says."""
+        fields = self._unpack("<4sHHHHHIIIHH", at)
+        sig, flags, method, crc2, packed, size2, n, m = (
+            fields[i] for i in (0, 2, 3, 6, 7, 8, 9, 10)
+        )
+        start = at + 30 + n + m
+        found = bytes(self._data[at + 30 : at + 30 + n])
+        if sig != _LOCAL or method or found != name.encode() or start + size > len(self._data):
+            raise self._error(f"the header of record {name!r} is damaged or cut off", at)
+        if not flags & 8:
+            extra = bytes(self._data[at + 30 + n : start])
+            packed, size2, _ = _wide(extra, packed, size2, 0)
+            if (crc2, packed, size2) != (crc, size, size):
+                raise self._error(f"two different sizes or checksums of record {name!r}", at)
+        return start
+
+    def read(self, name: str, *, verify: bool = True) -> memoryview:
+        """The bytes of a record, not copied.
+
+        A checksum of 0 means that the writer did not compute it.
+
+        Raises:
+            CheckpointError: there is no such record, or its checksum does not fit.
+        """
+        record = self.records.get(name)
+        if record is None:
+            raise self._error(f"record {name!r} is missing")
+        view = self._data[record.start : record.start + record.size]
+        if verify and record.crc and zlib.crc32(view) != record.crc:
+            raise self._error(f"record {name!r} is damaged: wrong checksum", record.start)
+        return view
+
+
+def _wide(extra: bytes, packed: int, size: int, local: int) -> tuple[int, int, int]:
+    """The three numbers, those that do not fit 32 bits taken from the ZIP64 field."""
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1:
+            body = extra[at + 4 : at + 4 + length]
+            values = list(struct.unpack(f"<{len(body) // 8}Q", body[: len(body) // 8 * 8]))
+            if size == _BIG:
+                size = values.pop(0)
+            if packed == _BIG:
+                packed = values.pop(0)
+            if local == _BIG:
+                local = values.pop(0)
+            break
+        at += 4 + length
+    return packed, size, local

@@ -1,0 +1,353 @@
+"""Loading: which format a file has, and how its storages and pickles are read."""
+
+from __future__ import annotations
+
+import mmap as mapping
+import os
+import pickle
+import sys
+from io import BytesIO
+from typing import Any
+
+from flambeau import _dtype as D
+from flambeau._bound import bind
+from flambeau._storage import Storage
+from flambeau._storage_memory import swapped
+from flambeau._storage_typed import TypedStorage, legacy_name
+from flambeau._storage_untyped import UntypedStorage
+from flambeau.serialization import _formats, _names
+from flambeau.serialization._archive import ArchiveReader
+from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._interpreter import Interpreter
+from flambeau.serialization._locations import MapLocation, direct, restored
+from flambeau.serialization._rebuild import check_positions, unchecked
+
+_KINDS = {legacy_name(d): d for d in D.ALL}
+
+
+def load(
+    f: Any,
+    map_location: MapLocation = None,
+    pickle_module: Any = None,
+    *,
+    weights_only: bool | None = None,
+    mmap: bool | None = None,
+    verify: bool | None = None,
+    **pickle_load_args: Any,
+) -> Any:
+    """Read what `save`, or PyTorch's, wrote.
+
+    With ``weights_only=True``, the default, the pickle in the file is read by an interpreter that
+    builds tensors and plain containers and calls nothing else, so that files of strangers are
+    harmless.  There is no silent change to the other way.
+
+    Args:
+        f: a path, or a binary file object with ``read``.
+        map_location: where storages shall live: a device, its name, a dict from saved to wanted
+            names, or a function of (storage on the CPU, saved name) that returns a storage or None.
+        pickle_module: another module with an ``Unpickler``, for ``weights_only=False``.
+        weights_only: False runs whatever the file says, with your rights.  Only for files of
+            people whom you would let do that.
+        mmap: read tensors from the disk when they are used; for files given by path.  Writes to
+            them stay in memory.
+        verify: whether to compare the checksums of all records; by default yes, without `mmap`.
+        pickle_load_args: ``encoding`` for byte strings of Python 2.
+
+    Raises:
+        CheckpointError: the file is damaged, cut off, or not a checkpoint.
+        WeightsOnlyError: it contains what ``weights_only=True`` does not let in; a
+            `CheckpointError` and `pickle.UnpicklingError`.
+        FileNotFoundError: there is no such file.
+        RuntimeError: a storage belongs to a device that is not there.
+
+    >>> import flambeau as fb, tempfile
+    >>> with tempfile.NamedTemporaryFile() as file:
+    ...     fb.save({"weight": fb.ones(2)}, file.name)
+    ...     fb.load(file.name, map_location="meta")["weight"].device
+    device(type='meta')
+    """
+    if weights_only is None:
+        weights_only = True
+    if weights_only and pickle_module is not None:
+        raise RuntimeError(
+            "pickle_module= is for weights_only=False: with weights_only=True no pickle module runs"
+        )
+    by_path = isinstance(f, (str, bytes, os.PathLike))
+    if mmap and not by_path:
+        raise ValueError("f must be a file filename in order to use the mmap argument")
+    data, path, finish = _contents(f, bool(mmap))
+    reader = _Reader(
+        data,
+        path,
+        map_location,
+        pickle_module or pickle,
+        weights_only,
+        bool(mmap),
+        not mmap if verify is None else verify,
+        pickle_load_args,
+    )
+    found = reader.object()
+    if finish is not None:
+        finish(reader.consumed)
+    return found
+
+
+def verify(f: Any) -> None:
+    """Compare the checksums of all records of an archive; nothing is loaded.
+
+    Raises:
+        CheckpointError: the file is damaged.
+
+    >>> import flambeau as fb, io
+    >>> file = io.BytesIO(); fb.save([1], file); _ = file.seek(0); fb.serialization.verify(file)
+    """
+    data, path, _ = _contents(f, False)
+    archive = ArchiveReader(data, path)
+    for name in archive.records:
+        archive.read(name)
+
+
+def _contents(f: Any, writable: bool) -> tuple[Any, str, Any]:
+    """The bytes of a file, its name, and what to call with the number of bytes used."""
+    if isinstance(f, (str, bytes, os.PathLike)):
+        path = os.fsdecode(os.fspath(f))
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if not size:
+                return b"", path, None
+            access = mapping.ACCESS_COPY if writable else mapping.ACCESS_READ
+            try:
+                return mapping.mmap(file.fileno(), 0, access=access), path, None
+            except (OSError, ValueError):  # a pipe, or a file system without maps
+                return file.read(), path, None
+    if not hasattr(f, "read"):
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'read' attribute, got "
+            f"{type(f).__name__}"
+        )
+    name = getattr(f, "name", None)
+    path = name if isinstance(name, str) else f"<{type(f).__name__}>"
+    start = f.tell() if hasattr(f, "tell") and _seekable(f) else None
+    data = f.read()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise TypeError(f"load needs a file opened in binary mode; reading {path} gave text")
+
+    def finish(used: int) -> None:
+        if start is not None:
+            f.seek(start + used)
+
+    return data, path, finish
+
+
+def _seekable(f: Any) -> bool:
+    try:
+        return not hasattr(f, "seekable") or f.seekable()
+    except ValueError:
+        return False
+
+
+class _Reader:
+    """One file being read."""
+
+    def __init__(
+        self,
+        data: Any,
+        path: str,
+        map_location: MapLocation,
+        module: Any,
+        weights_only: bool,
+        mapped: bool,
+        verify: bool,
+        options: dict[str, Any],
+    ) -> None:
+        self.data = data
+        self.path = path
+        self.map_location = map_location
+        self.module = module
+        self.weights_only = weights_only
+        self.mapped = mapped
+        self.verify = verify
+        self.options = options
+        self.consumed = len(data)
+        self._storages: dict[str, tuple[Any, int, UntypedStorage]] = {}
+
+    def object(self) -> Any:
+        """The object in the file.
+
+        Raises:
+            CheckpointError: it is damaged.
+        """
+        token = unchecked.set([])
+        try:
+            found = self._recognised()
+            for t in unchecked.get():
+                try:
+                    check_positions(t)
+                except ValueError as error:
+                    raise CheckpointError(str(error), self.path) from error
+        finally:
+            unchecked.reset(token)
+        return found
+
+    def _recognised(self) -> Any:
+        head = bytes(memoryview(self.data)[:512])
+        if head[:4] == b"PK\3\4":
+            return self._archived()
+        if head[:1] == b"\x80" and b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." in head[:32]:
+            from flambeau.serialization._stream import read_stream
+
+            if self.mapped:
+                raise RuntimeError(
+                    f"{self.path}: mmap=True needs the archive format; this file has the older one"
+                )
+            return read_stream(self)
+        format = _formats.sniffed(head)
+        if format is not None:
+            return format.load(self.data, self.path, self.map_location, self.weights_only)
+        raise CheckpointError(
+            "this is no checkpoint: it begins neither as an archive nor as the stream of PyTorch "
+            "before 1.6, nor as a format of an installed plugin",
+            self.path,
+            0,
+        )
+
+    # The archive.
+
+    def _archived(self) -> Any:
+        self.archive = archive = ArchiveReader(self.data, self.path)
+        if "constants.pkl" in archive.records:
+            raise CheckpointError("this is a TorchScript archive: use jit.load", self.path)
+        if self.verify:
+            for name in archive.records:
+                if not name.startswith("data/"):
+                    archive.read(name)
+        order = bytes(archive.read("byteorder")) if "byteorder" in archive.records else b"little"
+        if order not in (b"little", b"big"):
+            raise CheckpointError(f"unknown order of bytes {order!r}", self.path)
+        self._swap = order == b"big"
+        found, _ = self.unpickled(archive.read("data.pkl"), 0, self._stored)
+        if self.verify:
+            for name in archive.records:
+                if name.startswith("data/") and name[5:] not in self._storages:
+                    archive.read(name)
+        return found
+
+    def _stored(self, pid: Any) -> Any:
+        kind, key, location, count = self.checked_id(pid, 5)
+        known = self._storages.get(key)
+        if known is None:
+            size = count * (kind.itemsize if kind else 1)
+            view = self.archive.read(f"data/{key}", verify=self.verify)
+            if view.nbytes != size:
+                raise CheckpointError(
+                    f"storage {key!r} should have {size} bytes, its record has {view.nbytes}",
+                    self.path,
+                    self.archive.records[f"data/{key}"].start,
+                )
+            known = self._storages[key] = kind, count, self._placed(view, kind, location)
+        return self.typed(known, kind, count, key)
+
+    def checked_id(self, pid: Any, length: int) -> tuple[Any, str, str, int]:
+        """dtype (None for bytes), key, location and number of elements of a persistent id."""
+        if type(pid) is not tuple or len(pid) != length or pid[0] != "storage":
+            raise CheckpointError(f"persistent id {str(pid)[:80]} is no storage", self.path)
+        kind, key, location, count = pid[1:5]
+        if type(location) is bytes:
+            location = location.decode("ascii")
+        if type(key) is not str or type(location) is not str or type(count) is not int or count < 0:
+            raise CheckpointError("a storage's key, place or size is no such thing", self.path)
+        if kind is UntypedStorage:
+            return None, key, location, count
+        dtype = _KINDS.get(getattr(kind, "__name__", ""))
+        if dtype is None:
+            raise CheckpointError(f"{kind!r} is no class of storages that flambeau has", self.path)
+        return dtype, key, location, count
+
+    def typed(self, known: Any, kind: Any, count: int, key: str) -> Any:
+        """The storage object of an id; ids of one key must agree."""
+        if known[0] is not kind or known[1] != count:
+            raise CheckpointError(f"storage {key!r} is named with two types or sizes", self.path)
+        return known[2] if kind is None else TypedStorage(wrap_storage=known[2], dtype=kind)
+
+    def _placed(self, view: memoryview, kind: Any, location: str) -> UntypedStorage:
+        dtype = kind or D.uint8
+        if self._swap and dtype.itemsize > 1:
+            view = memoryview(swapped(bytes(view), dtype.to_real().itemsize))
+        elif self.mapped and view.nbytes and sys.byteorder == "little":
+            storage = self._over_map(view, dtype)
+            return restored(storage, location, self.map_location)
+        return self.placed(view, dtype, location)
+
+    def placed(self, view: Any, dtype: Any, location: str) -> UntypedStorage:
+        """A storage of a copy of bytes, where `map_location` wants it."""
+        target = direct(location, self.map_location)
+        if target is not None:
+            return made(view, dtype, target)
+        return restored(made(view, dtype, "cpu"), location, self.map_location)
+
+    def _over_map(self, view: memoryview, dtype: Any) -> UntypedStorage:
+        from flambeau._foreign import Memory, tensor_over
+        from flambeau._views import storage_of
+
+        count = view.nbytes // dtype.itemsize
+        st = storage_of(tensor_over(Memory(view, (count,), (1,), dtype), dtype))
+        return UntypedStorage._of(st)
+
+    # Pickles.
+
+    def unpickled(self, data: Any, start: int, persistent: Any) -> tuple[Any, int]:
+        """The object of a pickle, and where it ends."""
+        if not self.weights_only:
+            return self._unrestricted(data, start, persistent)
+        machine = Interpreter(
+            data,
+            find=_names.find_safe,
+            may_call=_names.may_call,
+            may_build=_names.may_build,
+            persistent=persistent,
+            encoding=self.options.get("encoding", "utf-8"),
+            path=self.path,
+        )
+        return machine.run(start)
+
+    def _unrestricted(self, data: Any, start: int, persistent: Any) -> tuple[Any, int]:
+        class Unpickler(self.module.Unpickler):  # type: ignore[misc, name-defined]
+            def find_class(self, module: str, name: str) -> Any:
+                found = _names.find_any(module, name)
+                return super().find_class(module, name) if found is None else found
+
+            def persistent_load(self, pid: Any) -> Any:
+                return persistent(pid)
+
+        file = BytesIO(memoryview(data)[start:])
+        options = {"encoding": "utf-8", **self.options}
+        try:
+            found = Unpickler(file, **options).load()
+        except CheckpointError:
+            raise
+        except (
+            pickle.UnpicklingError,
+            EOFError,
+            UnicodeDecodeError,
+            IndexError,
+            KeyError,
+        ) as error:
+            raise CheckpointError(
+                f"damaged pickle: {type(error).__name__}: {error}", self.path, start + file.tell()
+            ) from error
+        return found, start + file.tell()
+
+
+def made(view: Any, dtype: Any, device: Any) -> UntypedStorage:
+    """A storage on a device from a copy of little-endian bytes."""
+    be = bind(device)
+    count = memoryview(view).nbytes // dtype.itemsize
+    if be.device.type == "meta":
+        native = be.full((count,), 0, dtype)
+    else:
+        native = be.backend.from_host(view, (count,), dtype, be.device.index or 0)
+    st = Storage(native, be, dtype)
+    st.shared = True
+    if not be.strided:
+        st.aliases = []
+    return UntypedStorage._of(st)

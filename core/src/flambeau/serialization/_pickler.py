@@ -1,0 +1,194 @@
+"""The pickler of checkpoints: PyTorch's names, and storages kept aside."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from collections import OrderedDict
+from types import FunctionType
+from typing import Any, ClassVar
+
+from flambeau import _dtype as D
+from flambeau._layout import layout as Layout
+from flambeau._storage import Storage
+from flambeau._storage_typed import LEGACY, TypedStorage
+from flambeau._storage_untyped import UntypedStorage
+from flambeau._tensor import _OWN, Tensor
+from flambeau._views import geometry_of, storage_of
+from flambeau.serialization import _rebuild as R
+from flambeau.serialization._locations import location_tag
+from flambeau.serialization._names import WRITTEN, parameter_class
+
+
+class Stored:
+    """A storage of the object that is being saved, read as one dtype (None: as bytes)."""
+
+    __slots__ = ("dtype", "st")
+
+    def __init__(self, st: Storage, dtype: Any) -> None:
+        self.st = st
+        self.dtype = dtype
+
+
+class StorageTable:
+    """The storages met so far, by key, in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self.found: dict[str, Storage] = {}
+        self._ids: dict[Any, tuple[Any, ...]] = {}
+        self._itemsizes: dict[str, int] = {}
+
+    def itemsize(self, key: str) -> int:
+        """Bytes per element of a storage, 1 if it was met as bytes."""
+        return self._itemsizes[key]
+
+    def id_of(self, stored: Stored, *, legacy: bool) -> tuple[Any, ...]:
+        """The persistent id.
+
+        Raises:
+            RuntimeError: the memory was met before as another dtype.
+        """
+        st, dtype = stored.st, stored.dtype
+        if legacy and dtype is None:  # the older format has no untyped storages
+            dtype = D.uint8
+        nbytes = st.nbytes()
+        # By address; the table keeps the storages alive, so that no address is used twice.
+        key = st._be.device, st.identity, nbytes
+        pid = self._ids.get(key)
+        kind = UntypedStorage if dtype is None else LEGACY[dtype]
+        if pid is None:
+            name = str(len(self.found))
+            self.found[name] = st
+            self._itemsizes[name] = 1 if dtype is None else dtype.itemsize
+            count = nbytes if dtype is None else nbytes // dtype.itemsize
+            pid = ("storage", kind, name, location_tag(UntypedStorage._of(st)), count)
+            if legacy:
+                pid += (None,)
+            self._ids[key] = pid
+        elif pid[1] is not kind:
+            raise RuntimeError(
+                "Cannot save multiple tensors or storages that view the same data as different "
+                f"types ({pid[1].__name__} and {kind.__name__}): clone() one of them"
+            )
+        return pid
+
+
+def host_bytes(st: Storage) -> Any:
+    """The memory of a storage as something with the buffer protocol, not copied if possible."""
+    be = st._be
+    if be.strided and sys.byteorder == "little":
+        try:
+            return memoryview(st.vector(D.uint8))
+        except TypeError:  # a device whose memory the host does not see
+            pass
+    return st.read(0, st.nbytes())
+
+
+def reduced(obj: Any) -> Any:
+    """How `obj` is rebuilt, for what checkpoints treat specially; otherwise NotImplemented."""
+    if isinstance(obj, Tensor):
+        return _reduced_tensor(obj)
+    if isinstance(obj, TypedStorage):
+        return NotImplemented
+    if type(obj) is Layout:
+        return R.get_layout, (repr(obj),)
+    return NotImplemented
+
+
+def _reduced_tensor(t: Any) -> Any:
+    kind = type(t)
+    if t.is_sparse:
+        data = (t._indices(), t._values(), t.shape, t.is_coalesced())
+        return R.rebuild_sparse, (t.layout, data)
+    parameter = parameter_class()
+    state = {k: v for k, v in t.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
+    if parameter is not None and kind is parameter:
+        args = (t.detach(), t.requires_grad, OrderedDict())
+        if state:
+            return R.rebuild_parameter_with_state, (*args, state)
+        return R.rebuild_parameter, args
+    shape, stride, offset = geometry_of(t)
+    if t.is_meta:
+        make, args = R.rebuild_meta, (t.dtype, tuple(shape), stride, t.requires_grad)
+    else:
+        stored = Stored(storage_of(t), t.dtype)
+        make = R.rebuild_tensor_v2
+        args = (stored, offset, tuple(shape), stride, t.requires_grad, OrderedDict())
+    if kind is Tensor and not state:
+        return make, args
+    if parameter is not None and kind is sys.modules[parameter.__module__].Buffer:
+        state = {"persistent": t.persistent, "_is_buffer": True}
+        kind = Tensor
+    return R.rebuild_from_type, (make, kind, args, state)
+
+
+_Pickler: Any = pickle._Pickler  # type: ignore[attr-defined]
+
+
+class TorchPickler(_Pickler):
+    """Writes the names by which PyTorch finds the same things.
+
+    Python's pickler, because the one in C insists on importing what it names.
+    """
+
+    def __init__(self, file: Any, protocol: int, table: StorageTable, legacy: bool) -> None:
+        super().__init__(file, protocol)
+        self._table = table
+        self._legacy = legacy
+        self._sources: set[type] = set()
+
+    def persistent_id(self, obj: Any) -> Any:
+        kind = type(obj)
+        if kind is Stored:
+            return self._table.id_of(obj, legacy=self._legacy)
+        if kind is UntypedStorage:
+            return self._table.id_of(Stored(obj._st, None), legacy=self._legacy)
+        if kind is TypedStorage:
+            return self._table.id_of(Stored(obj._st, obj.dtype), legacy=self._legacy)
+        if self._legacy and isinstance(obj, type):
+            return self._module_id(obj)
+        return None
+
+    def _module_id(self, cls: type) -> Any:
+        module = sys.modules.get("flambeau.nn")
+        if module is None or not issubclass(cls, module.Module) or cls in self._sources:
+            return None
+        from inspect import getsource, getsourcefile
+
+        self._sources.add(cls)
+        try:
+            return "module", cls, getsourcefile(cls), getsource(cls)
+        except (OSError, TypeError):  # made in an interactive session
+            return None
+
+    def reducer_override(self, obj: Any) -> Any:
+        return reduced(obj)
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        written = WRITTEN.get(obj)
+        if written is None:
+            super().save_global(obj, name)
+            return
+        if self.proto >= 4:
+            self.save(written[0])
+            self.save(written[1])
+            self.write(pickle.STACK_GLOBAL)
+        else:
+            self.write(pickle.GLOBAL + f"{written[0]}\n{written[1]}\n".encode())
+        self.memoize(obj)
+
+    def save_dtype(self, obj: Any) -> None:
+        self.save_global(obj)
+
+    def save_type(self, obj: Any) -> None:
+        if obj in WRITTEN:
+            self.save_global(obj)
+        else:
+            super().save_type(obj)
+
+    dispatch: ClassVar[dict[type, Any]] = {
+        **_Pickler.dispatch,
+        FunctionType: save_global,
+        type: save_type,
+        D.dtype: save_dtype,
+    }

@@ -1,0 +1,189 @@
+"""Saving: the archive, the stream of old PyTorch, and other formats by name."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import struct
+from io import BytesIO
+from typing import Any
+
+from flambeau._storage_typed import LEGACY, FloatStorage
+from flambeau.serialization import _formats
+from flambeau.serialization._archive import ALIGNMENT, ArchiveWriter
+from flambeau.serialization._files import replacing
+from flambeau.serialization._pickler import (
+    StorageTable,
+    Stored,
+    TorchPickler,
+    host_bytes,
+    reduced,
+)
+
+LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+LEGACY_PROTOCOL = 1001
+
+
+def save(
+    obj: Any,
+    f: Any,
+    pickle_module: Any = pickle,
+    pickle_protocol: int = 2,
+    _use_new_zipfile_serialization: bool = True,
+    _disable_byteorder_record: bool = False,
+    *,
+    format: str | None = None,
+) -> None:
+    """Write an object to a file that `load`, and PyTorch's, can read.
+
+    Tensors that share memory share it again after loading; of a view all the memory behind it is
+    written.  A file given by its path is replaced when all data are on the disk, and otherwise left
+    as it was.
+
+    Args:
+        obj: tensors, numbers, strings and containers of them, such as a ``state_dict``; other
+            objects are pickled, and loading them needs ``weights_only=False``.
+        f: a path, or a binary file object with ``write``.
+        pickle_module: another module with a ``Pickler``; such files are for flambeau alone.
+        pickle_protocol: PyTorch reads 2 with ``weights_only=True``.
+        _use_new_zipfile_serialization: False writes the format of PyTorch before 1.6.
+        _disable_byteorder_record: leave out the note about the order of bytes.
+        format: ``"safetensors"``, or what an installed plugin offers.
+
+    Raises:
+        OSError: the file cannot be written.
+        RuntimeError: tensors of different dtypes share memory, or there is no such folder.
+        ValueError: there is no such format.
+
+    >>> import flambeau as fb, io
+    >>> file = io.BytesIO(); x = fb.arange(4)
+    >>> fb.save({"x": x, "tail": x[2:]}, file); _ = file.seek(0)
+    >>> loaded = fb.load(file); loaded["x"][3] = 9; loaded["tail"]
+    tensor([2, 9])
+    """
+    if isinstance(f, (str, bytes, os.PathLike)):
+        folder, name = os.path.split(os.fsdecode(os.fspath(f)))
+        if folder and not os.path.isdir(folder):
+            raise RuntimeError(f"Parent directory {folder} does not exist.")
+        root = os.path.splitext(name)[0] or "archive"
+        with replacing(f) as file:
+            _write(
+                obj,
+                file,
+                root,
+                pickle_module,
+                pickle_protocol,
+                format,
+                _use_new_zipfile_serialization,
+                _disable_byteorder_record,
+            )
+    elif hasattr(f, "write"):
+        _write(
+            obj,
+            f,
+            "archive",
+            pickle_module,
+            pickle_protocol,
+            format,
+            _use_new_zipfile_serialization,
+            _disable_byteorder_record,
+        )
+        if hasattr(f, "flush"):
+            f.flush()
+    else:
+        raise AttributeError(
+            f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, got "
+            f"{type(f).__name__}"
+        )
+
+
+def _write(
+    obj: Any,
+    file: Any,
+    root: str,
+    module: Any,
+    protocol: int,
+    format: str | None,
+    archive: bool,
+    no_byteorder: bool,
+) -> None:
+    if format is not None:
+        _formats.named(format).save(obj, file)
+    elif archive:
+        _write_archive(obj, file, root, module, protocol, no_byteorder)
+    else:
+        _write_stream(obj, file, module, protocol)
+
+
+def _pickled(obj: Any, module: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+    out = BytesIO()
+    if module is pickle:
+        TorchPickler(out, protocol, table, legacy).dump(obj)
+    else:
+        _foreign_pickler(module, out, protocol, table, legacy).dump(obj)
+    return out.getvalue()
+
+
+def storage_class(dtype: Any) -> Any:
+    """The storage class of a dtype: Python cannot import it under its name."""
+    return LEGACY[dtype]
+
+
+def _foreign_pickler(
+    module: Any, out: BytesIO, protocol: int, table: StorageTable, legacy: bool
+) -> Any:
+    class Pickler(module.Pickler):  # type: ignore[misc]
+        def persistent_id(self, obj: Any) -> Any:
+            return table.id_of(obj, legacy=legacy) if type(obj) is Stored else None
+
+        def reducer_override(self, obj: Any) -> Any:
+            if type(obj) is type(FloatStorage) and obj.dtype in LEGACY:
+                return storage_class, (obj.dtype,)
+            found = reduced(obj)
+            if found is NotImplemented and hasattr(super(), "reducer_override"):
+                return super().reducer_override(obj)
+            return found
+
+    return Pickler(out, protocol)
+
+
+def _write_archive(
+    obj: Any, file: Any, root: str, module: Any, protocol: int, no_byteorder: bool
+) -> None:
+    table = StorageTable()
+    data = _pickled(obj, module, protocol, table, False)
+    archive = ArchiveWriter(file.write, root)
+    archive.record("data.pkl", data)
+    archive.record(".format_version", b"1")
+    archive.record(".storage_alignment", b"%d" % ALIGNMENT)
+    if not no_byteorder:
+        archive.record("byteorder", b"little")
+    for key, st in table.found.items():
+        archive.record(f"data/{key}", host_bytes(st))
+    archive.record("version", b"3\n")
+    archive.record(".data/serialization_id", _identity(archive))
+    archive.close()
+
+
+def _identity(archive: ArchiveWriter) -> bytes:
+    """40 digits that differ between files of different contents."""
+    import hashlib
+
+    digest = hashlib.sha256(repr(archive.checksums()).encode()).hexdigest()
+    return f"{int(digest, 16) % 10**40:040d}".encode()
+
+
+def _write_stream(obj: Any, file: Any, module: Any, protocol: int) -> None:
+    table = StorageTable()
+    sizes = {"short": 2, "int": 4, "long": 4}
+    facts = {"protocol_version": LEGACY_PROTOCOL, "little_endian": True, "type_sizes": sizes}
+    body = _pickled(obj, module, protocol, table, True)
+    for part in (LEGACY_MAGIC, LEGACY_PROTOCOL, facts):
+        file.write(pickle.dumps(part, protocol=2))
+    file.write(body)
+    file.write(pickle.dumps(list(table.found), protocol=2))
+    for key, st in table.found.items():
+        data = memoryview(host_bytes(st))
+        file.write(struct.pack("<q", data.nbytes // table.itemsize(key)))
+        if data.nbytes:
+            file.write(data.cast("B"))

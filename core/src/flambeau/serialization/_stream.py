@@ -1,0 +1,117 @@
+"""The stream that PyTorch wrote before 1.6: five pickles, then the storages."""
+
+from __future__ import annotations
+
+import inspect
+import struct
+import warnings
+from typing import Any
+
+from flambeau._storage_typed import TypedStorage
+from flambeau._storage_untyped import UntypedStorage
+from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._save import LEGACY_MAGIC, LEGACY_PROTOCOL
+
+
+class SourceChangeWarning(Warning):
+    """The source of a pickled module's class is not what it was when the file was written."""
+
+
+def read_stream(reader: Any) -> Any:
+    """The object of a stream; `reader` is the file being read.
+
+    Raises:
+        CheckpointError: it is damaged.
+    """
+    data, path = memoryview(reader.data), reader.path
+    storages: dict[str, tuple[Any, int, UntypedStorage]] = {}
+    views: dict[str, Any] = {}
+    promised = 0
+
+    def plain(pid: Any) -> Any:
+        raise CheckpointError("a storage where none can be", path)
+
+    def stored(pid: Any) -> Any:
+        nonlocal promised
+        if type(pid) is tuple and pid and pid[0] == "module" and len(pid) == 4:
+            if reader.weights_only:
+                raise CheckpointError("a module's class where only weights are allowed", path)
+            _compare_source(*pid[1:])
+            return pid[1]
+        kind, key, location, count = reader.checked_id(pid, 6)
+        known = storages.get(key)
+        if known is None:
+            size = count * (kind.itemsize if kind else 1)
+            promised += size
+            if promised > len(data):  # before any memory is taken
+                raise CheckpointError(
+                    f"the storages should have {promised} bytes or more, the file has {len(data)}",
+                    path,
+                )
+            from flambeau import _dtype as D
+
+            storage = reader.placed(bytes(size), kind or D.uint8, location)
+            known = storages[key] = kind, count, storage
+        whole = reader.typed(known, kind, count, key)
+        return whole if pid[5] is None else part(whole, pid[5])
+
+    def part(whole: Any, view: Any) -> Any:
+        if type(view) is not tuple or len(view) != 3 or type(whole) is not TypedStorage:
+            raise CheckpointError("damaged view of a storage", path)
+        key, offset, size = view
+        if (
+            type(offset) is not int
+            or type(size) is not int
+            or not 0 <= offset <= offset + size <= (len(whole))
+        ):
+            raise CheckpointError(f"view {view} reaches beyond its storage", path)
+        if key not in views:
+            views[key] = whole[offset : offset + size]
+        return views[key]
+
+    magic, at = reader.unpickled(data, 0, plain)
+    version, at = reader.unpickled(data, at, plain)
+    facts, at = reader.unpickled(data, at, plain)
+    if magic != LEGACY_MAGIC or version != LEGACY_PROTOCOL or type(facts) is not dict:
+        raise CheckpointError(f"unknown stream: protocol {version!r}", path, 0)
+    if facts.get("little_endian") is not True:
+        raise CheckpointError("streams of big-endian computers are not supported", path, at)
+    found, at = reader.unpickled(data, at, stored)
+    keys, at = reader.unpickled(data, at, plain)
+    if (
+        type(keys) is not list
+        or any(type(k) is not str for k in keys)
+        or (set(keys) != set(storages) or len(keys) != len(storages))
+    ):
+        raise CheckpointError("the list of storages does not fit the object", path, at)
+    for key in keys:
+        kind, count, storage = storages[key]
+        if at + 8 > len(data):
+            raise CheckpointError("the file is cut off", path, at)
+        (held,) = struct.unpack_from("<q", data, at)
+        size = count * (kind.itemsize if kind else 1)
+        if held != count or at + 8 + size > len(data):
+            raise CheckpointError(
+                f"storage {key!r} of {count} elements is cut off or has another size ({held})",
+                path,
+                at,
+            )
+        if storage.device.type != "meta":
+            storage._st.write(0, bytes(data[at + 8 : at + 8 + size]))
+        at += 8 + size
+    reader.consumed = at
+    return found
+
+
+def _compare_source(cls: Any, file: Any, source: Any) -> None:
+    try:
+        current = inspect.getsource(cls)
+    except (OSError, TypeError):
+        return
+    if source and current != source:
+        warnings.warn(
+            f"source code of class {cls.__module__}.{cls.__qualname__} has changed since the file "
+            "was written; what it does with the saved state may have, too",
+            SourceChangeWarning,
+            stacklevel=2,
+        )
