@@ -22,24 +22,62 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parent.parent
 FAMILIES = (
     "activation",
+    "adaptive_pooling",
     "arrangement",
+    "attention",
+    "average_pooling",
+    "bessel",
+    "complexes",
     "convolution",
     "counting",
     "creation",
+    "decompositions",
+    "ctc",
     "diagonals",
+    "dropout",
+    "distance",
     "einsum",
     "elementwise",
+    "forms",
+    "histogram",
+    "hyperbolic",
+    "former_decompositions",
+    "fold",
+    "fractional_pooling",
+    "grid",
+    "embedding",
+    "group_normalization",
+    "incomplete_gamma",
     "indexing",
+    "index_reduction",
     "linalg",
     "loss",
     "movement",
     "normalization",
+    "pairs",
+    "pieces",
+    "padding",
+    "pair_loss",
     "pooling",
+    "products",
+    "random_activation",
+    "recurrent",
+    "recurrent_cells",
     "reduction",
+    "resampling",
+    "running",
     "sampling",
     "scattering",
+    "signal_windows",
+    "sparse",
+    "shifts",
+    "shuffling",
+    "slopes",
     "special",
+    "spectral",
     "statistics",
+    "target_loss",
+    "transposed_convolution",
 )
 
 HEADER = (
@@ -74,6 +112,8 @@ SLOW_BINARY = (
     ("__and__", "bitwise_and"),
     ("__or__", "bitwise_or"),
     ("__xor__", "bitwise_xor"),
+    ("__lshift__", "bitwise_left_shift"),
+    ("__rshift__", "bitwise_right_shift"),
 )
 REFLECTED = (
     ("__radd__", "add"),
@@ -85,6 +125,8 @@ REFLECTED = (
     ("__rand__", "bitwise_and"),
     ("__ror__", "bitwise_or"),
     ("__rxor__", "bitwise_xor"),
+    ("__rlshift__", "bitwise_left_shift"),
+    ("__rrshift__", "bitwise_right_shift"),
 )
 INPLACE_OPERATORS = (
     ("__iadd__", "add"),
@@ -99,6 +141,8 @@ SLOW_INPLACE_OPERATORS = (
     ("__iand__", "bitwise_and"),
     ("__ior__", "bitwise_or"),
     ("__ixor__", "bitwise_xor"),
+    ("__ilshift__", "bitwise_left_shift"),
+    ("__irshift__", "bitwise_right_shift"),
 )
 CASTS = {
     "bool": "bool_",
@@ -117,44 +161,64 @@ CASTS = {
 
 # Public functions that are no methods, or whose method is written by hand.
 NOT_METHODS = frozenset(
-    """arange as_tensor asarray batch_norm broadcast_tensors cat clone concat concatenate conv1d
-    conv2d
-    conv3d conv_transpose2d cross_entropy dropout empty empty_like eye from_data from_numpy full
-    full_like
-    gelu layer_norm linear linspace max_pool2d max_pool2d_with_indices avg_pool2d
-    adaptive_avg_pool2d
-    mse_loss nll_loss normal ones ones_like rand rand_like randint randint_like randn randn_like
-    randperm
-    silu softplus leaky_relu elu stack std_mean tensor threshold var_mean where zeros zeros_like
-    numel
-    logspace atleast_1d atleast_2d atleast_3d bucketize cartesian_prod column_stack combinations
-    dstack einsum hstack isin meshgrid polygamma range row_stack searchsorted tensordot tril_indices
-    triu_indices vstack
-    celu selu relu6 hardtanh logsigmoid sampled smooth_l1_loss l1_loss huber_loss
-    binary_cross_entropy binary_cross_entropy_with_logits kl_div feature_dropout alpha_dropout
-    norm_except_dim pad embedding""".split()
+    """arange as_tensor asarray batch_norm broadcast_tensors cat clone concat concatenate
+    conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
+    convolution cross_entropy dropout empty empty_like eye from_data from_numpy full
+    full_like gelu layer_norm linear linspace max_pool2d max_pool2d_with_indices
+    avg_pool2d adaptive_avg_pool2d mse_loss nll_loss normal ones ones_like rand
+    rand_like randint randint_like randn randn_like randperm max_pool1d
+    max_pool1d_with_indices max_pool3d max_pool3d_with_indices avg_pool1d avg_pool3d
+    adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+    adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d im2col col2im
+    resample grid_sampler grid_sampler_2d grid_sampler_3d affine_grid_generator
+    pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle silu softplus
+    leaky_relu elu stack std_mean tensor threshold var_mean where zeros zeros_like numel
+    logspace atleast_1d atleast_2d atleast_3d bucketize cartesian_prod column_stack
+    combinations dstack einsum hstack isin meshgrid polygamma range row_stack
+    searchsorted tensordot tril_indices triu_indices vstack empty_strided scalar_tensor
+    feature_alpha_dropout block_diag broadcast_shapes trapezoid trapz
+    cumulative_trapezoid unravel_index vander celu selu relu6 hardtanh logsigmoid
+    sampled smooth_l1_loss l1_loss huber_loss sparse_coo_tensor hspmm dsmm spmm
+    binary_cross_entropy binary_cross_entropy_with_logits complex imag kl_div polar real
+    view_as_complex view_as_real bartlett_window blackman_window hamming_window
+    hann_window kaiser_window feature_dropout alpha_dropout scaled_dot_product_attention
+    gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
+    norm_except_dim pad embedding chain_matmul lu_unpack btriunpack group_norm
+    instance_norm rms_norm embedding_bag embedding_renorm_ constant_pad_nd ctc_loss
+    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss
+    poisson_nll_loss cosine_similarity pairwise_distance pdist cdist bilinear
+    histogramdd gradient poisson rrelu fill frobenius_norm nuclear_norm""".split()
 )
 # Methods with an in-place variant derived from the function.
 INPLACE = tuple(
-    """abs absolute acos add addcdiv addcmul addmm arccos arcsin arctan asin atan atan2 bitwise_and
-    bitwise_not bitwise_or bitwise_xor ceil clamp clamp_max clamp_min clip cos cosh cumprod cumsum
-    div
-    divide eq erf exp expm1 fix floor floor_divide fmod ge greater greater_equal gt index_put le
-    lerp less
-    less_equal log log10 log1p log2 logical_and logical_not logical_or logical_xor lt masked_fill
-    mul
-    multiply ne neg negative not_equal pow reciprocal relu remainder round rsqrt scatter
-    scatter_add sigmoid
-    sign sin sinh sqrt square sub subtract tan tanh tril triu true_divide trunc digamma erfc erfinv
-    exp2 frac hypot index_add index_copy index_fill lgamma logit masked_scatter mvlgamma nan_to_num
-    put renorm scatter_reduce xlogy""".split()
+    """abs absolute acos acosh arccosh arcsinh arctanh asinh atanh copysign deg2rad float_power
+    gcd heaviside lcm ldexp nextafter rad2deg sinc add addcdiv addcmul addmm arccos
+    arcsin arctan asin atan atan2 bitwise_and bitwise_not bitwise_or bitwise_xor ceil
+    clamp clamp_max clamp_min clip conj_physical cos cosh cumprod cumsum div divide eq
+    erf exp expm1 fix floor floor_divide fmod ge greater greater_equal gt index_put le
+    lerp less less_equal log log10 log1p log2 logical_and logical_not logical_or
+    logical_xor lt masked_fill mul multiply ne neg negative not_equal pow reciprocal
+    relu remainder round rsqrt scatter scatter_add sigmoid sgn sign sin sinh sqrt square
+    sub subtract tan tanh tril triu true_divide trunc digamma erfc erfinv exp2 frac
+    hypot index_add index_copy index_fill lgamma logit masked_scatter mvlgamma
+    nan_to_num put renorm scatter_reduce xlogy bitwise_left_shift bitwise_right_shift
+    index_reduce i0 igamma igammac addbmm addmv addr baddbmm""".split()
 )
 # In-place operations whose formula never reads the old values after the write.
 KEEPS_NOTHING = frozenset(
     "add sub neg negative subtract floor ceil trunc round sign index_put masked_fill".split()
 )
 # Views that may replace the tensor itself.
-INPLACE_VIEWS = ("squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims")
+INPLACE_VIEWS = ("as_strided", "squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims")
+# In-place methods, and functions without such a method, that are functions named ``name_`` too.
+INPLACE_FUNCTIONS = tuple(
+    """abs i0 acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
+    deg2rad gcd lcm ldexp rad2deg sinc ceil clamp clamp_max clamp_min clip cos cosh erf
+    erfc exp exp2 expm1 fix floor frac index_put log log10 log1p log2 logit nan_to_num
+    neg negative reciprocal relu round rsqrt sigmoid sin sinh sqrt square tan tanh trunc
+    xlogy addmv alpha_dropout celu dropout feature_alpha_dropout feature_dropout selu
+    threshold rrelu""".split()
+)
 
 BINARY_TEMPLATE = """
     def {dunder}(self, other: Any) -> {returns}:
@@ -272,6 +336,7 @@ from flambeau._dispatch import (
 )
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
+from flambeau._keywords import only_one
 from flambeau._views import make_view, storage_of
 from flambeau.autograd.node import next_seq
 
@@ -303,16 +368,41 @@ def count_write(t: Tensor) -> None:
     st.version += 1
 
 
+def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `view` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and type(sizes[0]) is tuple:
+        sizes = sizes[0]
+    unknown = -1
+    known = 1
+    for i, n in enumerate(sizes):
+        if type(n) is not int:
+            return None
+        if n < 0:
+            if n < -1 or unknown >= 0:
+                return None
+            unknown = i
+        else:
+            known *= n
+    if unknown < 0:
+        return sizes
+    count = 1
+    for n in shape:
+        count *= n
+    if not known or count % known:
+        return None
+    return (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
+
+
 def _one_or_many(dims: tuple[Any, ...]) -> Any:
     return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
 
 
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, become_view, inplace, Tensor, getitem
+    global _misc, _ops, become_view, inplace, Tensor, getitem, setitem
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._indexing import getitem
+    from flambeau._indexing import getitem, setitem
     from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
@@ -369,6 +459,9 @@ GETITEM = '''
                     )
         return getitem(self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        setitem(self, key, value)
+
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
         if len(self._a.shape) == 2:
@@ -387,36 +480,41 @@ GETITEM = '''
             return make_view(self, "permute", (dims,), native, "Transpose")
         return _ops.transpose(self, dim0, dim1)
 
-    def view(self, *shape: Any) -> Tensor:
-        """The same memory in another shape."""
+    def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+        """The same memory in another shape, or read as another dtype."""
         be = self._be
-        if be.strided:
-            size = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
-            unknown = -1
-            known = 1
-            for i, n in enumerate(size):
-                if type(n) is not int:
-                    break
-                if n < 0:
-                    if n < -1 or unknown >= 0:
-                        break
-                    unknown = i
-                else:
-                    known *= n
-            else:
-                if unknown >= 0:
-                    count = 1
-                    for n in self._a.shape:
-                        count *= n
-                    if not known or count % known:
-                        return _ops.view(self, *shape)
-                    size = (*size[:unknown], count // known, *size[unknown + 1 :])
+        if be.strided and size is None and dtype is None:
+            sizes = plain_sizes(shape, self._a.shape)
+            if sizes is not None:
                 try:
-                    native = be.view(self._a, size)
+                    native = be.view(self._a, sizes)
                 except be.error:
                     return _ops.view(self, *shape)
-                return make_view(self, "view", (size,), native, "View")
-        return _ops.view(self, *shape)
+                return make_view(self, "view", (sizes,), native, "View")
+        return _ops.view(self, *shape, size=size, dtype=dtype)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements in another shape: a view where strides allow it, else a copy."""
+        be = self._be
+        if be.strided:
+            sizes = plain_sizes(shape, self._a.shape)
+            if sizes is not None:
+                try:
+                    native = be.view(self._a, sizes)
+                except be.error:
+                    return _ops.reshape(self, *shape)
+                return make_view(self, "view", (sizes,), native, "View")
+        return _ops.reshape(self, *shape)
+
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """A view with a new dimension of size 1 at `dim`."""
+        n = len(self._a.shape)
+        if type(dim) is int and -n - 1 <= dim <= n:
+            whole: list[Any] = [slice(0, m, 1) for m in self._a.shape]
+            whole.insert(dim if dim >= 0 else dim + n + 1, None)
+            args = tuple(whole)
+            return make_view(self, "slice", (args,), self._be.slice(self._a, args), "Unsqueeze")
+        return _ops.unsqueeze(self, dim)
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
@@ -486,6 +584,7 @@ def generate() -> dict[Path, str]:
     return {
         PACKAGE / "_functions.py": functions_text(functions),
         PACKAGE / "_tensor_methods.py": methods_text(functions),
+        PACKAGE / "_inplace_functions.py": inplace_functions_text(functions),
     }
 
 
@@ -534,6 +633,36 @@ def functions_text(functions: dict[str, dict[str, Any]]) -> str:
         names += list(members)
     lines.append("\n__all__ = [")
     lines += [f'    "{name}",' for name in sorted(names)]
+    lines.append("]\n")
+    return "\n".join(lines)
+
+
+def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
+    """The module of functions that write into their first argument."""
+    public = {name: f for members in functions.values() for name, f in members.items()}
+    doc = "Functions that write their result into their first argument."
+    lines = [
+        HEADER.format(doc=doc, noqa="E501, RUF022", types=""),
+        "from __future__ import annotations\n\nfrom typing import Any\n",
+        "from flambeau import _functions as _ops\nfrom flambeau._inplace import inplace",
+        "from flambeau._tensor import Tensor",
+        "from flambeau.ops._rules import need_tensor\n",
+    ]
+    for name in INPLACE_FUNCTIONS:
+        taken, passed = _parameters(public[name])
+        taken = f", {taken}" if taken else ""
+        passed = f", {passed}" if passed else ""
+        body = (
+            f'need_tensor(input, "{name}_", "input").{name}_({passed.removeprefix(", ")})'
+            if name in INPLACE
+            else f'inplace(_ops.{name}, need_tensor(input, "{name}_", "input"){passed})'
+        )
+        lines.append(
+            f"\ndef {name}_(input: Tensor{taken}) -> Tensor:\n"
+            f'    """`{name}` in place."""\n    return {body}\n'
+        )
+    lines.append("\n__all__ = [")
+    lines += [f'    "{name}_",' for name in sorted(INPLACE_FUNCTIONS)]
     lines.append("]\n")
     return "\n".join(lines)
 
@@ -601,6 +730,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
         for name, op in OPS.items()
         if op.params == ("self",) and op.kinds == ("tensor",) and name in public
         if op.out in ("same", None, bool_)
+        if name not in {"conj", "eig", "geqrf", "slogdet", *NOT_METHODS}
     }
     for name in sorted(fast):
         op = OPS[name]
@@ -613,7 +743,11 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
                 name=name,
                 op=name,
                 doc=_first_line(public[name]),
-                promotes=" or not self.dtype.fp"
+                promotes=" or self.dtype.category != 2"
+                if op.refuses_complex and op.promotes == "float"
+                else " or self.dtype.is_complex"
+                if op.refuses_complex
+                else " or not self.dtype.fp"
                 if op.promotes == "float"
                 else " or self.dtype is bool_"
                 if op.refuses_bool
@@ -623,7 +757,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
             )
         )
     recorded.append("matmul")
-    done = {*fast, "t", "transpose", "view", "sum"}
+    done = {*fast, "reshape", "sum", "t", "transpose", "unsqueeze", "view"}
     for name, function in sorted(public.items()):
         if name in NOT_METHODS or name in done or name.startswith("new_"):
             continue
@@ -729,18 +863,26 @@ def _first_line(function: Any) -> str:
     return first.replace('"', "'") if first else "See the function of the same name."
 
 
-def _parameters(function: Any, skip: tuple[str, ...] = ("out",)) -> tuple[str, str]:
+def _parameters(
+    function: Any, skip: tuple[str, ...] = ("out",), aliases: dict[str, str] | None = None
+) -> tuple[str, str]:
     """(parameters after self, arguments to forward) of a function as source text."""
     taken, passed = [], []
-    star = False
-    for i, p in enumerate(inspect.signature(function).parameters.values()):
+    star = optional = behind = False  # behind: after a skipped place, so no longer by place
+    aliases = aliases or {}
+    own = inspect.unwrap(function)  # without the documented names, which `ALIASES` adds to methods
+    for i, p in enumerate(inspect.signature(own).parameters.values()):
         if i == 0:
             continue
         if p.name in skip:
+            behind = p.kind is p.POSITIONAL_OR_KEYWORD
             continue
         annotation = p.annotation if isinstance(p.annotation, str) else "Any"
         annotation = _plain_annotation(annotation)
         default = "" if p.default is p.empty else f" = {_default(p.default)}"
+        optional = optional or p.name in aliases.values()
+        if optional and not default:
+            annotation, default = "Any", " = None"
         if p.kind is p.VAR_POSITIONAL:
             taken.append(f"*{p.name}: {annotation}")
             passed.append(f"*{p.name}")
@@ -756,8 +898,29 @@ def _parameters(function: Any, skip: tuple[str, ...] = ("out",)) -> tuple[str, s
             passed.append(f"{p.name}={p.name}")
         else:
             taken.append(f"{p.name}: {annotation}{default}")
-            passed.append(p.name)
+            passed.append(f"{p.name}={p.name}" if behind else p.name)
+    if aliases and not star:
+        taken.append("*")
+    taken += [f"{alias}: Any = None" for alias in aliases]
     return ", ".join(taken), ", ".join(passed)
+
+
+def _renamings(name: str, function: Any, aliases: dict[str, str]) -> str:
+    """The lines of a method that give the documented names of its arguments their meaning."""
+    parameters = inspect.signature(inspect.unwrap(function)).parameters
+    lines = ""
+    for target in dict.fromkeys(aliases.values()):
+        others = [alias for alias, meant in aliases.items() if meant == target]
+        used = " or ".join(f"{alias} is not None" for alias in others)
+        if parameters[target].default is inspect.Parameter.empty:
+            given = ", ".join(f"{n}={n}" for n in (target, *others))
+            lines += f"        if {target} is None or {used}:\n"
+            lines += f'            {target} = only_one("{name}", {given})\n'
+        else:
+            lines += "".join(
+                f"        if {a} is not None:\n            {target} = {a}\n" for a in others
+            )
+    return lines
 
 
 def _plain_annotation(text: str) -> str:
@@ -771,7 +934,10 @@ def _default(value: Any) -> str:
 
 
 def _forwarder(name: str, function: Any) -> str:
-    taken, passed = _parameters(function)
+    from flambeau._tools.keywords import ALIASES, FUNCTION_ONLY
+
+    aliases = ALIASES.get(name, {})
+    taken, passed = _parameters(function, FUNCTION_ONLY.get(name, ("out",)), aliases)
     if name == "permute":
         taken, passed = "*dims: Any", "_one_or_many(dims)"
     if name == "flip":
@@ -783,33 +949,48 @@ def _forwarder(name: str, function: Any) -> str:
     return (
         f"\n    def {name}(self{taken}) -> {returns}:\n"
         f'        """{_first_line(function)}"""\n'
+        f"{_renamings(name, function, aliases)}"
+        f"{_through_operator(name, {op: dunder for dunder, op, *_ in BINARY})}"
         f"        return _ops.{name}(self{passed})\n"
     )
 
 
 def _inplace(name: str, function: Any) -> str:
-    taken, passed = _parameters(function)
+    from flambeau._tools.keywords import ALIASES
+
+    aliases = ALIASES.get(name, {})
+    taken, passed = _parameters(function, aliases=aliases)
     taken = f", {taken}" if taken else ""
     passed = f", {passed}" if passed else ""
-    hot = {"add": "__iadd__", "sub": "__isub__", "mul": "__imul__", "div": "__itruediv__"}
-    lead = ""
-    if name in hot:
-        extra = {"add": "not legacy and alpha == 1", "sub": "not legacy and alpha == 1"}
-        condition = extra.get(name, "rounding_mode is None" if name == "div" else "True")
-        call = f"        result = self.{hot[name]}(other)\n"
-        refuse = "        if result is not NotImplemented:\n            return result\n"
-        if condition == "True":
-            lead = call + refuse
-        else:
-            body = "".join(f"    {line}\n" for line in (call + refuse).splitlines())
-            lead = f"        if {condition}:\n{body}"
+    lead = _through_operator(name, {op: dunder for dunder, op in INPLACE_OPERATORS})
     saves = "" if name not in KEEPS_NOTHING else ", _saves_self=False"
     return (
         f"\n    def {name}_(self{taken}) -> Tensor:\n"
         f'        """`{name}` in place."""\n'
+        f"{_renamings(f'{name}_', function, aliases)}"
         f"{lead}"
         f"        return inplace(_ops.{name}, self{passed}{saves})\n"
     )
+
+
+def _through_operator(name: str, operators: dict[str, str]) -> str:
+    """The lines of a method that leave ordinary calls to the operator, which has a fast path."""
+    if name not in operators:
+        return ""
+    lines = (
+        f"result = self.{operators[name]}(other)",
+        "if result is not NotImplemented:",
+        "    return result",
+    )
+    conditions = {
+        "add": "not legacy and alpha == 1",
+        "sub": "not legacy and alpha == 1",
+        "div": "rounding_mode is None",
+    }
+    if name not in conditions:
+        return "".join(f"        {line}\n" for line in lines)
+    body = "".join(f"            {line}\n" for line in lines)
+    return f"        if {conditions[name]}:\n{body}"
 
 
 def _inplace_view(name: str, function: Any) -> str:
@@ -843,14 +1024,24 @@ def bootstrap() -> None:
     """Replace generated files that no longer import by empty ones, and start again.
 
     They import the families' functions: after one of those was renamed the package cannot be
-    imported, and only this file, run by its path (``make generate``), can help.
+    imported, and only this file, run by its path (``make generate``), can help.  If it cannot, the
+    files are put back.
     """
-    (PACKAGE / "_functions.py").write_text("__all__: list[str] = []\n", encoding="utf-8")
-    (PACKAGE / "_tensor_methods.py").write_text(
-        "class TensorMethods: ...\n\n\ndef link() -> None: ...\n", encoding="utf-8"
-    )
+    functions = "__all__: list[str] = []\n"
+    empty = {
+        PACKAGE / "_functions.py": functions,
+        PACKAGE / "_inplace_functions.py": functions,
+        PACKAGE / "_tensor_methods.py": "class TensorMethods: ...\n\n\ndef link() -> None: ...\n",
+    }
+    former = {path: path.read_text(encoding="utf-8") for path in empty if path.exists()}
+    for path, text in empty.items():
+        path.write_text(text, encoding="utf-8")
     code = "import sys; from flambeau._tools.methods import main; sys.exit(main(sys.argv[1:]))"
-    sys.exit(subprocess.run([sys.executable, "-c", code, *sys.argv[1:]], check=False).returncode)
+    status = subprocess.run([sys.executable, "-c", code, *sys.argv[1:]], check=False).returncode
+    if status:
+        for path, text in former.items():
+            path.write_text(text, encoding="utf-8")
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -23,15 +23,28 @@ from flambeau._dtype import (
     uint8,
 )
 from flambeau._spec import Spec
+from flambeau.plugin.accelerator import (
+    Accelerator,
+    DeviceProperties,
+    MemoryStatistics,
+    OutOfMemoryError,
+    numerics,
+)
 from flambeau.plugin.backend import Backend
+from flambeau.plugin.formats import Format
 from flambeau.plugin.hookspecs import API_VERSION, hookimpl
 from flambeau.plugin.kernels import Expectations, KernelSet
 
 __all__ = [
     "API_VERSION",
+    "Accelerator",
     "Backend",
+    "DeviceProperties",
     "Expectations",
+    "Format",
     "KernelSet",
+    "MemoryStatistics",
+    "OutOfMemoryError",
     "Spec",
     "bfloat16",
     "bool_",
@@ -47,5 +60,6 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "numerics",
     "uint8",
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._dtype import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from flambeau._dtype import dtype as DType
 
@@ -29,6 +29,9 @@ class Backend(ABC):
         array: class of native arrays; instances have ``shape``, a tuple of ints.
         strided: whether views alias memory natively and in-place kernels exist. Otherwise arrays
             are taken to be immutable and the core keeps strides itself.
+        indexed: whether devices are told apart by an index, so that the bare name means the
+            current one (``cuda`` is ``cuda:0``). False for a type with a single device, whose
+            tensors show the bare name, as those of ``cpu`` do.
         error: what kernels raise for arguments they cannot take; the core turns it into its own
             errors.
 
@@ -48,6 +51,7 @@ class Backend(ABC):
     device_type: str
     array: type
     strided: bool = False
+    indexed: bool = True
     error: tuple[type[Exception], ...] = (ValueError, TypeError, IndexError)
 
     # Memory: every backend has these three.
@@ -83,7 +87,30 @@ class Backend(ABC):
         return None
 
     def generator(self, index: int) -> Any:
-        """The source of random bits of device `index`; None for the core's own generator."""
+        """The source of random bits of device `index`; None for the core's own generator.
+
+        One with an attribute ``offset`` (an int that can be set) is counter-based: seed and offset
+        are its whole state.
+        """
+        return None
+
+    # Composites.
+
+    def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A faster form of a composite that has no kernel, or None to run it op by op.
+
+        Args:
+            op: the canonical name.
+            decomposition: the composite in terms of the device's kernels; it takes arrays and
+                plain values as a kernel of `op` would.
+
+        Called for every such composite when the device is first used, so it must be quick; the
+        work belongs into the first call. `decomposition` may be run on stand-ins for arrays
+        (tracers) if `dtype_of`, `to_array` and the kernels take them and they have ``shape``.
+        Arrays made by `from_host` and `scalar` meanwhile are kept and must be real. A
+        decomposition may look at values, or raise errors of the user's making; either must work
+        as before. It must not be asked for its gradient: that is the core's.
+        """
         return None
 
     # Values: the defaults go through host memory; override what the library does faster.
@@ -133,6 +160,14 @@ class Backend(ABC):
     ) -> Any:
         """A view of the memory of `root`; `stride` and `offset` in elements."""
         raise self._not_strided("as_strided")
+
+    def reinterpret(self, root: Any, dtype: DType) -> Any:
+        """The memory of `root`, from first to last element, as a vector of `dtype`: an alias.
+
+        Bytes at the end that fill no element are left out.  Optional: without it ``x.view(dtype)``
+        and the bytes of storages are not available.
+        """
+        raise self._not_strided("reinterpret")
 
     def _not_strided(self, method: str) -> NotImplementedError:
         kind = type(self).__name__

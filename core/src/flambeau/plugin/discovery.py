@@ -95,13 +95,13 @@ def group_entries(
     return {device_type: tuple(entries) for device_type, entries in sorted(grouped.items())}
 
 
-def builtin_entry(device_type: str, module: str) -> Entry:
+def builtin_entry(device_type: str, module: str, version: str) -> Entry:
     """The entry of a device type that the core itself provides from `module`."""
 
     def load() -> ModuleType:
         return importlib.import_module(module)
 
-    return Entry(device_type, CORE, distribution_version(CORE) or "", module, load)
+    return Entry(device_type, CORE, version, module, load)
 
 
 def parse_prefer(text: str) -> dict[str, tuple[str, ...]]:

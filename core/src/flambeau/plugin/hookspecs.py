@@ -7,16 +7,17 @@ plugin that came through an entry point is asked only about the device types it 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import pluggy
 
 if TYPE_CHECKING:
     from flambeau.plugin.backend import Backend
+    from flambeau.plugin.formats import Format
     from flambeau.plugin.kernels import Copier, Expectations, Kernel, KernelSet
 
-API_VERSION = "1.0"
+API_VERSION = "1.3"
 """Version of this contract. A plugin module may state the one it was written for as
 ``api_version``; the same major number is required. New hooks and new optional arguments raise the
 minor number."""
@@ -70,4 +71,16 @@ def flambeau_expectations(device_type: str) -> Expectations | None:
 
 @hookspec
 def flambeau_report(device_type: str) -> Mapping[str, str] | None:
-    """Return facts for ``python -m flambeau`` and the test header, such as library versions."""
+    """Return facts for ``python -m flambeau`` and the test header, such as library versions.
+
+    A fact that begins with ``not`` says why something is not used; the doctor shows it as a note.
+    """
+
+
+@hookspec
+def flambeau_serializers() -> Iterable[Format] | None:
+    """Return the file formats that `flambeau.save` and `flambeau.load` shall know.
+
+    Asked of the modules that entry points in the group ``flambeau.serializers`` name, once, when a
+    format is first asked for by name or a file is no checkpoint of PyTorch's.
+    """

@@ -276,10 +276,10 @@ class PluginHost:
 
     # What the user and the core say.
 
-    def register_builtin(self, device_type: str, module: str) -> None:
+    def register_builtin(self, device_type: str, module: str, version: str = "") -> None:
         """Announce a device type of the core itself; `module` is imported at its first use."""
         with self._lock:
-            self._builtin.append(discovery.builtin_entry(device_type, module))
+            self._builtin.append(discovery.builtin_entry(device_type, module, version))
             self._scanned = None
 
     def register(self, plugin: object, *, name: str, device_types: Iterable[str] = ()) -> None:

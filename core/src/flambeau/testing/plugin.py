@@ -28,7 +28,18 @@ def pytest_load_initial_conftests(
         metavar="TYPE",
         help="device type whose backend the conformance kit tests; may be given several times",
     )
-    from flambeau.testing.backend import _session
+    from flambeau.testing.backend import HINTS, LEVELS, _session
+
+    parser.getgroup("flambeau").addoption(
+        "--level",
+        choices=(*LEVELS, HINTS),
+        help="run the tests up to this level; all by default",
+    )
+    parser.getgroup("flambeau").addoption(
+        "--conformance-json",
+        metavar="FILE",
+        help="also write the result as JSON",
+    )
 
     early_config.pluginmanager.register(_session, "flambeau-conformance")
 

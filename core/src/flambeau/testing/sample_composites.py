@@ -6,7 +6,9 @@ from typing import Any
 
 from flambeau._dtype import int64
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
+from flambeau.testing.sample_attention import ATTENTION
 from flambeau.testing.sample_layers import LAYERS
+from flambeau.testing.sample_recurrent import RECURRENT
 
 KINKED = Arr((2, 3), kind="nonzero", low=0.25, high=2)  # away from the kink at zero
 GRAD = Arr((2, 3), seed=7)
@@ -76,12 +78,33 @@ ELEMENTWISE = {
     "log2": _pointwise(_POSITIVE),
     "log10": _pointwise(_POSITIVE),
     "square": _pointwise(Arr((2, 3))),
+    "clamp": [
+        *_pointwise(Arr((2, 3), kind="distinct"), -1.1, 1.3),
+        Sample((Arr((2, 3), kind="distinct"), None, 0.1), "above", True),
+        Sample((Arr((2, 3), kind="distinct"), 0.1, None), "below", True),
+    ],
+}
+
+_WORDS = Arr((2, 3), low=-100, high=100)
+_DISTANCES = Arr((2, 3), kind="literal", literal=(0, 1, 2, 7, 31, 64))
+
+SHIFTS = {
+    name: [
+        Sample((_WORDS, _DISTANCES), "matrix"),
+        Sample((Arr((2, 1), low=-9, high=9), Arr((3,), low=0, high=4)), "broadcast"),
+        Sample((Arr((), low=1, high=9), Arr((), low=0, high=4)), "scalar"),
+        Sample((Arr((0, 3)), Arr((3,))), "empty"),
+    ]
+    for name in ("bitwise_left_shift", "bitwise_right_shift")
 }
 
 _POSITIVE_ARGUMENTS = Arr((2, 3), low=0.25, high=4)
 _BELOW_ZERO = Arr((5,), kind="literal", literal=(-0.25, -1.5, -2.75, -3.375, -7.125))
 
 SPECIAL_FUNCTIONS = {
+    "asinh": _pointwise(Arr((2, 3))),
+    "acosh": _pointwise(Arr((2, 3), low=1.25, high=3.5)),
+    "atanh": _pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
     "erfc": [*_pointwise(Arr((2, 3))), Sample((Arr((4,), low=2, high=4),), "tail", True)],
     "erfinv": _pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
     "lgamma": [*_pointwise(Arr((2, 3), low=2.5, high=4)), Sample((_BELOW_ZERO,), "negative", True)],
@@ -90,6 +113,41 @@ SPECIAL_FUNCTIONS = {
         *_pointwise(_POSITIVE_ARGUMENTS, 1),
         Sample((_POSITIVE_ARGUMENTS, 3), "third derivative", True),
         Sample((_BELOW_ZERO, 1), "negative", True),
+    ],
+}
+
+_FAR = Arr((4,), kind="literal", literal=(20.0, 24.5, 26.0, 30.0))
+
+BESSEL = {
+    **{name: _pointwise(Arr((2, 3))) for name in ("bessel_j0", "bessel_j1", "i0", "i1")},
+    **{name: _pointwise(KINKED) for name in ("i0e", "i1e")},
+    **{
+        name: [*_pointwise(_POSITIVE_ARGUMENTS), Sample((_FAR,), "far", True)]
+        for name in (
+            *("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"),
+            *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"),
+        )
+    },
+}
+
+_SHAPES = Arr((2, 3), low=0.5, high=4, seed=1, fixed=True)
+_MANY = Arr((2, 3), kind="literal", literal=(110.0, 116.0, 124.0), fixed=True)
+_AROUND = Arr((2, 3), kind="literal", literal=(104.0, 116.0, 120.0, 128.0, 112.0, 124.0))
+
+INCOMPLETE_GAMMA = {
+    **{
+        name: [
+            Sample((_SHAPES, _POSITIVE_ARGUMENTS), "matrix", True),
+            Sample((_MANY, _AROUND), "large", True),
+            Sample((Arr((), low=1, high=2, fixed=True), Arr((), low=1, high=2)), "scalar", True),
+            Sample((Arr((0, 3), fixed=True), Arr((3,))), "empty"),
+        ]
+        for name in ("igamma", "igammac")
+    },
+    "zeta": [
+        Sample((Arr((2, 3), low=1.25, high=4, fixed=True), _POSITIVE_ARGUMENTS), "matrix", True),
+        Sample((Arr((), low=2, high=4, fixed=True), Arr((), low=1, high=2)), "scalar", True),
+        Sample((Arr((0, 3), fixed=True), Arr((3,))), "empty"),
     ],
 }
 
@@ -163,6 +221,19 @@ REDUCTION |= {
 }
 
 STATISTICS = {
+    "extremum": [
+        Sample((Arr((3, 4), kind="distinct"), 1, False, True), "largest", True),
+        Sample((Arr((3, 4), kind="distinct"), 0, True, False), "smallest kept", True),
+        Sample((Arr((2, 3, 4), kind="distinct"), 1, False, False), "middle", True),
+        Sample((Arr((4, 5), low=0, high=2), 1, False, True), "ties"),
+        Sample((Arr((0, 3)), 1, False, True), "empty result"),
+    ],
+    "topk": [
+        Sample((Arr((3, 4), kind="distinct"), 2, 1, True), "largest", True),
+        Sample((Arr((4, 3), kind="distinct"), 3, 0, False), "smallest of columns", True),
+        Sample((Arr((4, 5), low=0, high=2), 3, 1, True), "ties"),
+        Sample((Arr((3,)), 0, 0, True), "none"),
+    ],
     "median": [
         Sample((Arr((7,), kind="distinct"), False), "odd count", True),
         Sample((Arr((6,), kind="distinct"), True), "even count", True),
@@ -198,6 +269,13 @@ _INSIDE = (2, 3), (2, 2), (3, 1), 1, (3, 1), 0
 _BASE_TRANSPOSED = (2, 3), (3,), (1,), 1, (1, 2), 0
 
 MOVEMENT = {
+    "stack": [
+        Sample(([Arr((2, 3)), Arr((2, 3), seed=1)], 0), "first", True),
+        Sample(([Arr((2, 3)), Arr((2, 3), seed=1), Arr((2, 3), seed=2)], 1), "middle", True),
+        Sample(([Arr((2, 3))], 2), "last", True),
+        Sample(([Arr(()), Arr((), seed=1)], 0), "scalars", True),
+        Sample(([Arr((0, 3)), Arr((0, 3))], 1), "empty"),
+    ],
     "slice_backward": [
         Sample((Arr((2, 2)), (4, 2), (slice(1, 4, 2),)), "rows", True),
         Sample((Arr((4,)), (4, 3), (slice(0, 4, 1), 1)), "column", True),
@@ -246,6 +324,11 @@ RANDOM = {
     ],
     "bernoulli": [
         Sample((Arr((2, 3), low=0, high=1), GENERATOR)),
+        Sample((Arr((0,)), GENERATOR), "empty"),
+    ],
+    "poisson": [
+        Sample((Arr((2, 3), low=0, high=4), GENERATOR)),
+        Sample((Arr((3,), kind="literal", literal=(10.0, 24.0, 60.0)), GENERATOR), "large"),
         Sample((Arr((0,)), GENERATOR), "empty"),
     ],
     "bernoulli_scalar": [
@@ -311,6 +394,9 @@ OPTIMIZER = {
 COMPOSITES: dict[str, list[Sample]] = {
     **ELEMENTWISE,
     **SPECIAL_FUNCTIONS,
+    **BESSEL,
+    **INCOMPLETE_GAMMA,
+    **SHIFTS,
     **ACTIVATION,
     **LINALG,
     **REDUCTION,
@@ -318,6 +404,8 @@ COMPOSITES: dict[str, list[Sample]] = {
     **INDEXING,
     **MOVEMENT,
     **LAYERS,
+    **RECURRENT,
+    **ATTENTION,
     **RANDOM,
     **OPTIMIZER,
 }

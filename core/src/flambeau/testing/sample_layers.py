@@ -7,6 +7,7 @@ from typing import Any
 from flambeau._dtype import int64
 from flambeau.testing.sample_arrays import Arr, Sample
 from flambeau.testing.sample_primitives import indices
+from flambeau.testing.sample_windows import WINDOWS
 
 _MATRIX = Arr((2, 3))
 
@@ -161,4 +162,4 @@ LOSS = {
     ],
 }
 
-LAYERS: dict[str, list[Sample]] = {**CONVOLUTION, **POOLING, **NORMALIZATION, **LOSS}
+LAYERS: dict[str, list[Sample]] = {**CONVOLUTION, **POOLING, **WINDOWS, **NORMALIZATION, **LOSS}

@@ -10,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dtype import ALL, COMPLEX, FLOATING, INTEGER, bool_, int64
+from flambeau._dtype import ALL, COMPLEX, FLOATING, INTEGER, bool_, float32, float64, int32, int64
 from flambeau._dtype import dtype as DType
 from flambeau.testing.layouts import LAYOUTS, Make, arranged, lay_out
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Marker, Sample, special_values
+from flambeau.testing.sample_complexes import COMPLEXES, SPECTRAL
 from flambeau.testing.sample_composites import COMPOSITES
+from flambeau.testing.sample_embedding import EMBEDDING
+from flambeau.testing.sample_linalg import DECOMPOSED_DTYPES, DECOMPOSITIONS
 from flambeau.testing.sample_primitives import ELEMENTWISE, PRIMITIVES
 
 __all__ = [
@@ -74,7 +77,14 @@ def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
     return function(value)
 
 
-SAMPLES: dict[str, list[Sample]] = {**PRIMITIVES, **COMPOSITES}
+SAMPLES: dict[str, list[Sample]] = {
+    **PRIMITIVES,
+    **COMPOSITES,
+    **COMPLEXES,
+    **SPECTRAL,
+    **EMBEDDING,
+    **DECOMPOSITIONS,
+}
 
 _FLOAT_UNARY = [
     *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -93,6 +103,7 @@ ANY_SHAPE: frozenset[str] = frozenset(
         "mse_loss",
         *("contiguous", "log2", "log10", "square"),
         *("erfc", "erfinv", "lgamma", "digamma", "polygamma"),
+        *("real", "imag", "conj", "complex", "view_as_real", "sgn", "angle"),
     ]
 )
 """Ops that take arrays of every shape, so that the layouts ``empty`` and ``scalar`` apply."""
@@ -102,19 +113,25 @@ _REAL = (*INTEGER, *FLOATING)
 
 def _dtypes() -> dict[str, tuple[DType, ...]]:
     groups: list[tuple[list[str], tuple[DType, ...]]] = [
-        ([*COMPOSITES, "erf", "atan2"], FLOATING),
+        ([*COMPOSITES, *EMBEDDING, "erf", "atan2"], FLOATING),
         ([*_FLOAT_UNARY, "div", "mean", "linear", "addmm", "mse_loss"], (*FLOATING, *COMPLEX)),
         (["neg", "abs", "sub", "pow", "matmul", "square"], (*_REAL, *COMPLEX)),
-        (["contiguous", "tril", "triu", *_REGIONS], ALL),
+        (["contiguous", "stack", "tril", "triu", *_REGIONS], ALL),
         ([*_REAL_UNARY, *_DIVISIONS, "sign", "argmax", "argmin"], _REAL),
-        (["median"], _REAL),
+        (["median", "extremum", "topk"], _REAL),
+        ([*DECOMPOSITIONS], DECOMPOSED_DTYPES),
+        (["lu_permutation"], (int32,)),
+        ([*COMPLEXES, *SPECTRAL], (float32, float64, *COMPLEX)),
+        (["complex", "view_as_complex", "fft_r2c"], (float32, float64)),
         ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
         (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
+        (["bitwise_left_shift", "bitwise_right_shift"], INTEGER),
         (["all", "any"], (bool_,)),
         (["uniform", "normal", "normal_serial", "exponential", "cauchy", "log_normal"], FLOATING),
         (["randint", "bernoulli_scalar", "geometric", "random_full"], _REAL),
         (["randperm"], (int64,)),
         (["arange"], _REAL),
+        (["ctc_loss", "ctc_loss_backward"], (float32, float64)),
     ]
     found: dict[str, tuple[DType, ...]] = dict.fromkeys(SAMPLES, ALL)
     for names, dtypes in groups:
@@ -144,6 +161,7 @@ def _special() -> dict[str, list[Sample]]:
         Sample((_CORNERS, target), f"corners to {target.name}")
         for target in (bool_, *FLOATING, *COMPLEX)
     ]
+    found["matmul"] = [Sample((_LEFT, _RIGHT), "products of corners")]  # sums of one: no order
     found["where"] = [Sample((Arr((16,), bool_), _CORNERS, Arr((16,))), "corners")]
     for name in ("sum", "prod", "amax", "amin"):
         found[name] = [Sample((_ROWS, (1,), False), "corners in rows")]

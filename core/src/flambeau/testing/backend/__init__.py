@@ -10,6 +10,7 @@ The levels build on each other; the summary says which is reached:
 * ``primitives``: every primitive agrees with device ``ref`` for all dtypes, layouts and corners.
 * ``inference``: views and writes, composites of the backend's own, errors.
 * ``training``: gradients and second gradients of every op that has one.
+* ``performance-hints``: what costs time on the device; told in the summary, and never a failure.
 
 A backend says through the hook ``flambeau_expectations`` where it is known to differ.  A dtype that
 it does not support is skipped.  A known failure is listed under the test's name and the part of
@@ -18,3 +19,4 @@ a listed test that passes, or does not exist, is an error.
 """
 
 LEVELS = ("memory", "primitives", "inference", "training")
+HINTS = "performance-hints"

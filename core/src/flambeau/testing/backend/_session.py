@@ -7,20 +7,25 @@ argument ``device`` runs for each device, with ``@kit.cases("name dtype", functi
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import flambeau as fb
-from flambeau.plugin import Expectations
+from flambeau.plugin import API_VERSION, Expectations
 from flambeau.plugin.host import host
-from flambeau.testing.backend import LEVELS
+from flambeau.testing.backend import HINTS, LEVELS
 
 _PROPERTY = "flambeau level"
+HINT = "flambeau hint"
 
 DEVICES = pytest.StashKey[tuple[str, ...]]()
+NAMES = pytest.StashKey[dict[str, set[str]]]()
+"""All tests of the collected functions, by device; of them a run may select a few."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -40,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
         except RuntimeError as error:
             raise pytest.UsageError(f"--device {device}: {error}") from error
     config.stash[DEVICES] = devices
+    config.stash[NAMES] = {device: set() for device in devices}
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -58,15 +64,19 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "device" not in metafunc.fixturenames:
         return
     devices = metafunc.config.stash[DEVICES]
+    known, test = metafunc.config.stash[NAMES], metafunc.function.__name__
     if not hasattr(metafunc.function, "cases"):
         metafunc.parametrize("device", devices)
+        for device in devices:
+            known[device].add(test)
         return
     names, function = metafunc.function.cases
-    cases = [
-        pytest.param(device, *case.values, marks=case.marks, id=f"{device}-{case.id}")
-        for device in devices
-        for case in function(device)
-    ]
+    cases = []
+    for device in devices:
+        for case in function(device):
+            named = f"{device}-{case.id}"
+            cases.append(pytest.param(device, *case.values, marks=case.marks, id=named))
+            known[device].add(f"{test}[{case.id}]")
     metafunc.parametrize(["device", *names.split()], cases)
 
 
@@ -74,7 +84,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
     """Note each test's device and level, and turn known failures into tests that must fail."""
     promised = {device: host.expectations(device) for device in config.stash[DEVICES]}
-    found: dict[str, set[str]] = {device: set() for device in promised}
+    order = (*LEVELS, HINTS)
+    last = order.index(config.getoption("level") or HINTS)
+    beyond: list[Any] = []
     without_cases = [i for i in items if hasattr(i.function, "cases") and not _runs(i)]
     if without_cases:  # pytest has put a skipped placeholder there
         config.hook.pytest_deselected(items=without_cases)
@@ -85,12 +97,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         device = item.callspec.params["device"]
         level = getattr(item.function, "level", None) or item.module.LEVEL
         item.user_properties.append((_PROPERTY, f"{device} {level}"))
-        name = key(item)
-        found[device].add(name)
-        if (reason := promised[device].known_failures.get(name)) is not None:
+        if order.index(level) > last:
+            beyond.append(item)
+        if (reason := promised[device].known_failures.get(key(item))) is not None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
+    if beyond:
+        config.hook.pytest_deselected(items=beyond)
+        dropped = set(map(id, beyond))
+        items[:] = [i for i in items if id(i) not in dropped]
     for device, expectations in promised.items():
-        _refuse_unknown(device, expectations, found[device])
+        _refuse_unknown(device, expectations, config.stash[NAMES][device])
 
 
 def _runs(item: Any) -> bool:
@@ -107,7 +123,7 @@ def key(item: Any) -> str:
 
 
 def _refuse_unknown(device: str, expectations: Expectations, found: set[str]) -> None:
-    # A run of some files only knows some tests; a test function that was collected is complete.
+    # A run of some files knows the tests of those.
     collected = {name.partition("[")[0] for name in found}
     unknown = [
         name
@@ -132,23 +148,66 @@ def no_hidden_fallback() -> Iterator[None]:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """The levels that each device has reached."""
     tally: dict[str, Counter[str]] = {}
+    hints: dict[str, list[str]] = {}
     for outcome, reports in terminalreporter.stats.items():
         for report in reports:
             for name, value in getattr(report, "user_properties", ()):
-                if name == _PROPERTY and outcome:
+                if name == _PROPERTY and outcome not in ("", "deselected"):
                     tally.setdefault(value, Counter())[outcome] += 1
+                elif name == HINT and outcome == "passed":
+                    device, _, text = value.partition(" ")
+                    hints.setdefault(device, []).append(text)
     terminalreporter.section("conformance")
+    summaries = {}
     for device in config.stash[DEVICES]:
         results = [(level, tally.get(f"{device} {level}", Counter())) for level in LEVELS]
         for level, counts in results:
             shown = ", ".join(f"{n} {outcome}" for outcome, n in sorted(counts.items()))
             terminalreporter.line(f"{device}: {level:<11} {verdict(counts):<8} {shown}".rstrip())
-        reached = "none"
-        for level, counts in results:
-            if verdict(counts) != "passed":
-                break
-            reached = level
+        for text in hints.get(device, ()):
+            terminalreporter.line(f"{device}: hint: {text}")
+        reached = level_reached(results)
         terminalreporter.line(f"{device}: level reached: {reached}")
+        terminalreporter.line(f"{device}: badge: {badge(device, reached)}")
+        summaries[device] = {
+            "reached": reached,
+            "badge": badge(device, reached),
+            "providers": dict(Counter(host.providers(device).values())),
+            "report": host.report(device),
+            "levels": {
+                level: {"verdict": verdict(counts), "outcomes": dict(sorted(counts.items()))}
+                for level, counts in results
+            },
+            "hints": hints.get(device, []),
+        }
+    if path := config.getoption("conformance_json"):
+        written = {"flambeau": fb.__version__, "api": API_VERSION, "devices": summaries}
+        Path(path).write_text(json.dumps(written, indent=2, sort_keys=True) + "\n")
+
+
+def level_reached(results: list[tuple[str, Counter[str]]]) -> str:
+    """The last level before the first that has not passed, or ``none``."""
+    reached = "none"
+    for level, counts in results:
+        if verdict(counts) != "passed":
+            break
+        reached = level
+    return reached
+
+
+def badge(device: str, reached: str) -> str:
+    """A badge of the level in Markdown, for the README of the backend.
+
+    >>> from flambeau.testing.backend._session import badge
+    >>> badge("toy", "training")
+    '![flambeau toy: training](https://img.shields.io/badge/flambeau_toy-training-brightgreen)'
+    """
+    colour = {"none": "red", "memory": "orange", "primitives": "yellow", "inference": "green"}
+    label = device.replace("_", "__")  # a single underscore is a space there
+    return (
+        f"![flambeau {device}: {reached}](https://img.shields.io/badge/"
+        f"flambeau_{label}-{reached}-{colour.get(reached, 'brightgreen')})"
+    )
 
 
 def verdict(counts: Counter[str]) -> str:

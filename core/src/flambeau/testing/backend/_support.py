@@ -15,6 +15,7 @@ from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
 from flambeau.ops import OPS
 from flambeau.plugin.host import host
+from flambeau.testing.sample_linalg import COMPARABLE, DECOMPOSITIONS
 from flambeau.testing.samples import ANY_SHAPE, LAYOUTS, Arr, Sample, arrange, realise
 
 REFERENCE = "ref"
@@ -41,7 +42,7 @@ _ACCUMULATING = frozenset(
 ANY_ZERO = frozenset(
     [
         *("maximum", "minimum", "amax", "amin", "sort", "argmax", "argmin"),
-        *("remainder", "fmod", "floor_divide", "sign", "sum", "cumsum"),
+        *("remainder", "fmod", "floor_divide", "sign", "sum", "cumsum", "matmul"),
     ]
 )
 """Ops that may return a zero of either sign."""
@@ -62,6 +63,13 @@ def call(device: str, name: str, args: tuple[Any, ...]) -> Any:
     return wrap(be, native, be.dtype_of(native))
 
 
+def comparable(name: str, op: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    """An op, or what stands for it, with all that is left to choose of its results settled."""
+    call = OPS[name] if op is None else op
+    settle = COMPARABLE.get(name)
+    return call if settle is None else lambda *args: settle(*call(*args))
+
+
 def tensors(value: Any) -> Iterator[Tensor]:
     """All tensors in nested tuples and lists."""
     if isinstance(value, Tensor):
@@ -69,6 +77,18 @@ def tensors(value: Any) -> Iterator[Tensor]:
     elif isinstance(value, (tuple, list)):
         for item in value:
             yield from tensors(item)
+
+
+def native(value: Any) -> Any:
+    """`value` as a kernel gets it: native arrays in the place of tensors."""
+    if isinstance(value, Tensor):
+        return value._a
+    return type(value)([native(v) for v in value]) if isinstance(value, (tuple, list)) else value
+
+
+def native_results(value: Any) -> tuple[Any, ...]:
+    """What a kernel returned, as a tuple."""
+    return value if isinstance(value, tuple) else (value,)
 
 
 def numbers(t: Tensor) -> list[Any]:
@@ -111,7 +131,30 @@ def layouts_of(name: str) -> tuple[str, ...]:
         return ("contiguous", "offset")
     if name in ANY_SHAPE:
         return LAYOUTS
+    if name in DECOMPOSITIONS:  # equal rows make a matrix singular
+        return ("contiguous", "transposed", "sliced", "offset")
     return tuple([layout for layout in LAYOUTS if layout not in ("empty", "scalar")])
+
+
+def gradient_layouts(device: str, name: str) -> tuple[str, ...]:
+    """The layouts in which the gradients of an op are compared.
+
+    Where arrays have no strides, the gradient of an op of a view is that of the op after that of
+    the view, and the views have tests of their own.
+    """
+    layouts = layouts_of(name)
+    if bind(device).strided:
+        return layouts
+    return tuple([n for n in layouts if n not in ("transposed", "sliced", "offset")])
+
+
+def too_slow(device: str, name: str) -> bool:
+    """Whether differences of an op would take minutes.
+
+    A device without factorisations rotates and eliminates by the primitives, thousands of them.
+    The gradients are one text for all devices, and its results are compared with the reference's.
+    """
+    return name in DECOMPOSITIONS and not {"svd", "eigh"} <= bind(device).kernels.keys()
 
 
 def case(device: str, dtype: DType, *values: Any, id: str) -> Any:
@@ -181,6 +224,20 @@ def gradients(
     return autograd.grad(roots, wanted, seeds, allow_unused=True)
 
 
+def cancelled(gradients: tuple[Tensor | None, ...]) -> float:
+    """What may be left of terms that cancel: some units in the last place of the largest gradient.
+
+    Attention to equal keys does not depend on the query; what is left there is rounding.
+    """
+    largest = 0.0
+    for gradient in gradients:
+        if gradient is not None and gradient.dtype in _PRECISION:
+            units = ACCUMULATING_UNITS * _PRECISION[gradient.dtype][0]
+            values = (abs(v) for v in numbers(gradient) if _finite(v))
+            largest = max(largest, units * max(values, default=0.0))
+    return largest
+
+
 # Comparison with the reference
 
 
@@ -241,11 +298,16 @@ def complaints(
 
 
 def differences(
-    t: Tensor, e: Tensor, rtol: float, slack: float = 0.0, signed: bool = False
+    t: Tensor,
+    e: Tensor,
+    rtol: float,
+    slack: float = 0.0,
+    signed: bool = False,
+    floor: float = 0.0,
 ) -> list[str]:
     """How `t` differs from `e` in dtype, shape or values; at most one text.
 
-    An element may be off by ``rtol`` of itself plus ``slack`` of the largest one.
+    An element may be off by ``rtol`` of itself plus ``slack`` of the largest one plus ``floor``.
     """
     native = t._be.dtype_of(t._a)
     if native is not e.dtype or t.dtype is not e.dtype:
@@ -253,7 +315,7 @@ def differences(
     if not isinstance(t._a.shape, tuple) or t._a.shape != e._a.shape:
         return [f"shape {t._a.shape}, expected {e._a.shape}"]
     values, wanted = numbers(t), numbers(e)
-    atol = slack * max((abs(v) for v in wanted if _finite(v)), default=0.0)
+    atol = floor + slack * max((abs(v) for v in wanted if _finite(v)), default=0.0)
     tiny = 2 * _PRECISION[e.dtype.to_real()][1] if e.dtype.fp else 0
     for i, (v, w) in enumerate(zip(values, wanted, strict=True)):
         if not _close(v, w, rtol, atol + tiny, signed):

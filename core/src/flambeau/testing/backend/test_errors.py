@@ -273,9 +273,7 @@ def test_a_failed_write_changes_nothing(device: str) -> None:
     assert set(kit.numbers(x)) == {1.0}
 
 
-@kit.cases(
-    "name", lambda device: (pytest.param(n, id=n) for n in ("add", "matmul", "exp", "sum", "index"))
-)
+@kit.cases("name", lambda device: (pytest.param(n, id=n) for n in ("add", "matmul", "exp", "sum")))
 def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(
     device: str, name: str
 ) -> None:
@@ -287,7 +285,6 @@ def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(
         "matmul": (a, be.host_array([1.0] * 3, (3,), fb.float32)),
         "exp": (None,),
         "sum": (a, (5,), False),
-        "index": (a, (be.host_array([7], (1,), fb.int64),)),
     }
     with pytest.raises((*be.error, AttributeError)):
         getattr(be, name)(*wrong[name])

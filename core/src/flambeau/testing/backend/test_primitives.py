@@ -93,6 +93,18 @@ def test_corners_agree(device: str, name: str, dtype: Any) -> None:
     kit.fail_with(wrong)
 
 
+def _native(args: Any) -> list[Any]:
+    """Arguments with native arrays for tensors, also for those in lists and tuples."""
+    return [
+        a._a
+        if isinstance(a, fb.Tensor)
+        else type(a)(_native(a))
+        if isinstance(a, (list, tuple))
+        else a
+        for a in args
+    ]
+
+
 @kit.cases("name dtype", written)
 def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtype: Any) -> None:
     be = bind(device)
@@ -107,7 +119,7 @@ def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtyp
             if result.shape != target.shape or result.dtype is not target.dtype:
                 continue
             others = [kit.memory(t) for t in kit.tensors(rest)]
-            returned = kernel(target._a, *(t._a if isinstance(t, fb.Tensor) else t for t in rest))
+            returned = kernel(target._a, *_native(rest))
             found.results = (target,)
             texts = kit.complaints(device, name, found, wanted, dtype)
             if returned is not None:

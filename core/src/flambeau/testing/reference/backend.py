@@ -23,6 +23,7 @@ class RefBackend(Backend):
 
     device_type = "ref"
     array = RefArray
+    indexed = False
     strided = False
 
     def from_host(

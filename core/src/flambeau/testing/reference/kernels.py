@@ -11,12 +11,14 @@ from flambeau.testing.reference import (
     indexing,
     linalg,
     movement,
+    parts,
     reduction,
 )
 
 FAMILIES = {
     "creation": creation.KERNELS,
     "elementwise": elementwise.KERNELS,
+    "complexes": parts.KERNELS,
     "reduction": reduction.KERNELS,
     "linalg": linalg.KERNELS,
     "movement": movement.KERNELS,

@@ -1,0 +1,103 @@
+"""The surface of the plugin contract, and whether its version says what changed.
+
+``python -m flambeau._tools.contract`` compares the surface with the record in
+``core/tests/contract.json``; with ``--write`` it records a change whose version number is right.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+Surface = Mapping[str, str]
+
+
+def surface() -> dict[str, str]:
+    """Everything a backend may rely on or owes: name to signature, type or value."""
+    from flambeau import plugin
+    from flambeau.ops import OPS
+    from flambeau.plugin import hookspecs
+    from flambeau.plugin.validation import STRIDED_KERNELS
+
+    found = {f"name {name}": type(getattr(plugin, name)).__name__ for name in plugin.__all__}
+    for name, member in vars(plugin.Backend).items():
+        if callable(member) and not name.startswith("_"):
+            found[f"Backend.{name}"] = str(inspect.signature(member))
+    for name, annotation in inspect.get_annotations(plugin.Backend).items():
+        default = getattr(plugin.Backend, name, "required")
+        shown = default if isinstance(default, (bool, str)) else [e.__name__ for e in default]
+        found[f"Backend.{name}"] = f"{annotation} = {shown}"
+    for kind in (plugin.KernelSet, plugin.Expectations):
+        for field in dataclasses.fields(kind):
+            found[f"{kind.__name__}.{field.name}"] = str(field.type)
+    for name, hook in vars(hookspecs).items():
+        if name.startswith("flambeau_"):
+            found[f"hook {name}"] = str(inspect.signature(hook))
+    for op in OPS.values():
+        if op.tier == "primitive":
+            found[f"primitive {op.name}"] = ", ".join(op.params)
+    found |= {f"strided kernel {name}": "" for name in STRIDED_KERNELS}
+    return dict(sorted(found.items()))
+
+
+def complaint(old: Surface, old_version: str, new: Surface, new_version: str) -> str:
+    """Why the step from one version of the contract to the next is wrong; empty if it is right.
+
+    What is removed or changed breaks backends and needs a new major number; what is added needs a
+    new minor one, for a backend that uses it must be able to say so.
+
+    >>> complaint({"a": "1"}, "1.0", {"a": "1", "b": "2"}, "1.0")
+    'added: b; raise API_VERSION from 1.0 to at least 1.1'
+    >>> complaint({"a": "1"}, "1.0", {"a": "1", "b": "2"}, "1.1")
+    ''
+    """
+    broken = sorted(name for name in old if new.get(name) != old[name])
+    added = sorted(new.keys() - old.keys())
+    if not broken and not added:
+        return ""
+    before, after = _numbers(old_version), _numbers(new_version)
+    wanted = (before[0] + 1, 0) if broken else (before[0], before[1] + 1)
+    if after >= wanted:
+        return ""
+    parts = [f"removed or changed: {', '.join(broken)}"] if broken else []
+    parts += [f"added: {', '.join(added)}"] if added else []
+    return (
+        f"{'; '.join(parts)}; raise API_VERSION from {old_version} "
+        f"to at least {wanted[0]}.{wanted[1]}"
+    )
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")
+    return int(major), int(minor)
+
+
+def main(record: Path, *, write: bool) -> int:
+    """Compare, or record; 1 if the version does not say what changed, or the record is old."""
+    from flambeau.plugin import API_VERSION
+
+    known = json.loads(record.read_text())
+    now = surface()
+    if wrong := complaint(known["surface"], known["version"], now, API_VERSION):
+        print(wrong, file=sys.stderr)
+        return 1
+    current = {"version": API_VERSION, "surface": now}
+    if write:
+        record.write_text(json.dumps(current, indent=1) + "\n")
+    elif known != current:
+        print(
+            "the contract has changed and so has its version; record it with "
+            "python -m flambeau._tools.contract --write",
+            file=sys.stderr,
+        )
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    source = Path(__file__).resolve().parents[3] / "tests" / "contract.json"
+    sys.exit(main(source, write="--write" in sys.argv))

@@ -1,0 +1,78 @@
+"""Switches of CUDA's libraries: TensorFloat-32 in matrix products, the cache of FFT plans."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.accelerator._namespace import namespace
+from flambeau.backends._switch import Switch
+
+
+class Matmul:
+    """Matrix products of CUDA devices.
+
+    Attributes:
+        allow_tf32: whether float32 factors may be rounded to 10 bits.
+    """
+
+    allow_tf32 = Switch("matmul_tf32")
+
+
+class FftPlanCache:
+    """The plans of cuFFT that one device keeps; index it to name a device.
+
+    Attributes:
+        max_size: how many plans are kept; can be set.
+        size: how many there are.
+
+    Raises:
+        RuntimeError: there is no device, or its backend keeps no plans.
+    """
+
+    def __init__(self, device: Any = None) -> None:
+        self._device = device
+
+    def __getitem__(self, device: Any) -> FftPlanCache:
+        return FftPlanCache(device)
+
+    def _cache(self) -> Any:
+        runtime = namespace("cuda")._runtime
+        backend = runtime.needed()
+        found = getattr(backend, "fft_plan_cache", None)
+        if found is None:
+            raise RuntimeError("cufft_plan_cache: this backend of 'cuda' keeps no plans")
+        return found(runtime.index(self._device))
+
+    @property
+    def size(self) -> int:
+        """How many plans are kept now."""
+        return self._cache().size
+
+    @property
+    def max_size(self) -> int:
+        """How many plans are kept at most."""
+        return self._cache().max_size
+
+    @max_size.setter
+    def max_size(self, value: int) -> None:
+        self._cache().max_size = value
+
+    def clear(self) -> None:
+        """Forget all plans."""
+        self._cache().clear()
+
+
+matmul = Matmul()
+cufft_plan_cache = FftPlanCache()
+
+
+def is_built() -> bool:
+    """Whether a package for CUDA devices is installed, with or without a device.
+
+    >>> import flambeau as fb
+    >>> isinstance(fb.backends.cuda.is_built(), bool)
+    True
+    """
+    from flambeau.plugin.host import host
+
+    return "cuda" in host.device_types()

@@ -1,0 +1,15 @@
+"""Intel's MKL."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """Whether the CPU's matrix products are MKL's.
+
+    >>> import flambeau as fb
+    >>> isinstance(fb.backends.mkl.is_available(), bool)
+    True
+    """
+    from flambeau.plugin.host import host
+
+    return host.is_available("cpu") and "mkl" in host.report("cpu").get("blas", "").lower()

@@ -1,0 +1,15 @@
+"""OpenMP."""
+
+from __future__ import annotations
+
+
+def is_available() -> bool:
+    """Whether the CPU's backend says that its threads are OpenMP's.
+
+    >>> import flambeau as fb
+    >>> isinstance(fb.backends.openmp.is_available(), bool)
+    True
+    """
+    from flambeau.plugin.host import host
+
+    return host.is_available("cpu") and "openmp" in host.report("cpu")
