@@ -10,7 +10,7 @@ import pytest
 
 import flambeau._doctor as doctor
 from flambeau.__main__ import main
-from flambeau.plugin import Backend, KernelSet, float32, hookimpl
+from flambeau.plugin import API_VERSION, Backend, KernelSet, float32, hookimpl
 from flambeau.plugin.host import PluginHost
 
 
@@ -116,7 +116,7 @@ def test_overview_shows_provider_version_and_coverage_per_device(capsys, argv):
     lines = squeezed(text)
     assert status == 0
     assert lines[0].startswith("flambeau-core ")
-    assert "plugin API 1.0" in lines[0]
+    assert f"plugin API {API_VERSION}" in lines[0]
     assert lines[2:] == [
         "toy: 1 device",
         f"backend flambeau-toy:toy ({Runtime.__module__}.Runtime)",

@@ -15,7 +15,6 @@ from flambeau.utils.data import (
     IterableDataset,
     Subset,
     TensorDataset,
-    get_worker_info,
 )
 
 
@@ -202,12 +201,6 @@ def test_a_stream_takes_no_order(option):
     (name,) = option
     with pytest.raises(ValueError, match=f"expected unspecified {name} option"):
         DataLoader(Counter(3), **option)
-
-
-def test_worker_processes_are_refused_with_the_remedy():
-    with pytest.raises(NotImplementedError, match="use num_workers=0"):
-        DataLoader(Squares(3), num_workers=2)
-    assert get_worker_info() is None
 
 
 def test_a_timeout_needs_workers():

@@ -23,34 +23,57 @@ from flambeau.autograd import engine as _engine
 from flambeau.plugin.host import host as _host
 
 if TYPE_CHECKING:
+    from flambeau import accelerator as accelerator
     from flambeau import autograd as autograd
+    from flambeau import backends as backends
+    from flambeau import compat as compat
+    from flambeau import cuda as cuda
+    from flambeau import fft as fft
+    from flambeau import hub as hub
+    from flambeau import linalg as linalg
     from flambeau import nn as nn
     from flambeau import optim as optim
+    from flambeau import overrides as overrides
     from flambeau import random as random
     from flambeau import return_types as return_types
+    from flambeau import serialization as serialization
+    from flambeau import signal as signal
+    from flambeau import sparse as sparse
+    from flambeau import special as special
     from flambeau import testing as testing
     from flambeau import utils as utils
+    from flambeau.serialization import load as load
+    from flambeau.serialization import save as save
 
-__all__ = [*_names, "autograd", "nn", "ops", "optim", "random", "return_types", "testing", "utils"]
+__all__ = [*_names, "autograd", "fft", "linalg", "nn", "ops", "optim", "random", "return_types"]
+__all__ += ["signal", "sparse", "special", "testing", "utils"]
 
 _tensor_methods.link()
 _engine.link()
 importlib.import_module("flambeau.ops._steps")
 _host.op_table = lambda: ops.OPS
-_host.register_builtin("meta", "flambeau._meta")
-_host.register_builtin("ref", "flambeau.testing.reference.plugin")
+# The version comes along, for asking the installation would take 20 ms at every import.
+_host.register_builtin("meta", "flambeau._meta", __version__)
+_host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
-_tensor.Tensor.layout = strided  # noqa: F405
 
-_SUBMODULES = frozenset({"autograd", "cpu", "plugin", "random", "return_types", "testing", "utils"})
+_SUBMODULES = frozenset(
+    """accelerator autograd backends compat cuda fft func hub linalg multiprocessing overrides
+    plugin random return_types serialization signal sparse special testing utils version""".split()
+)
+_CHECKPOINTS = frozenset({"load", "save"})
 _PARTS = {"nn": "flambeau-nn", "optim": "flambeau-nn"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _CHECKPOINTS:
+        return getattr(importlib.import_module(f"{__name__}.serialization"), name)
     if name in _PARTS:
         return _import_part(name)
+    if not name.startswith("_") and name != "meta" and name in _host.device_types():
+        return importlib.import_module(f"{__name__}.accelerator").namespace(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

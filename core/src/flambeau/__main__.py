@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 
 from flambeau._doctor import PROBLEM, diagnose, format_findings
-from flambeau._overview import kernel_table, overview
+from flambeau._hotspots import hotspots
+from flambeau._overview import kernel_table, missing_kernels, overview
+from flambeau._scaffold import write_backend
 from flambeau.plugin.host import PluginHost, host
 
 
@@ -42,11 +45,34 @@ def _parser() -> argparse.ArgumentParser:
 
     kernels = commands.add_parser("kernels", help="who runs each op on a device")
     kernels.add_argument("device", metavar="DEVICE", help="a device type, such as cpu")
+    kernels.add_argument(
+        "--missing",
+        action="store_true",
+        help="only the kernels that the device owes and lacks; status 1 if there are any",
+    )
+    kernels.add_argument(
+        "--profile",
+        nargs=argparse.REMAINDER,
+        metavar="SCRIPT",
+        help="run a script with the arguments after it, and rank the decomposed ops by time",
+    )
     kernels.set_defaults(run=_kernels)
+
+    new = commands.add_parser("new-backend", help="write a package that is a backend")
+    new.add_argument("name", metavar="NAME", help="the device type, such as toy")
+    new.add_argument(
+        "--directory", type=Path, help="where to write it; flambeau-NAME here by default"
+    )
+    new.set_defaults(run=_new_backend)
 
     doctor = commands.add_parser("doctor", help="try everything and explain every failure")
     doctor.add_argument("--traceback", action="store_true", help="show where each error was raised")
     doctor.set_defaults(run=_doctor)
+
+    script = commands.add_parser("run", help="run a PyTorch script: there, torch means flambeau")
+    script.add_argument("script", metavar="SCRIPT", help="a Python file")
+    script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    script.set_defaults(run=_run)
     return parser
 
 
@@ -55,13 +81,49 @@ def _devices(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 
 def _kernels(arguments: argparse.Namespace, plugins: PluginHost) -> int:
-    return _printed(lambda p: kernel_table(p, arguments.device), plugins)
+    device = arguments.device
+    if arguments.profile:
+        return _printed(lambda p: hotspots(p, device, arguments.profile), plugins)
+    if not arguments.missing:
+        return _printed(lambda p: kernel_table(p, device), plugins)
+    found: tuple[str, ...] = ()
+
+    def missing(plugins: PluginHost) -> str:
+        nonlocal found
+        found = missing_kernels(plugins, device)
+        return "\n".join(found) or f"{device}: every required kernel is there"
+
+    return _printed(missing, plugins) or int(bool(found))
+
+
+def _new_backend(arguments: argparse.Namespace, plugins: PluginHost) -> int:
+    folder = arguments.directory or Path(f"flambeau-{arguments.name.replace('_', '-')}")
+    try:
+        written = write_backend(arguments.name, folder)
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    for path in written:
+        print(path)
+    print(f"\n{folder / 'README.md'} says what to write next; to begin:")
+    print(f"  cd {folder} && python -m pip install -e . && python -m pytest tests")
+    return 0
 
 
 def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     findings = diagnose(plugins)
     print(format_findings(findings, with_traceback=arguments.traceback))
     return int(any(finding.level == PROBLEM for finding in findings))
+
+
+def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
+    from flambeau.compat import run_script
+
+    try:
+        return run_script(arguments.script, arguments.arguments)
+    except OSError as error:
+        print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
+        return 2
 
 
 def _printed(text: Callable[[PluginHost], str], plugins: PluginHost) -> int:

@@ -28,6 +28,9 @@ from flambeau._dtype import (
 from flambeau._foreign import from_dlpack, frombuffer
 from flambeau._functions import *  # noqa: F403
 from flambeau._generator import Generator, default_generator
+from flambeau._inplace_functions import *  # noqa: F403
+from flambeau._inplace_functions import __all__ as _inplace_names
+from flambeau._layout import layout, sparse_coo, strided
 from flambeau._legacy import LegacyTensorType, set_default_tensor_type
 from flambeau._memory_format import (
     channels_last,
@@ -38,26 +41,51 @@ from flambeau._memory_format import (
 )
 from flambeau._misc import (
     allclose,
+    as_strided_,
+    compiled_with_cxx11_abi,
+    detach,
+    detach_,
     equal,
+    fill_,
     finfo,
+    get_device,
     iinfo,
     is_complex,
     is_floating_point,
     is_nonzero,
+    is_signed,
     is_storage,
     is_tensor,
     isclose,
+    pin_memory,
+    resize_as_,
     set_flush_denormal,
+    zero_,
 )
 from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from flambeau._printing import get_printoptions, set_printoptions
 from flambeau._promotion import result_type
 from flambeau._size import Size
-from flambeau._storage import Storage
+from flambeau._storage_typed import (
+    BFloat16Storage,
+    BoolStorage,
+    ByteStorage,
+    CharStorage,
+    ComplexDoubleStorage,
+    ComplexFloatStorage,
+    DoubleStorage,
+    FloatStorage,
+    HalfStorage,
+    IntStorage,
+    LongStorage,
+    ShortStorage,
+    TypedStorage,
+)
+from flambeau._storage_untyped import UntypedStorage
 from flambeau._tensor import Tensor
 from flambeau._threads import get_num_threads, set_num_threads
 from flambeau.autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
-from flambeau.ops.creation import strided_layout as strided
+from flambeau.plugin.accelerator import OutOfMemoryError
 from flambeau.plugin.fallback import (
     cpu_fallback,
     cpu_fallback_counts,
@@ -91,27 +119,56 @@ BFloat16Tensor = LegacyTensorType(bfloat16)
 FloatTensor = LegacyTensorType(float32)
 DoubleTensor = LegacyTensorType(float64)
 
+Storage = FloatStorage
+
+# Of tensors only: as functions their names say too little; `fft` is a module that can be called.
+_METHODS_ONLY = frozenset(
+    """coalesce dense_dim fft indices is_coalesced sparse_dim sparse_mask to_dense to_sparse
+    values""".split()
+)
+
+_IN_PLACE = frozenset({"embedding_renorm_"})  # a function that writes and is no method
+
 __all__ = [
     *(
         name
         for name in _functions.__all__
-        if not name.endswith("_") and not name.startswith("new_")
+        if (not name.endswith("_") or name in _IN_PLACE)
+        and not name.startswith("new_")
+        and name not in _METHODS_ONLY
     ),
+    *_inplace_names,
+    "BFloat16Storage",
     "BFloat16Tensor",
+    "BoolStorage",
     "BoolTensor",
+    "ByteStorage",
     "ByteTensor",
+    "CharStorage",
     "CharTensor",
+    "ComplexDoubleStorage",
+    "ComplexFloatStorage",
+    "DoubleStorage",
     "DoubleTensor",
+    "FloatStorage",
     "FloatTensor",
     "Generator",
+    "HalfStorage",
     "HalfTensor",
+    "IntStorage",
     "IntTensor",
+    "LongStorage",
     "LongTensor",
+    "OutOfMemoryError",
+    "ShortStorage",
     "ShortTensor",
     "Size",
     "Storage",
     "Tensor",
+    "TypedStorage",
+    "UntypedStorage",
     "allclose",
+    "as_strided_",
     "bfloat16",
     "bool",
     "can_cast",
@@ -119,18 +176,22 @@ __all__ = [
     "cfloat",
     "channels_last",
     "channels_last_3d",
+    "compiled_with_cxx11_abi",
     "complex64",
     "complex128",
     "contiguous_format",
     "cpu_fallback",
     "cpu_fallback_counts",
     "default_generator",
+    "detach",
+    "detach_",
     "device",
     "double",
     "dtype",
     "e",
     "enable_grad",
     "equal",
+    "fill_",
     "finfo",
     "float",
     "float16",
@@ -141,6 +202,7 @@ __all__ = [
     "frombuffer",
     "get_default_device",
     "get_default_dtype",
+    "get_device",
     "get_num_threads",
     "get_printoptions",
     "get_rng_state",
@@ -161,17 +223,21 @@ __all__ = [
     "is_floating_point",
     "is_grad_enabled",
     "is_nonzero",
+    "is_signed",
     "is_storage",
     "is_tensor",
     "isclose",
+    "layout",
     "long",
     "manual_seed",
     "memory_format",
     "nan",
     "no_grad",
     "pi",
+    "pin_memory",
     "preserve_format",
     "promote_types",
+    "resize_as_",
     "result_type",
     "seed",
     "set_cpu_fallback",
@@ -184,6 +250,8 @@ __all__ = [
     "set_printoptions",
     "set_rng_state",
     "short",
+    "sparse_coo",
     "strided",
     "uint8",
+    "zero_",
 ]

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau import _dtype as D
 from flambeau._device import device as Device
 from flambeau._device import get_default_device
+from flambeau.plugin.accelerator import Accelerator
 
 if TYPE_CHECKING:
     from flambeau._dtype import dtype as DType
@@ -49,6 +50,7 @@ class BoundBackend:
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of
         self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
+        self.zero: dict[DType, Any] = {}  # not among `consts`: it would be found for -0.0 too
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.offer(kernels)
 
@@ -63,16 +65,27 @@ class BoundBackend:
         for op in OPS.values():
             if op.name not in kernels:
                 composite = op.tier == "composite"
-                filler = op.decomposed(self) if composite else partial(_missing, self, op.name)
+                filler = self._decomposed(op) if composite else partial(_missing, self, op.name)
                 setattr(self, op.name, filler)
         if self.strided:
             for name in ("add", "sub", "mul", "div"):
                 if f"{name}_" not in kernels:
                     setattr(self, f"{name}_", partial(_in_place, self, name))
 
+    def _decomposed(self, op: Any) -> Callable[..., Any]:
+        """A composite as its decomposition, or as what the backend makes of that."""
+        decomposition = op.decomposed(self)
+        if op.name.endswith("_"):  # writes into its arguments
+            return decomposition
+        return self.backend.compile(op.name, decomposition) or decomposition
+
     def scalar_const(self, value: Any, dtype: DType) -> Any:
         """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
-        native = self.backend.scalar(value, dtype)
+        backend, index = self.backend, self.device.index
+        if index is None or index == backend.current_device():
+            native = backend.scalar(value, dtype)
+        else:
+            native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]
         # Zeros have a sign that equality does not see, and NaN never equals its cached self.
         if value and value == value and len(cache) < _SCALARS_KEPT:
@@ -106,6 +119,10 @@ class BoundBackend:
         """`a` in the dtype of `like`."""
         dtype = self.dtype_of(like)
         return a if self.dtype_of(a) is dtype else self.cast(a, dtype)
+
+    def is_complex(self, a: Any) -> bool:
+        """Whether the numbers of `a` are complex."""
+        return self.dtype_of(a).is_complex
 
     def sum_to(self, a: Any, shape: tuple[int, ...]) -> Any:
         """`a` summed over the dimensions along which `shape` was broadcast."""
@@ -155,7 +172,9 @@ def bind(name: Device | str | int | None) -> BoundBackend:
     with _lock:
         if (found := _bound.get((where.type, where.index))) is None:
             found = _activate(where)
-            _bound[where.type, where.index] = found
+            # The bare name of one of several devices means another one after `set_device`.
+            if found.device == where or found.backend.device_count() == 1:
+                _bound[where.type, where.index] = found
         return found
 
 
@@ -165,25 +184,26 @@ def _activate(where: Device) -> BoundBackend:
     activation = host.activate(where.type)
     backend = activation.backend
     index = where.index
-    if index is None and where.type not in ("cpu", "meta", "ref"):
-        # A device type with several devices: the bare name means its current one.
-        current = getattr(backend, "current_device", None)
-        index = current() if current is not None else 0
-        return bind(Device(where.type, index))
-    if index is not None and where.type in ("cpu", "meta", "ref"):
-        if index == 0:
-            return bind(Device(where.type))
+    if backend.indexed and index is None:
+        return bind(Device(where.type, backend.current_device()))
+    if not backend.indexed and index == 0:
+        return bind(Device(where.type))
     count = backend.device_count()
     if index is not None and index >= count:
+        if not count and isinstance(backend, Accelerator) and (why := backend.unavailable()):
+            raise RuntimeError(f"no {where.type} device is available: {why}")
         raise RuntimeError(
             f"device {where} does not exist: {where.type!r} has {count} device(s), "
             f"numbered from 0; flambeau.device('{where.type}:0') is the first"
         )
+    kernels = dict(activation.kernels)
+    if isinstance(backend, Accelerator):
+        kernels = dict(backend.kernels_on(index or 0, kernels))
     be = _retired.pop((where.type, index), None)
     if be is None or be.backend is not backend:
-        be = BoundBackend(backend, where, dict(activation.kernels))
+        be = BoundBackend(backend, where, kernels)
     else:
-        be.offer(dict(activation.kernels))
+        be.offer(kernels)
     return be
 
 

@@ -76,7 +76,13 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
             op.body(*[_spec(a) for a in args])
         except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
             return worded
-    kind = IndexError if isinstance(error, IndexError) else RuntimeError
+    kind = (
+        IndexError
+        if isinstance(error, IndexError)
+        else NotImplementedError  # an array library has no loop for the dtype
+        if isinstance(error, TypeError)
+        else RuntimeError
+    )
     return kind(f"{name}: {error}")
 
 
@@ -216,6 +222,8 @@ def slow_binary(name: str, x: Any, y: Any) -> Any:
     if op.promotes == "float" and not dtype.fp:
         dtype = D.get_default_dtype()
     op.check_dtype(dtype, operands)
+    if name == "pow" and type(y) is int and y < 0 and dtype.category == 1:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
     return op(*common(name, operands, dtype))
 
 
@@ -248,7 +256,7 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
 def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
     """A Python number as a native operand of `dtype`."""
     if isinstance(value, complex) and not dtype.is_complex:
-        value = value.real
+        value = value != 0 if dtype.category == 0 else value.real
     if dtype.category == 1 and type(value) is float:
         value = int(value)
     if type(value) is bool:

@@ -110,6 +110,9 @@ def _device(host: PluginHost, device_type: str) -> Iterator[Finding]:
         )
     for problem in active.problems:
         yield _of_problem(problem)
+    for name, fact in host.report(device_type).items():
+        if fact.startswith("not "):  # an accelerator says why it offers nothing
+            yield Finding(NOTE, f"{device_type}: {name}: {fact}")
 
 
 def _hardware(active: Activation, text: str) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau import _dtype as D
 from flambeau._bound import bind
 from flambeau._dispatch import wrap
+from flambeau._keywords import documented
 from flambeau._tensor import Tensor
 from flambeau._views import contiguous_strides, storage_of
 
@@ -147,6 +148,7 @@ def frombuffer(
     return tensor_over(memory, dtype).requires_grad_(requires_grad)
 
 
+@documented({"dlpack": "ext_tensor"})
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's tensor, exchanged by the DLPack protocol.
 

@@ -8,7 +8,7 @@ both ways.
 
 from __future__ import annotations
 
-import secrets
+import os
 import struct
 import threading
 from numbers import Integral
@@ -29,9 +29,12 @@ _SEED_RANGE = range(-(1 << 63), 1 << 64)
 _LAYOUT = struct.Struct(f"<QiiQ{WORDS}Q3di4xf?3x")
 
 
+_COUNTER_LAYOUT = struct.Struct("<QQ")  # of counter-based engines, also PyTorch's: seed, offset
+
+
 class _State(NamedTuple):
     seed: int
-    words: tuple[list[int], int] | None  # None: as the seed left them
+    words: tuple[list[int], int] | int | None  # an offset, or None: as the seed left them
     next_normal: float | None
     next_normal_float32: float | None
 
@@ -123,7 +126,7 @@ class Generator:
 
     def seed(self) -> int:
         """Start a stream that cannot be foreseen; returns its seed, which the system draws."""
-        self._reset(secrets.randbits(64))
+        self._reset(int.from_bytes(os.urandom(8), "little"))
         return self._seed
 
     def initial_seed(self) -> int:
@@ -132,6 +135,8 @@ class Generator:
 
     def get_state(self) -> Tensor:
         """The state as 5056 bytes (uint8, on the CPU) in the layout of PyTorch's CPU generator.
+
+        That of a counter-based generator is 16 bytes, seed and offset, as of PyTorch's on CUDA.
 
         >>> import flambeau as fb
         >>> g = fb.Generator()
@@ -145,7 +150,8 @@ class Generator:
         from flambeau._dispatch import wrap
 
         be = bind("cpu")
-        native = be.backend.from_host(self.state_bytes(), (_LAYOUT.size,), _dtype.uint8, 0)
+        data = self.state_bytes()
+        native = be.backend.from_host(data, (len(data),), _dtype.uint8, 0)
         return wrap(be, native, _dtype.uint8)
 
     def set_state(self, new_state: Tensor) -> Generator:
@@ -173,6 +179,8 @@ class Generator:
     def state_bytes(self) -> bytes:
         """What `get_state` returns, as bytes."""
         with self.lock:
+            if (offset := self._offset()) is not None:
+                return _COUNTER_LAYOUT.pack(self._seed, offset)
             words, position = self.engine.get_words()
             spare, spare32 = self.next_normal, self._next_normal_float32
             return _LAYOUT.pack(
@@ -195,6 +203,15 @@ class Generator:
         Raises:
             RuntimeError: the size is wrong, or the bytes are no state.
         """
+        if self._offset() is not None:
+            if len(state) != _COUNTER_LAYOUT.size:
+                raise RuntimeError(
+                    f"RNG state of device {self._device} is {_COUNTER_LAYOUT.size} bytes (seed and "
+                    f"offset), got {len(state)}"
+                )
+            seed, offset = _COUNTER_LAYOUT.unpack(state)
+            self._restore(_State(seed, offset, None, None))
+            return
         if len(state) != _LAYOUT.size:
             raise RuntimeError(
                 f"Expected a CPUGeneratorImplState of size {_LAYOUT.size} "
@@ -226,20 +243,34 @@ class Generator:
         return copy
 
     def get_offset(self) -> int:
-        """Not available: only counter-based generators have an offset.
+        """How far a counter-based generator has come.
 
         Raises:
-            RuntimeError: always.
+            RuntimeError: the generator is not counter-based; the CPU's is not.
         """
-        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        if (offset := self._offset()) is None:
+            raise self._no_offset()
+        return offset
 
     def set_offset(self, offset: int) -> Generator:
-        """Not available: only counter-based generators have an offset.
+        """Let a counter-based generator continue from an offset; returns itself.
 
         Raises:
-            RuntimeError: always.
+            RuntimeError: the generator is not counter-based, or `offset` is no multiple of 4.
         """
-        raise RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
+        if self._offset() is None:
+            raise self._no_offset()
+        if offset < 0 or offset % 4:
+            raise RuntimeError(f"offset must be a multiple of 4 and not negative, got {offset}")
+        self.engine.offset = offset  # type: ignore[attr-defined]
+        return self
+
+    def _offset(self) -> int | None:
+        """The offset of a counter-based engine, None of another."""
+        return getattr(self.engine, "offset", None)
+
+    def _no_offset(self) -> RuntimeError:
+        return RuntimeError(f"{self._device.type.upper()} Generator does not use offset")
 
     def __reduce__(self) -> tuple[object, ...]:
         return Generator, (self._device,), (self._seed, None, self.get_state())
@@ -257,13 +288,18 @@ class Generator:
 
     def _saved(self) -> _State:
         with self.lock:
-            words = None if self._engine is None else self._engine.get_words()
+            words: tuple[list[int], int] | int | None = None
+            if self._engine is not None:
+                offset = self._offset()
+                words = self._engine.get_words() if offset is None else offset
             return _State(self._seed, words, self.next_normal, self._next_normal_float32)
 
     def _restore(self, state: _State) -> None:
         with self.lock:
             self._reset(state.seed)
-            if state.words is not None:
+            if isinstance(state.words, int):
+                self.engine.offset = state.words  # type: ignore[attr-defined]
+            elif state.words is not None:
                 self.engine.set_words(*state.words)
             self.next_normal = state.next_normal
             self._next_normal_float32 = state.next_normal_float32

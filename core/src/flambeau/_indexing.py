@@ -5,11 +5,12 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from flambeau import _dispatch
 from flambeau import _dtype as D
-from flambeau._dispatch import cast, wrap
+from flambeau._dispatch import cast, scalar_native, wrap
 from flambeau._modes import recording, set_recording
 from flambeau._tensor import Tensor
-from flambeau._views import geometry_of
+from flambeau._views import geometry_of, make_view, storage_of
 from flambeau.ops._rules import broadcast_shapes
 from flambeau.ops._table import OPS
 from flambeau.ops.indexing import indexed_shape, wrapped_index
@@ -51,6 +52,8 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     title = "Slice"
     d = 0
     for k in keys:
+        if isinstance(k, Tensor) and _is_number(k):
+            k = k.item()
         if k is Ellipsis:
             for n in shape[d : d + rest]:
                 items.append(slice(0, n, 1))
@@ -91,7 +94,15 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
                 tensors.append(_checked(k, shape[d], d, x))
                 d += 1
         else:
-            i = operator.index(k)
+            try:
+                i = operator.index(k)
+            except TypeError:
+                if isinstance(k, (str, bytes)):
+                    raise TypeError(f"an index cannot be of type {type(k).__name__}") from None
+                raise IndexError(
+                    "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors "
+                    f"are valid indices (got {type(k).__name__})"
+                ) from None
             n = shape[d]
             if not -n <= i < n:
                 raise IndexError(f"index {i} is out of bounds for dimension {d} with size {n}")
@@ -101,6 +112,16 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     if not advanced:
         return tuple(items), None, title
     return tuple(items), tensors, title
+
+
+def _is_number(k: Tensor) -> bool:
+    """Whether an index tensor counts as an integer: the result is a view then, as with `x[1]`."""
+    return (
+        not k._a.shape
+        and k.dtype.category == 1
+        and k.dtype is not D.uint8
+        and (k.device.type != "meta")
+    )
 
 
 def _is_index_list(key: Any) -> bool:
@@ -188,6 +209,9 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
+    if type(key) is tuple and (plain := _plain_items(key, x._a.shape)) is not None:
+        title = "Select" if int in map(type, key) else "Slice"
+        return make_view(x, "slice", (plain,), x._be.slice(x._a, plain), title)
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)
@@ -220,6 +244,8 @@ def _sliced(
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``: a write through a view, or a scatter by index tensors."""
+    if _written_at_once(x, key, value):
+        return
     from flambeau import _inplace
 
     items, tensors, title = split_index(x, key)
@@ -247,6 +273,61 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     if value._be is not x._be:
         value = value.to(x.device)
     put_(base, indices, value, False, checked=not fills)
+
+
+def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
+    """Write where nothing is recorded, checked for overlap or converted; False: not such a case."""
+    be = x._be
+    if not be.strided or x._view is not None or _dispatch.modes or (x._rg and recording()):
+        return False
+    if type(value) in x.dtype.takes:
+        number = True
+    elif type(value) is Tensor and value.dtype is x.dtype and value._be is be:
+        number = False
+        if (value._rg and recording()) or value._st is x._st is not None:
+            return False
+    else:
+        return False
+    a = x._a
+    items = _plain_items(key if type(key) is tuple else (key,), a.shape)
+    if items is None:
+        return False
+    region = be.slice(a, items)
+    if number:
+        if (native := be.consts[x.dtype].get(value)) is None:
+            native = scalar_native(be, value, x.dtype)
+    else:
+        native = value._a
+        if native.shape and native.shape != region.shape:
+            return False
+    be.assign(region, native)
+    storage_of(x).version += 1
+    return True
+
+
+def _plain_items(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...] | None:
+    """The items of the ``slice`` op for integers and slices without steps; None for other keys."""
+    if len(keys) > len(shape):
+        return None
+    items: list[Any] = []
+    for k, n in zip(keys, shape, strict=False):
+        kind = type(k)
+        if kind is int:
+            if not -n <= k < n:
+                return None
+            items.append(k if k >= 0 else k + n)
+        elif kind is slice and k.step is None:
+            start, stop = k.start, k.stop
+            if type(start) not in _BOUND or type(stop) not in _BOUND:
+                return None
+            start, stop, _ = k.indices(n)
+            items.append(slice(start, stop if stop > start else start, 1))
+        else:
+            return None
+    return tuple(items)
+
+
+_BOUND = (int, type(None))
 
 
 def _is_mask(key: Any) -> bool:

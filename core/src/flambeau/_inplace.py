@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 from flambeau import _views
 from flambeau._dispatch import cast, new
 from flambeau._modes import recording, set_recording
-from flambeau._views import edge, geometry_of, replay, steps, storage_of
+from flambeau._views import (
+    edge,
+    geometry_of,
+    replay,
+    replay_gradient,
+    steps,
+    storage_of,
+    without_region,
+)
 from flambeau.autograd.node import Node, next_seq
 
 if TYPE_CHECKING:
@@ -40,11 +48,10 @@ class CopySlices(Node):
         if self.saved is None:
             raise self.freed()
         base, value = self.edges
-        part = replay(F, g, self.saved) if value is not None else None
+        part = replay_gradient(F, g, self.saved) if value is not None else None
         if base is None:
             return None, part
-        rest = F.view_put(g, F.zeros(self.region, g), self.saved)
-        return rest, part
+        return without_region(F, g, self.saved, self.region), part
 
 
 def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -385,6 +392,16 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Write one number (or 0-d tensor) everywhere."""
+    be = self._be
+    if be.strided and type(value) in self.dtype.takes and not (self._rg and recording()):
+        if type(value) is int and not value:
+            if (native := be.zero.get(self.dtype)) is None:
+                native = be.zero[self.dtype] = scalar_for(self, 0)
+        elif (native := be.consts[self.dtype].get(value)) is None:
+            native = scalar_for(self, value)
+        be.assign(self._a, native)
+        storage_of(self).version += 1
+        return self
     if isinstance(value, _tensor()):
         if value.dim() > 0:
             raise RuntimeError(
@@ -415,6 +432,8 @@ def scalar_for(self: Tensor, value: Any) -> Any:
     value = python_number(value)
     if not isinstance(value, (int, float, complex)):
         raise TypeError(f"fill_(): argument 'value' must be Number, not {type(value).__name__}")
+    if isinstance(value, complex) and self.dtype.category == 0:
+        value = value != 0
     if isinstance(value, complex) and not self.dtype.is_complex:
         raise RuntimeError("value cannot be converted to type without overflow: it is complex")
     return scalar_native(self._be, value, self.dtype)

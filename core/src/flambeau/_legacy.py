@@ -50,7 +50,7 @@ class LegacyTensorType:
         self.dtype = dtype
         self.device = device
         self.__name__ = self.__qualname__ = D.TENSOR_TYPE_NAMES[dtype]
-        self.__module__ = "torch"
+        self.__module__ = "torch" if device in (None, "cpu") else f"torch.{device}"
 
     def __call__(self, *args: Any, device: Any = None) -> Any:
         return make(self.dtype, device or self.device, args)
@@ -65,7 +65,7 @@ class LegacyTensorType:
         )
 
     def __repr__(self) -> str:
-        return f"<class 'torch.{self.__name__}'>"
+        return f"<class '{self.__module__}.{self.__name__}'>"
 
 
 def set_default_tensor_type(t: Any) -> None:

@@ -32,12 +32,32 @@ channels_last = memory_format("channels_last")
 channels_last_3d = memory_format("channels_last_3d")
 
 
+_BY_RANK = {channels_last: 4, channels_last_3d: 5}
+
+
+def order_of_memory(order: memory_format, rank: int) -> list[int] | None:
+    """The dimensions from the slowest to the fastest for channels last, None for row-major.
+
+    Raises:
+        RuntimeError: a tensor of so many dimensions has no such order.
+    """
+    if order is contiguous_format:
+        return None
+    if order not in _BY_RANK:
+        raise RuntimeError(f"contiguous: unsupported memory format {order}")
+    if rank != _BY_RANK[order]:
+        raise RuntimeError(
+            f"required rank {_BY_RANK[order]} tensor to use {order} format, got rank {rank}"
+        )
+    return [0, *range(2, rank), 1]
+
+
 def is_contiguous(shape: Sequence[int], stride: Sequence[int], order: Any = None) -> bool:
     """Whether strides are those of dense memory in the given order; sizes of 1 may have any."""
     if 0 in shape:
         return True
-    if order in (channels_last, channels_last_3d):
-        rank = 4 if order is channels_last else 5
+    if order in _BY_RANK:
+        rank = _BY_RANK[order]
         if len(shape) != rank:
             return False
         places = [0, *range(2, rank), 1]

@@ -16,6 +16,7 @@ class MetaBackend(Backend):
 
     device_type = "meta"
     array = Spec
+    indexed = False
 
     def from_host(self, data: Any, shape: tuple[int, ...], dtype: DType, index: int) -> Spec:
         return Spec(tuple(shape), dtype)

@@ -6,8 +6,11 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dtype import dtype as DType
-from flambeau._storage import Storage
+from flambeau._keywords import documented
+from flambeau._storage_typed import TypedStorage
+from flambeau._storage_untyped import UntypedStorage
 from flambeau._tensor import Tensor
+from flambeau.ops._rules import need_tensor
 
 
 def is_tensor(obj: Any) -> bool:
@@ -27,9 +30,10 @@ def is_storage(obj: Any) -> bool:
     >>> fb.is_storage(fb.ones(1).storage())
     True
     """
-    return isinstance(obj, Storage)
+    return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
+@documented({"tensor": "input"})
 def is_floating_point(input: Tensor) -> bool:
     """Whether the dtype of a tensor is floating.
 
@@ -37,6 +41,7 @@ def is_floating_point(input: Tensor) -> bool:
     >>> fb.is_floating_point(fb.ones(1))
     True
     """
+    need_tensor(input, "is_floating_point", "input")
     return input.dtype.is_floating_point
 
 
@@ -47,7 +52,105 @@ def is_complex(input: Tensor) -> bool:
     >>> fb.is_complex(fb.ones(1))
     False
     """
+    need_tensor(input, "is_complex", "input")
     return input.dtype.is_complex
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype of a tensor has negative numbers.
+
+    >>> import flambeau as fb
+    >>> fb.is_signed(fb.ones(1)), fb.is_signed(fb.ones(1, dtype=fb.uint8))
+    (True, False)
+    """
+    need_tensor(input, "is_signed", "input")
+    return input.is_signed()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of the device of a tensor, -1 on the CPU.
+
+    >>> import flambeau as fb
+    >>> fb.get_device(fb.ones(1))
+    -1
+    """
+    need_tensor(input, "get_device", "input")
+    return input.get_device()
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory without history; see `Tensor.detach`.
+
+    >>> import flambeau as fb
+    >>> fb.detach(fb.ones(1, requires_grad=True)).requires_grad
+    False
+    """
+    need_tensor(input, "detach", "input")
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Forget the history of a tensor, in place; see `Tensor.detach_`.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(1, requires_grad=True) * 2; fb.detach_(x).requires_grad
+    False
+    """
+    need_tensor(input, "detach_", "input")
+    return input.detach_()
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write one number everywhere.
+
+    >>> import flambeau as fb
+    >>> fb.fill_(fb.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    need_tensor(input, "fill_", "input")
+    return input.fill_(value)
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Write zero everywhere.
+
+    >>> import flambeau as fb
+    >>> fb.zero_(fb.ones(2))
+    tensor([0., 0.])
+    """
+    need_tensor(input, "zero_", "input")
+    return input.zero_()
+
+
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Make a tensor the view of its storage with another shape, stride and offset.
+
+    >>> import flambeau as fb
+    >>> fb.as_strided_(fb.arange(4), (2,), (2,))
+    tensor([0, 2])
+    """
+    need_tensor(input, "as_strided_", "input")
+    return input.as_strided_(size, stride, storage_offset)
+
+
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a tensor the shape of another, in place; see `Tensor.resize_`.
+
+    >>> import flambeau as fb
+    >>> fb.resize_as_(fb.arange(4), fb.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    return input.resize_as_(the_template)
+
+
+def pin_memory(input: Tensor) -> Tensor:
+    """The tensor in page-locked memory; itself where no accelerator needs that.
+
+    >>> import flambeau as fb
+    >>> fb.pin_memory(fb.ones(1))
+    tensor([1.])
+    """
+    return input.pin_memory()
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -60,9 +163,11 @@ def is_nonzero(input: Tensor) -> bool:
     >>> fb.is_nonzero(fb.tensor([0.0]))
     False
     """
+    need_tensor(input, "is_nonzero", "input")
     return bool(input)
 
 
+@documented({"tensor1": "input", "tensor2": "other"})
 def equal(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements.
 
@@ -70,6 +175,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     >>> fb.equal(fb.tensor([1, 2]), fb.tensor([1, 2]))
     True
     """
+    need_tensor(input, "equal", "input")
+    need_tensor(other, "equal", "other")
     if input._a.shape != other._a.shape:
         return False
     return bool((input == other).all().item())
@@ -84,6 +191,8 @@ def isclose(
     >>> fb.isclose(fb.tensor([1.0]), fb.tensor([1.0 + 1e-7]))
     tensor([True])
     """
+    need_tensor(input, "isclose", "input")
+    need_tensor(other, "isclose", "other")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
     if rtol < 0 or atol < 0:
@@ -113,6 +222,8 @@ def allclose(
     >>> fb.allclose(fb.tensor([1.0]), fb.tensor([1.1]))
     False
     """
+    need_tensor(input, "allclose", "input")
+    need_tensor(other, "allclose", "other")
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
@@ -200,3 +311,13 @@ class iinfo:  # noqa: N801 - PyTorch's name
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """Whether C++ extensions see the C++11 ABI; flambeau has none, and answers as PyTorch 2 does.
+
+    >>> import flambeau as fb
+    >>> fb.compiled_with_cxx11_abi()
+    True
+    """
+    return True

@@ -13,7 +13,7 @@ from flambeau.plugin import API_VERSION
 from flambeau.plugin.activation import Activation
 from flambeau.plugin.discovery import core_version, distribution_version
 from flambeau.plugin.host import PluginHost
-from flambeau.plugin.validation import OpTable
+from flambeau.plugin.validation import STRIDED_KERNELS, OpTable
 
 _INDENT = "  "
 
@@ -123,7 +123,20 @@ def kernel_table(host: PluginHost, device_type: str) -> str:
         if (provider := active.providers.get(name)) is None:
             provider = "MISSING" if tier == "primitive" else "decomposition"
         rows.append((name, tier, provider))
-    return "\n".join(_columns(rows))
+    return "\n".join(columns(rows))
+
+
+def missing_kernels(host: PluginHost, device_type: str) -> tuple[str, ...]:
+    """The kernels that `device_type` owes and does not have, sorted.
+
+    Raises:
+        RuntimeError: the device cannot be used.
+    """
+    active = activate_quietly(host, device_type)
+    owed = set(coverage(active.kernels, host.op_table()).missing)
+    if active.backend.strided:
+        owed |= STRIDED_KERNELS - set(active.kernels)
+    return tuple(sorted(owed))
 
 
 def activate_quietly(host: PluginHost, device_type: str) -> Activation:
@@ -146,10 +159,11 @@ def _class_path(instance: object) -> str:
 
 
 def _rows(rows: Sequence[tuple[str, str]]) -> list[str]:
-    return [_INDENT + line for line in _columns(rows)]
+    return [_INDENT + line for line in columns(rows)]
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
+def columns(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines with the cells of each column below each other."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

@@ -112,6 +112,21 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     return text
 
 
+def sparse_repr(indices: Tensor, values: Tensor, facts: list[str], history: Tensor) -> str:
+    """The text of a sparse tensor: positions and values, then what cannot be read off them."""
+    parts = [("indices", indices), ("values", values)]
+    lines = []
+    for head, (name, t) in zip(("tensor(", " " * 7), parts, strict=True):
+        indent = 7 + len(name) + 1
+        if 0 in t.shape:
+            size = f", size={tuple(t.shape)}"
+            text = f"tensor([]{size})"
+        else:
+            text = f"tensor({_contents(t, indent + 7)})"
+        lines.append(f"{head}{name}={text}")
+    return _append(",\n".join([*lines, "       " + ", ".join(facts)]), _history(history), 7)
+
+
 def tensor_format(tensor: Tensor, spec: str) -> str:
     """The text of ``format(tensor, spec)``: one number's own formatting, else `repr`.
 

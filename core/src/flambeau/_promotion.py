@@ -64,14 +64,14 @@ def result_type(*operands: Any) -> DType:
         else:
             d = scalar_dtype(x)
             numbers = d if numbers is None else D.promote_types(numbers, d)
-    return _combine(_combine(dims, zeros), numbers)
+    found = _combine(_combine(dims, zeros), numbers)
+    assert found is not None
+    return found
 
 
-def _combine(higher: DType | None, lower: DType | None) -> DType:
+def _combine(higher: DType | None, lower: DType | None) -> DType | None:
     if higher is None or lower is None:
-        found = higher or lower
-        assert found is not None
-        return found
+        return higher or lower
     if higher.category >= lower.category:
         return higher
     if lower.is_complex and higher.is_floating_point:

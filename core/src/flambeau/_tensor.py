@@ -19,6 +19,7 @@ from flambeau import _dtype as D
 from flambeau._bound import bind
 from flambeau._device import device as Device
 from flambeau._dispatch import wrap
+from flambeau._layout import strided
 from flambeau._modes import recording, set_recording
 from flambeau._size import Size
 from flambeau._storage import Storage
@@ -29,6 +30,8 @@ from flambeau.autograd.node import Hooks, Node, Out, RemovableHandle, _add
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
     from flambeau._dtype import dtype as DType
+    from flambeau._storage_typed import TypedStorage
+    from flambeau._storage_untyped import UntypedStorage
 
 _new = object.__new__
 
@@ -71,7 +74,7 @@ class Tensor(TensorMethods):
     def __hash__(self) -> int:  # type: ignore[override] - defining __eq__ has set it to None
         return id(self)
 
-    layout: ClassVar[Any] = None  # set when `strided` exists
+    layout: ClassVar[Any] = strided
     is_sparse: ClassVar[bool] = False
     is_quantized: ClassVar[bool] = False
 
@@ -247,25 +250,60 @@ class Tensor(TensorMethods):
         storage_of(self).shared = True  # the address stays valid only if writes happen in place
         return self._be.backend.data_ptr(self._a)
 
-    def storage(self) -> Storage:
-        """The storage, shared by all views."""
-        st = storage_of(self)
-        st.shared = True
-        return st
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes of the storage, shared by all views."""
+        from flambeau._storage_tensor import untyped_storage
 
-    untyped_storage = storage
+        return untyped_storage(self)
 
-    def is_pinned(self) -> bool:
-        """Whether it lives in page-locked host memory."""
-        return False
+    def storage(self) -> TypedStorage:
+        """The storage, shared by all views, read as this dtype."""
+        from flambeau._storage_tensor import typed_storage
 
-    def pin_memory(self) -> Tensor:
-        """The tensor in page-locked memory; itself where no accelerator needs that."""
-        return self
+        return typed_storage(self)
+
+    typed_storage = storage
+
+    def storage_type(self) -> Any:
+        """The class of the storage, such as ``FloatStorage``."""
+        from flambeau._storage_tensor import storage_type
+
+        return storage_type(self)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether it lives in page-locked host memory (of a type of accelerator)."""
+        from flambeau.accelerator._pinned import is_pinned
+
+        return is_pinned(self, device)
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """A copy in page-locked memory; itself where it is there or no accelerator needs that.
+
+        Raises:
+            RuntimeError: it is not on the CPU.
+        """
+        from flambeau.accelerator._pinned import pinned
+
+        return pinned(self, device)
+
+    def record_stream(self, stream: Any) -> None:
+        """Keep the memory until what `stream` was asked so far is done, though nobody else does.
+
+        For tensors that one stream made and another uses.
+
+        Raises:
+            RuntimeError: the tensor is not on the type of device that has `stream`.
+        """
+        if self.device.type != stream.device.type:
+            raise RuntimeError(
+                f"record_stream: the tensor is on {self.device}, the stream on {stream.device}"
+            )
+        self._be.backend.record_use(self._a, stream._native)
 
     def is_shared(self) -> bool:
         """Whether other processes can see the memory."""
-        return False
+        st = self._st
+        return self.is_cuda or (st is not None and st.mapping is not None and st.mapping.shared)
 
     # Autograd.
 
@@ -292,10 +330,6 @@ class Tensor(TensorMethods):
         if want and not self.dtype.fp:
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
-            )
-        if want and self.dtype.is_complex:
-            raise NotImplementedError(
-                "gradients of complex tensors are not supported; use real and imaginary parts"
             )
         if not want and not self.is_leaf:
             raise RuntimeError(
@@ -357,7 +391,7 @@ class Tensor(TensorMethods):
                     f"assigned grad has data of a different type: {value.type()}, expected "
                     f"{self.type()}"
                 )
-            if value._be is not self._be:
+            if value._be is not self._be and value.device != self.device:
                 raise RuntimeError(
                     f"assigned grad has data located on a different device: {value.device}, "
                     "expected "
@@ -472,8 +506,7 @@ class Tensor(TensorMethods):
         st = self._st
         assert st is not None
         if self._be.strided:
-            t._st = Storage(st.buffer, st._be, st._dtype)
-            t._st.shared = True
+            t._st = st.uncounted()
         return t
 
     @data.setter
@@ -490,6 +523,8 @@ class Tensor(TensorMethods):
         # Become an alias of `value` in everything but history.
         st = storage_of(value)
         st.shared = True
+        if self._st is not None and self._st is not st and self._st.aliases:
+            self._st.aliases = [r for r in self._st.aliases if r() is not self]
         self._a, self._be, self.dtype = value._a, value._be, value.dtype
         self._st, self._msteps = st, value._msteps
         if not self._be.strided:
@@ -498,10 +533,27 @@ class Tensor(TensorMethods):
             self._rg, self._fn = self._rg == 3, None
             self._base = self._view = self._made = None
 
-    def set_(self, source: Any = None) -> Tensor:
-        """Become an alias of another tensor."""
-        self._take_over(source if source is not None else self.new_empty((0,)))
-        return self
+    def set_(
+        self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+    ) -> Tensor:
+        """Become an alias of another tensor, or of a part of a storage; of nothing by default.
+
+        Args:
+            source: a tensor or a storage of this dtype, or an `UntypedStorage`.
+            storage_offset: elements before the first one.
+            size: the shape; by default that of the tensor, or all that follows in the storage.
+            stride: elements between neighbours; row-major by default.
+
+        Raises:
+            RuntimeError: dtypes differ, or offset and strides are not possible.
+
+        >>> import flambeau as fb
+        >>> fb.tensor([]).set_(fb.FloatStorage([1, 2, 3, 4]), 1, (2,), (2,))
+        tensor([2., 4.])
+        """
+        from flambeau._storage_tensor import reset
+
+        return reset(self, source, storage_offset, size, stride)
 
     @property
     def _version(self) -> int:
@@ -688,8 +740,14 @@ class Tensor(TensorMethods):
         d, where = dtype_and_device(dtype)
         return _convert(self, where, d, False, None)
 
-    def type_as(self, other: Tensor) -> Tensor:
-        """The tensor in the dtype and on the device of `other`."""
+    def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+        """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
+        if tensor is not None:
+            other = tensor
+        if not isinstance(other, Tensor):
+            raise TypeError(
+                f"type_as(): argument 'other' must be Tensor, not {type(other).__name__}"
+            )
         return _convert(self, other.device, other.dtype, False, None)
 
     def cpu(self, memory_format: Any = None) -> Tensor:
@@ -712,10 +770,10 @@ class Tensor(TensorMethods):
         tensor([1., 1.])
         """
         if memory_format is not None:
-            from flambeau._memory_format import contiguous_format
+            from flambeau._memory_format import order_of_memory, preserve_format
 
-            if memory_format is contiguous_format:
-                return _dispatch.op("contiguous")(self)
+            if memory_format is not preserve_format:
+                return _arranged(self, order_of_memory(memory_format, self.dim()))
         return _dispatch.op("clone")(self)
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
@@ -725,22 +783,14 @@ class Tensor(TensorMethods):
         >>> fb.zeros(2, 3).t().contiguous().is_contiguous()
         True
         """
-        from flambeau._memory_format import channels_last, contiguous_format
+        order = None
+        if memory_format is not None:
+            from flambeau._memory_format import order_of_memory
 
-        if memory_format is channels_last:
-            if self.is_contiguous(channels_last):
-                return self
-            return _dispatch.op("contiguous")(self.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
-        if memory_format not in (None, contiguous_format):
-            raise RuntimeError(f"contiguous: unsupported memory format {memory_format}")
-        return self if self.is_contiguous() else _dispatch.op("contiguous")(self)
+            order = order_of_memory(memory_format, self.dim())
+        return self if self.is_contiguous(memory_format) else _arranged(self, order)
 
     # Indexing and views with optional arguments.
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        from flambeau._indexing import setitem
-
-        setitem(self, key, value)
 
     @property
     def T(self) -> Tensor:
@@ -764,11 +814,42 @@ class Tensor(TensorMethods):
             raise RuntimeError(
                 f"tensor.H is only supported on matrices, got a {self.dim()}-D tensor"
             )
-        if self.dtype.is_complex:
-            raise NotImplementedError(
-                "tensor.H of complex tensors needs conj(), which is not supported"
+        return self.t().conj()
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two dimensions swapped, and complex numbers conjugated."""
+        if self.dim() == 1:
+            raise RuntimeError(
+                "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."
             )
-        return self.t()
+        return self.adjoint()
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, over the memory of a complex tensor; a real tensor itself."""
+        from flambeau.ops.complexes import real
+
+        return real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        from flambeau.ops.complexes import write_part
+
+        write_part(self, 0, value)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, over the memory of a complex tensor."""
+        from flambeau.ops.complexes import imag
+
+        return imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        from flambeau.ops.complexes import write_part
+
+        write_part(self, 1, value)
 
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
         """Another shape in place: elements are kept in memory order, new ones are unspecified."""
@@ -799,8 +880,14 @@ class Tensor(TensorMethods):
             storage_of(self).version = version
         return self
 
-    def resize_as_(self, other: Tensor) -> Tensor:
-        """`resize_` to the shape of `other`."""
+    def resize_as_(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+        """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0)."""
+        if tensor is not None:
+            other = tensor
+        if not isinstance(other, Tensor):
+            raise TypeError(
+                f"resize_as_(): argument 'other' must be Tensor, not {type(other).__name__}"
+            )
         return self.resize_(*other._a.shape)
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Tensor:
@@ -818,12 +905,15 @@ class Tensor(TensorMethods):
         return _inplace.fill_(self, 0)
 
     def share_memory_(self) -> Tensor:
-        """Accepted for compatibility on backends whose memory other processes cannot see.
+        """Move the storage to shared memory, where other processes see it.
+
+        See `UntypedStorage.share_memory_`.
 
         Raises:
-            NotImplementedError: always, until storages can move to shared memory.
+            NotImplementedError: the memory of this device cannot be shared.
         """
-        raise NotImplementedError("share_memory_(): storages cannot be moved to shared memory yet")
+        self.untyped_storage().share_memory_()
+        return self
 
     # Protocols.
 
@@ -921,6 +1011,14 @@ def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any)
         if _rearranges(memory_format)
         else t
     )
+
+
+def _arranged(t: Tensor, order: list[int] | None) -> Tensor:
+    """A copy whose memory has the dimensions in this order; in their own for None."""
+    if order is None:
+        return _dispatch.op("contiguous")(t)
+    back = [order.index(d) for d in range(len(order))]
+    return _dispatch.op("contiguous")(t.permute(order)).permute(back)
 
 
 def _rearranges(memory_format: Any) -> bool:

@@ -23,6 +23,7 @@ from flambeau._dispatch import (
 )
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
+from flambeau._keywords import only_one
 from flambeau._views import make_view, storage_of
 from flambeau.autograd.node import next_seq
 
@@ -37,11 +38,14 @@ bool_ = D.bool_
 op_sum: Any = None  # these are bound by `link`
 node_abs: Any = None
 node_acos: Any = None
+node_acosh: Any = None
 node_add: Any = None
+node_angle: Any = None
 node_asin: Any = None
+node_asinh: Any = None
 node_atan: Any = None
+node_atanh: Any = None
 node_ceil: Any = None
-node_clone: Any = None
 node_cos: Any = None
 node_cosh: Any = None
 node_digamma: Any = None
@@ -52,6 +56,7 @@ node_erfinv: Any = None
 node_exp: Any = None
 node_expm1: Any = None
 node_floor: Any = None
+node_i0: Any = None
 node_lgamma: Any = None
 node_log: Any = None
 node_log10: Any = None
@@ -65,6 +70,7 @@ node_reciprocal: Any = None
 node_relu: Any = None
 node_round: Any = None
 node_rsqrt: Any = None
+node_sgn: Any = None
 node_sigmoid: Any = None
 node_sign: Any = None
 node_sin: Any = None
@@ -94,16 +100,41 @@ def count_write(t: Tensor) -> None:
     st.version += 1
 
 
+def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `view` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and type(sizes[0]) is tuple:
+        sizes = sizes[0]
+    unknown = -1
+    known = 1
+    for i, n in enumerate(sizes):
+        if type(n) is not int:
+            return None
+        if n < 0:
+            if n < -1 or unknown >= 0:
+                return None
+            unknown = i
+        else:
+            known *= n
+    if unknown < 0:
+        return sizes
+    count = 1
+    for n in shape:
+        count *= n
+    if not known or count % known:
+        return None
+    return (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
+
+
 def _one_or_many(dims: tuple[Any, ...]) -> Any:
     return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
 
 
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, become_view, inplace, Tensor, getitem
+    global _misc, _ops, become_view, inplace, Tensor, getitem, setitem
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._indexing import getitem
+    from flambeau._indexing import getitem, setitem
     from flambeau._inplace import become_view, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
@@ -616,6 +647,12 @@ class TensorMethods:
     def __xor__(self, other: Any) -> Tensor:
         return slow_binary("bitwise_xor", self, other)
 
+    def __lshift__(self, other: Any) -> Tensor:
+        return slow_binary("bitwise_left_shift", self, other)
+
+    def __rshift__(self, other: Any) -> Tensor:
+        return slow_binary("bitwise_right_shift", self, other)
+
     def __radd__(self, other: Any) -> Tensor:
         return slow_binary("add", other, self)
 
@@ -642,6 +679,12 @@ class TensorMethods:
 
     def __rxor__(self, other: Any) -> Tensor:
         return slow_binary("bitwise_xor", other, self)
+
+    def __rlshift__(self, other: Any) -> Tensor:
+        return slow_binary("bitwise_left_shift", other, self)
+
+    def __rrshift__(self, other: Any) -> Tensor:
+        return slow_binary("bitwise_right_shift", other, self)
 
     def __iadd__(self, other: Any) -> Tensor:
         k = type(other)
@@ -773,6 +816,12 @@ class TensorMethods:
     def __ixor__(self, other: Any) -> Tensor:
         return self.bitwise_xor_(other)
 
+    def __ilshift__(self, other: Any) -> Tensor:
+        return self.bitwise_left_shift_(other)
+
+    def __irshift__(self, other: Any) -> Tensor:
+        return self.bitwise_right_shift_(other)
+
     def __getitem__(self, key: Any) -> Tensor:
         k = type(key)
         if k is int:
@@ -808,6 +857,9 @@ class TensorMethods:
                     )
         return getitem(self, key)
 
+    def __setitem__(self, key: Any, value: Any) -> None:
+        setitem(self, key, value)
+
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
         if len(self._a.shape) == 2:
@@ -826,36 +878,41 @@ class TensorMethods:
             return make_view(self, "permute", (dims,), native, "Transpose")
         return _ops.transpose(self, dim0, dim1)
 
-    def view(self, *shape: Any) -> Tensor:
-        """The same memory in another shape."""
+    def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+        """The same memory in another shape, or read as another dtype."""
         be = self._be
-        if be.strided:
-            size = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape
-            unknown = -1
-            known = 1
-            for i, n in enumerate(size):
-                if type(n) is not int:
-                    break
-                if n < 0:
-                    if n < -1 or unknown >= 0:
-                        break
-                    unknown = i
-                else:
-                    known *= n
-            else:
-                if unknown >= 0:
-                    count = 1
-                    for n in self._a.shape:
-                        count *= n
-                    if not known or count % known:
-                        return _ops.view(self, *shape)
-                    size = (*size[:unknown], count // known, *size[unknown + 1 :])
+        if be.strided and size is None and dtype is None:
+            sizes = plain_sizes(shape, self._a.shape)
+            if sizes is not None:
                 try:
-                    native = be.view(self._a, size)
+                    native = be.view(self._a, sizes)
                 except be.error:
                     return _ops.view(self, *shape)
-                return make_view(self, "view", (size,), native, "View")
-        return _ops.view(self, *shape)
+                return make_view(self, "view", (sizes,), native, "View")
+        return _ops.view(self, *shape, size=size, dtype=dtype)
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements in another shape: a view where strides allow it, else a copy."""
+        be = self._be
+        if be.strided:
+            sizes = plain_sizes(shape, self._a.shape)
+            if sizes is not None:
+                try:
+                    native = be.view(self._a, sizes)
+                except be.error:
+                    return _ops.reshape(self, *shape)
+                return make_view(self, "view", (sizes,), native, "View")
+        return _ops.reshape(self, *shape)
+
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """A view with a new dimension of size 1 at `dim`."""
+        n = len(self._a.shape)
+        if type(dim) is int and -n - 1 <= dim <= n:
+            whole: list[Any] = [slice(0, m, 1) for m in self._a.shape]
+            whole.insert(dim if dim >= 0 else dim + n + 1, None)
+            args = tuple(whole)
+            return make_view(self, "slice", (args,), self._be.slice(self._a, args), "Unsqueeze")
+        return _ops.unsqueeze(self, dim)
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
@@ -957,6 +1014,46 @@ class TensorMethods:
             record_unary(t, self, node_acos)
         return t
 
+    def acosh(self) -> Tensor:
+        """The inverse of cosh, not negative"""
+        be = self._be
+        if modes or self.dtype.category != 2:
+            return slow_unary("acosh", self)
+        try:
+            r = be.acosh(self._a)
+        except be.error as error:
+            raise kernel_error("acosh", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_acosh)
+        return t
+
+    def angle(self) -> Tensor:
+        """The angle of each number with the positive real axis, in radians: 0 or pi for real ones."""
+        be = self._be
+        if modes or not self.dtype.fp:
+            return slow_unary("angle", self)
+        try:
+            r = be.angle(self._a)
+        except be.error as error:
+            raise kernel_error("angle", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = be.dtype_of(r)
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_angle)
+        return t
+
     def asin(self) -> Tensor:
         """Inverse sine in radians"""
         be = self._be
@@ -977,6 +1074,26 @@ class TensorMethods:
             record_unary(t, self, node_asin)
         return t
 
+    def asinh(self) -> Tensor:
+        """The inverse of sinh."""
+        be = self._be
+        if modes or self.dtype.category != 2:
+            return slow_unary("asinh", self)
+        try:
+            r = be.asinh(self._a)
+        except be.error as error:
+            raise kernel_error("asinh", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_asinh)
+        return t
+
     def atan(self) -> Tensor:
         """Inverse tangent in radians."""
         be = self._be
@@ -995,6 +1112,26 @@ class TensorMethods:
         t._rg = False
         if self._rg and recording():
             record_unary(t, self, node_atan)
+        return t
+
+    def atanh(self) -> Tensor:
+        """The inverse of tanh"""
+        be = self._be
+        if modes or self.dtype.category != 2:
+            return slow_unary("atanh", self)
+        try:
+            r = be.atanh(self._a)
+        except be.error as error:
+            raise kernel_error("atanh", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_atanh)
         return t
 
     def bitwise_not(self) -> Tensor:
@@ -1033,26 +1170,6 @@ class TensorMethods:
         t._rg = False
         if self._rg and recording():
             record_unary(t, self, node_ceil)
-        return t
-
-    def clone(self) -> Tensor:
-        """A copy that shares no memory, with history."""
-        be = self._be
-        if modes:
-            return slow_unary("clone", self)
-        try:
-            r = be.clone(self._a)
-        except be.error as error:
-            raise kernel_error("clone", error, (self,)) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(Tensor)
-        t._a = r
-        t._be = be
-        t.dtype = self.dtype
-        t._rg = False
-        if self._rg and recording():
-            record_unary(t, self, node_clone)
         return t
 
     def cos(self) -> Tensor:
@@ -1098,7 +1215,7 @@ class TensorMethods:
     def digamma(self) -> Tensor:
         """The derivative of log Γ(x)."""
         be = self._be
-        if modes or not self.dtype.fp:
+        if modes or self.dtype.category != 2:
             return slow_unary("digamma", self)
         try:
             r = be.digamma(self._a)
@@ -1118,7 +1235,7 @@ class TensorMethods:
     def erf(self) -> Tensor:
         """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x."""
         be = self._be
-        if modes or not self.dtype.fp:
+        if modes or self.dtype.category != 2:
             return slow_unary("erf", self)
         try:
             r = be.erf(self._a)
@@ -1138,7 +1255,7 @@ class TensorMethods:
     def erfc(self) -> Tensor:
         """The complementary error function 1 - erf(x), accurate in its tail."""
         be = self._be
-        if modes or not self.dtype.fp:
+        if modes or self.dtype.category != 2:
             return slow_unary("erfc", self)
         try:
             r = be.erfc(self._a)
@@ -1158,7 +1275,7 @@ class TensorMethods:
     def erfinv(self) -> Tensor:
         """The inverse of erf on (-1, 1): infinite at the ends, nan outside."""
         be = self._be
-        if modes or not self.dtype.fp:
+        if modes or self.dtype.category != 2:
             return slow_unary("erfinv", self)
         try:
             r = be.erfinv(self._a)
@@ -1235,6 +1352,26 @@ class TensorMethods:
             record_unary(t, self, node_floor)
         return t
 
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind, I₀."""
+        be = self._be
+        if modes or self.dtype.category != 2:
+            return slow_unary("i0", self)
+        try:
+            r = be.i0(self._a)
+        except be.error as error:
+            raise kernel_error("i0", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_i0)
+        return t
+
     def isfinite(self) -> Tensor:
         """Whether each element is neither infinite nor nan."""
         be = self._be
@@ -1256,7 +1393,7 @@ class TensorMethods:
     def lgamma(self) -> Tensor:
         """log |Γ(x)|, the logarithm of the gamma function."""
         be = self._be
-        if modes or not self.dtype.fp:
+        if modes or self.dtype.category != 2:
             return slow_unary("lgamma", self)
         try:
             r = be.lgamma(self._a)
@@ -1453,6 +1590,26 @@ class TensorMethods:
             record_unary(t, self, node_rsqrt)
         return t
 
+    def sgn(self) -> Tensor:
+        """z/|z| of complex numbers, 0 at 0"""
+        be = self._be
+        if modes:
+            return slow_unary("sgn", self)
+        try:
+            r = be.sgn(self._a)
+        except be.error as error:
+            raise kernel_error("sgn", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = self.dtype
+        t._rg = False
+        if self._rg and recording():
+            record_unary(t, self, node_sgn)
+        return t
+
     def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-x))."""
         be = self._be
@@ -1476,7 +1633,7 @@ class TensorMethods:
     def sign(self) -> Tensor:
         """-1, 0 or 1 as the sign of each element."""
         be = self._be
-        if modes:
+        if modes or self.dtype.is_complex:
             return slow_unary("sign", self)
         try:
             r = be.sign(self._a)
@@ -1639,7 +1796,15 @@ class TensorMethods:
 
     def add(self, other: Any, *legacy: Any, alpha: Any = 1) -> Tensor:
         """input + alpha * other."""
+        if not legacy and alpha == 1:
+            result = self.__add__(other)
+            if result is not NotImplemented:
+                return result
         return _ops.add(self, other, *legacy, alpha=alpha)
+
+    def addbmm(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * the sum over the batch of batch1[i] @ batch2[i]."""
+        return _ops.addbmm(self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
 
     def addcdiv(self, tensor1: Any, tensor2: Any, *legacy: Any, value: Any = 1) -> Tensor:
         """input + value * tensor1 / tensor2."""
@@ -1653,13 +1818,25 @@ class TensorMethods:
         """beta * input + alpha * (mat1 @ mat2)."""
         return _ops.addmm(self, mat1, mat2, *legacy, beta=beta, alpha=alpha)
 
+    def addmv(self, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * (mat @ vec)."""
+        return _ops.addmv(self, mat, vec, *legacy, beta=beta, alpha=alpha)
+
+    def addr(self, vec1: Any, vec2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * the outer product of two vectors."""
+        return _ops.addr(self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
+
+    def adjoint(self) -> Tensor:
+        """The last two dimensions swapped, and complex numbers conjugated."""
+        return _ops.adjoint(self)
+
     def alias(self) -> Tensor:
         """A view of all of `input`."""
         return _ops.alias(self)
 
-    def all(self, dim: Any = None, keepdim: Any = False) -> Tensor:
+    def all(self, dim: Any = None, keepdim: Any = False, *, out: Tensor | None = None) -> Tensor:
         """Whether all elements are nonzero"""
-        return _ops.all(self, dim, keepdim)
+        return _ops.all(self, dim, keepdim, out=out)
 
     def amax(self, dim: Any = (), keepdim: Any = False) -> Tensor:
         """The largest element along dimensions"""
@@ -1673,9 +1850,9 @@ class TensorMethods:
         """The smallest and the largest element, of all or along `dim`."""
         return _ops.aminmax(self, dim=dim, keepdim=keepdim)
 
-    def any(self, dim: Any = None, keepdim: Any = False) -> Tensor:
+    def any(self, dim: Any = None, keepdim: Any = False, *, out: Tensor | None = None) -> Tensor:
         """Whether some element is nonzero"""
-        return _ops.any(self, dim, keepdim)
+        return _ops.any(self, dim, keepdim, out=out)
 
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by what a Python function makes of it"""
@@ -1685,13 +1862,29 @@ class TensorMethods:
         """Inverse cosine in radians"""
         return _ops.arccos(self)
 
+    def arccosh(self) -> Tensor:
+        """The inverse of cosh, not negative"""
+        return _ops.arccosh(self)
+
     def arcsin(self) -> Tensor:
         """Inverse sine in radians"""
         return _ops.arcsin(self)
 
+    def arcsinh(self) -> Tensor:
+        """The inverse of sinh."""
+        return _ops.arcsinh(self)
+
     def arctan(self) -> Tensor:
         """Inverse tangent in radians."""
         return _ops.arctan(self)
+
+    def arctan2(self, other: Any) -> Tensor:
+        """The angle in radians of the point (other, input)."""
+        return _ops.arctan2(self, other)
+
+    def arctanh(self) -> Tensor:
+        """The inverse of tanh"""
+        return _ops.arctanh(self)
 
     def argmax(self, dim: Any = None, keepdim: Any = False) -> Tensor:
         """Index of the largest element (the first of equals"""
@@ -1705,6 +1898,10 @@ class TensorMethods:
         """The indices that sort `input` along `dim`."""
         return _ops.argsort(self, dim, descending, stable=stable)
 
+    def argwhere(self) -> Tensor:
+        """The indices of the elements that are not zero, one per row."""
+        return _ops.argwhere(self)
+
     def as_root(self) -> Tensor:
         """A view as a tensor of its own: what it is a view of is temporary, nobody else has seen it."""
         return _ops.as_root(self)
@@ -1717,12 +1914,18 @@ class TensorMethods:
         """The angle in radians of the point (other, input)."""
         return _ops.atan2(self, other)
 
+    def baddbmm(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * (batch1 @ batch2), matrix by matrix."""
+        return _ops.baddbmm(self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+
     def bernoulli(self, p: Any = None, *, generator: Any = None) -> Tensor:
         """Ones with the probabilities in `input` (or `p` everywhere), zeros otherwise."""
         return _ops.bernoulli(self, p, generator=generator)
 
-    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None, p_tensor: Any = None) -> Tensor:
         """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
+        if p_tensor is not None:
+            p = p_tensor
         return _ops.bernoulli_(self, p, generator=generator)
 
     def bincount(self, weights: Tensor | None = None, minlength: Any = 0) -> Tensor:
@@ -1733,25 +1936,61 @@ class TensorMethods:
         """Bitwise and of integers, logical and of bools."""
         return _ops.bitwise_and(self, other)
 
+    def bitwise_left_shift(self, other: Any) -> Tensor:
+        """Integers with their bits moved up by `other` places"""
+        return _ops.bitwise_left_shift(self, other)
+
     def bitwise_or(self, other: Any) -> Tensor:
         """Bitwise or of integers, logical or of bools."""
         return _ops.bitwise_or(self, other)
+
+    def bitwise_right_shift(self, other: Any) -> Tensor:
+        """Integers with their bits moved down by `other` places, copies of the sign moving in."""
+        return _ops.bitwise_right_shift(self, other)
 
     def bitwise_xor(self, other: Any) -> Tensor:
         """Bitwise exclusive or of integers, logical one of bools."""
         return _ops.bitwise_xor(self, other)
 
-    def bmm(self, mat2: Tensor) -> Tensor:
+    def bmm(self, mat2: Any = None, *, batch2: Any = None) -> Tensor:
         """The products of two batches of matrices, (b, n, k) and (b, k, m)."""
+        if mat2 is None or batch2 is not None:
+            mat2 = only_one("bmm", mat2=mat2, batch2=batch2)
         return _ops.bmm(self, mat2)
 
     def broadcast_to(self, size: Any) -> Tensor:
         """``input.expand(size)``."""
         return _ops.broadcast_to(self, size)
 
+    def btrifact(self, pivot: Any = True) -> Any:
+        """L and U in one matrix each, and the row interchanges, counted from 1."""
+        return _ops.btrifact(self, pivot)
+
+    def btrifact_with_info(self, pivot: Any = True) -> Any:
+        """As `btrifact`, and the places of zero pivots, or 0."""
+        return _ops.btrifact_with_info(self, pivot)
+
+    def btrisolve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """The solutions of A x = b for decompositions from `btrifact`"""
+        return _ops.btrisolve(self, LU_data, LU_pivots)
+
     def cauchy_(self, median: Any = 0.0, sigma: Any = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with numbers of the Cauchy distribution."""
         return _ops.cauchy_(self, median, sigma, generator=generator)
+
+    def cholesky(self, upper: Any = False) -> Tensor:
+        """The lower L with L Lᴴ = A, or the upper U with Uᴴ U = A, of a positive-definite matrix."""
+        return _ops.cholesky(self, upper)
+
+    def cholesky_inverse(self, upper: Any = False) -> Tensor:
+        """The inverse of the matrix with this Cholesky factor."""
+        return _ops.cholesky_inverse(self, upper)
+
+    def cholesky_solve(self, L: Any = None, upper: Any = False, *, input2: Any = None) -> Tensor:
+        """X with A X = B for a Cholesky factor of A: L with L Lᴴ = A, or upper U with Uᴴ U = A."""
+        if L is None or input2 is not None:
+            L = only_one("cholesky_solve", L=L, input2=input2)
+        return _ops.cholesky_solve(self, L, upper)
 
     def chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]:
         """At most `chunks` views of equal size along `dim` (the last may be smaller)."""
@@ -1765,21 +2004,53 @@ class TensorMethods:
         """Each element, or `max` where it is larger."""
         return _ops.clamp_max(self, max)
 
-    def clamp_min(self, min: Any) -> Tensor:
+    def clamp_min(self, min: Any, *, out: Tensor | None = None) -> Tensor:
         """Each element, or `min` where it is smaller."""
-        return _ops.clamp_min(self, min)
+        return _ops.clamp_min(self, min, out=out)
 
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """Each element moved into [min, max]"""
         return _ops.clip(self, min, max)
 
+    def coalesce(self) -> Tensor:
+        """A sparse tensor with sorted positions, each stored once."""
+        return _ops.coalesce(self)
+
+    def conj(self) -> Tensor:
+        """The complex conjugates, computed at once"""
+        return _ops.conj(self)
+
+    def conj_physical(self) -> Tensor:
+        """The complex conjugates, as `conj`."""
+        return _ops.conj_physical(self)
+
+    def copysign(self, other: Any) -> Tensor:
+        """The size of `input` with the sign of `other`, a tensor or a number"""
+        return _ops.copysign(self, other)
+
+    def corrcoef(self) -> Tensor:
+        """The matrix of Pearson's correlation coefficients of variables, which are rows."""
+        return _ops.corrcoef(self)
+
     def count_nonzero(self, dim: Any = None) -> Tensor:
         """How many elements are nonzero."""
         return _ops.count_nonzero(self, dim)
 
+    def cov(self, *, correction: Any = 1, fweights: Tensor | None = None, aweights: Tensor | None = None) -> Tensor:
+        """The covariance matrix of variables, which are rows"""
+        return _ops.cov(self, correction=correction, fweights=fweights, aweights=aweights)
+
     def cross(self, other: Tensor, dim: Any = None) -> Tensor:
         """The cross products of vectors along `dim` (default: the first dimension of size 3)."""
         return _ops.cross(self, other, dim)
+
+    def cummax(self, dim: Any) -> Any:
+        """The largest element so far along a dimension, and where it is: the last of equal ones."""
+        return _ops.cummax(self, dim)
+
+    def cummin(self, dim: Any) -> Any:
+        """The smallest element so far along a dimension, and where it is: the last of equal ones."""
+        return _ops.cummin(self, dim)
 
     def cumprod(self, dim: Any, *, dtype: Any = None) -> Tensor:
         """Running products along `dim`."""
@@ -1788,6 +2059,18 @@ class TensorMethods:
     def cumsum(self, dim: Any, *, dtype: Any = None) -> Tensor:
         """Running sums along `dim`."""
         return _ops.cumsum(self, dim, dtype=dtype)
+
+    def deg2rad(self) -> Tensor:
+        """Angles in degrees as radians."""
+        return _ops.deg2rad(self)
+
+    def dense_dim(self) -> Any:
+        """The number of dimensions that each stored value has: all of a dense tensor."""
+        return _ops.dense_dim(self)
+
+    def det(self) -> Tensor:
+        """The determinant of square matrices"""
+        return _ops.det(self)
 
     def diag(self, diagonal: Any = 0) -> Tensor:
         """A vector as the diagonal of a square matrix, or the diagonal of a matrix as a vector."""
@@ -1805,6 +2088,10 @@ class TensorMethods:
         """The view of a diagonal of two dimensions, placed last."""
         return _ops.diagonal(self, offset, dim1, dim2)
 
+    def diagonal_scatter(self, src: Tensor, offset: Any = 0, dim1: Any = 0, dim2: Any = 1) -> Tensor:
+        """`input` with a diagonal replaced by `src`."""
+        return _ops.diagonal_scatter(self, src, offset, dim1, dim2)
+
     def diff(self, n: Any = 1, dim: Any = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
         """The differences of neighbours along `dim`, taken `n` times"""
         return _ops.diff(self, n, dim, prepend, append)
@@ -1813,20 +2100,39 @@ class TensorMethods:
         """The p-norm of input - other."""
         return _ops.dist(self, other, p)
 
-    def div(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    def div(self, other: Any = None, *, rounding_mode: Any = None, value: Any = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
+        if other is None or value is not None:
+            other = only_one("div", other=other, value=value)
+        if rounding_mode is None:
+            result = self.__truediv__(other)
+            if result is not NotImplemented:
+                return result
         return _ops.div(self, other, rounding_mode=rounding_mode)
 
     def divide(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
         """input / other: true division, or rounded towards zero ('trunc') or down ('floor')."""
         return _ops.divide(self, other, rounding_mode=rounding_mode)
 
-    def dot(self, tensor: Tensor) -> Tensor:
+    def dot(self, tensor: Any = None, *, tensor2: Any = None) -> Tensor:
         """The inner product of two vectors."""
+        if tensor is None or tensor2 is not None:
+            tensor = only_one("dot", tensor=tensor, tensor2=tensor2)
         return _ops.dot(self, tensor)
+
+    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` into equal parts along dimension 2."""
+        return _ops.dsplit(self, indices_or_sections)
+
+    def eig(self, eigenvectors: Any = False) -> Any:
+        """Eigenvalues (n, 2) of a real matrix, real and imaginary parts"""
+        return _ops.eig(self, eigenvectors)
 
     def eq(self, other: Any) -> Tensor:
         """Whether elements are equal."""
+        result = self.__eq__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.eq(self, other)
 
     def exp2(self) -> Tensor:
@@ -1844,6 +2150,14 @@ class TensorMethods:
     def exponential_(self, lambd: Any = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with numbers of density lambd * exp(-lambd * x)."""
         return _ops.exponential_(self, lambd, generator=generator)
+
+    def fft(self, signal_ndim: Any, normalized: Any = False) -> Tensor:
+        """The transform of complex numbers given as pairs, over the last `signal_ndim` dimensions."""
+        return _ops.fft(self, signal_ndim, normalized)
+
+    def fill_diagonal_(self, fill_value: Any, wrap: Any = False) -> Tensor:
+        """Write `fill_value` on the main diagonal, of a matrix or of a cube of any rank."""
+        return _ops.fill_diagonal_(self, fill_value, wrap)
 
     def fix(self) -> Tensor:
         """Each element without its fractional part."""
@@ -1865,33 +2179,70 @@ class TensorMethods:
         """The rows in reverse order."""
         return _ops.flipud(self)
 
+    def float_power(self, exponent: Any) -> Tensor:
+        """input ^ exponent in float64 (complex128 for complex numbers)."""
+        return _ops.float_power(self, exponent)
+
     def floor_divide(self, other: Any) -> Tensor:
         """The floor of the quotient."""
         return _ops.floor_divide(self, other)
 
-    def fmod(self, other: Any) -> Tensor:
+    def fmax(self, other: Tensor) -> Tensor:
+        """The larger of two elements"""
+        return _ops.fmax(self, other)
+
+    def fmin(self, other: Tensor) -> Tensor:
+        """The smaller of two elements"""
+        return _ops.fmin(self, other)
+
+    def fmod(self, other: Any = None, *, divisor: Any = None) -> Tensor:
         """The rest of a division whose quotient is truncated: the sign of `input`."""
+        if other is None or divisor is not None:
+            other = only_one("fmod", other=other, divisor=divisor)
         return _ops.fmod(self, other)
 
     def frac(self) -> Tensor:
         """What follows the decimal point, with the sign of the number."""
         return _ops.frac(self)
 
+    def frexp(self) -> Any:
+        """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1."""
+        return _ops.frexp(self)
+
     def gather(self, dim: Any, index: Tensor, *, sparse_grad: Any = False) -> Tensor:
         """The elements of `input` whose position along `dim` is `index`, elsewhere their own."""
         return _ops.gather(self, dim, index, sparse_grad=sparse_grad)
 
+    def gcd(self, other: Tensor) -> Tensor:
+        """The greatest common divisor of integers, not negative"""
+        return _ops.gcd(self, other)
+
     def ge(self, other: Any) -> Tensor:
         """Whether input >= other."""
+        result = self.__ge__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.ge(self, other)
+
+    def gels(self, A: Tensor) -> Any:
+        """The X that minimises the norm of A X - B"""
+        return _ops.gels(self, A)
 
     def geometric_(self, p: Any, *, generator: Any = None) -> Tensor:
         """Fill with the number of trials of probability `p` up to the first success."""
         return _ops.geometric_(self, p, generator=generator)
 
+    def geqrf(self) -> Any:
+        """LAPACK's QR decomposition: R with reflectors below it, and their factors."""
+        return _ops.geqrf(self)
+
     def ger(self, vec2: Tensor) -> Tensor:
         """The outer product of two vectors."""
         return _ops.ger(self, vec2)
+
+    def gesv(self, A: Tensor) -> Any:
+        """X with A X = B, and the LU decomposition of A"""
+        return _ops.gesv(self, A)
 
     def greater(self, other: Any) -> Tensor:
         """Whether input > other."""
@@ -1903,31 +2254,74 @@ class TensorMethods:
 
     def gt(self, other: Any) -> Tensor:
         """Whether input > other."""
+        result = self.__gt__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.gt(self, other)
+
+    def hardshrink(self, lambd: Any = 0.5) -> Tensor:
+        """x where abs(x) > `lambd`, else 0."""
+        return _ops.hardshrink(self, lambd)
+
+    def heaviside(self, values: Tensor) -> Tensor:
+        """0 below zero, 1 above, and `values` at zero."""
+        return _ops.heaviside(self, values)
 
     def histc(self, bins: Any = 100, min: Any = 0, max: Any = 0) -> Tensor:
         """How many elements fall into each of `bins` equal intervals of [min, max]."""
         return _ops.histc(self, bins, min, max)
 
+    def histogram(self, bins: Any, *, range: Any = None, weight: Tensor | None = None, density: Any = False) -> Any:
+        """How many elements, or which sum of their weights, each bin holds"""
+        return _ops.histogram(self, bins, range=range, weight=weight, density=density)
+
+    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` into equal parts along dimension 1 (0 for vectors)."""
+        return _ops.hsplit(self, indices_or_sections)
+
     def hypot(self, other: Tensor) -> Tensor:
         """The length of the hypotenuse, sqrt(x² + y²), without overflow on the way."""
         return _ops.hypot(self, other)
 
-    def index_add(self, dim: Any, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    def ifft(self, signal_ndim: Any, normalized: Any = False) -> Tensor:
+        """The inverse of `fft` with the same arguments."""
+        return _ops.ifft(self, signal_ndim, normalized)
+
+    def igamma(self, other: Tensor) -> Tensor:
+        """The regularised lower incomplete gamma function P(a, x) of `input` a and `other` x."""
+        return _ops.igamma(self, other)
+
+    def igammac(self, other: Tensor) -> Tensor:
+        """The regularised upper incomplete gamma function Q = 1 - P"""
+        return _ops.igammac(self, other)
+
+    def index_add(self, dim: Any, index: Tensor, source: Any = None, *, alpha: Any = 1, tensor: Any = None) -> Tensor:
         """A copy with ``alpha * source[..., i, ...]`` added to entry ``index[i]`` of `dim`, for each i."""
+        if source is None or tensor is not None:
+            source = only_one("index_add", source=source, tensor=tensor)
         return _ops.index_add(self, dim, index, source, alpha=alpha)
 
-    def index_copy(self, dim: Any, index: Tensor, source: Tensor) -> Tensor:
+    def index_copy(self, dim: Any, index: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
         """A copy with entry ``index[i]`` of `dim` replaced by entry i of `source`."""
+        if source is None or tensor is not None:
+            source = only_one("index_copy", source=source, tensor=tensor)
         return _ops.index_copy(self, dim, index, source)
 
-    def index_fill(self, dim: Any, index: Tensor, value: Any) -> Tensor:
+    def index_fill(self, dim: Any, index: Tensor, value: Any = None, *, val: Any = None) -> Tensor:
         """A copy with the entries `index` of `dim` filled with one value, a number or a 0-d tensor."""
+        if value is None or val is not None:
+            value = only_one("index_fill", value=value, val=val)
         return _ops.index_fill(self, dim, index, value)
 
-    def index_put(self, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    def index_put(self, indices: Any, values: Any = None, accumulate: Any = False, *, value: Any = None) -> Tensor:
         """A copy of `input` with `values` written (or added) where ``input[indices]`` points."""
+        if values is None or value is not None:
+            values = only_one("index_put", values=values, value=value)
         return _ops.index_put(self, indices, values, accumulate)
+
+    def index_reduce(self, dim: Any, index: Tensor, source: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
+        """A copy with entry ``index[i]`` of `dim` combined with entry i of `source`, for each i."""
+        return _ops.index_reduce(self, dim, index, source, reduce, include_self=include_self)
 
     def index_select(self, dim: Any, index: Tensor) -> Tensor:
         """The entries `index` (a vector) of dimension `dim`, copied."""
@@ -1936,6 +2330,42 @@ class TensorMethods:
     def indexed_shape(self, indices: Any) -> Any:
         """The shape of ``x[indices]`` for index tensors, None for whole dimensions."""
         return _ops.indexed_shape(self, indices)
+
+    def indices(self) -> Tensor:
+        """The positions that a coalesced sparse tensor stores, (sparse_dim, nnz)."""
+        return _ops.indices(self)
+
+    def inner(self, other: Tensor) -> Tensor:
+        """Sums of products over the last dimension of both"""
+        return _ops.inner(self, other)
+
+    def inverse(self) -> Tensor:
+        """The inverse of square matrices."""
+        return _ops.inverse(self)
+
+    def irfft(self, signal_ndim: Any, normalized: Any = False, onesided: Any = True, signal_sizes: Any = None) -> Tensor:
+        """The inverse of `rfft`: real numbers from the pairs of their transform."""
+        return _ops.irfft(self, signal_ndim, normalized, onesided, signal_sizes)
+
+    def is_coalesced(self) -> Any:
+        """Whether a sparse tensor stores sorted positions, each once."""
+        return _ops.is_coalesced(self)
+
+    def is_conj(self) -> Any:
+        """Whether a conjugation is put off: never, since `conj` computes at once."""
+        return _ops.is_conj(self)
+
+    def is_distributed(self) -> Any:
+        """Whether a tensor is spread over processes: never, tensors live in one."""
+        return _ops.is_distributed(self)
+
+    def is_neg(self) -> Any:
+        """Whether a negation is put off: never."""
+        return _ops.is_neg(self)
+
+    def is_same_size(self, other: Tensor) -> Any:
+        """Whether two tensors have the same shape."""
+        return _ops.is_same_size(self, other)
 
     def is_set_to(self, tensor: Tensor) -> Any:
         """Whether both tensors are the same memory seen with the same shape, strides and offset."""
@@ -1949,12 +2379,43 @@ class TensorMethods:
         """Whether each element is nan."""
         return _ops.isnan(self)
 
+    def isneginf(self) -> Tensor:
+        """Whether each element is -inf."""
+        return _ops.isneginf(self)
+
+    def isposinf(self) -> Tensor:
+        """Whether each element is +inf."""
+        return _ops.isposinf(self)
+
+    def isreal(self) -> Tensor:
+        """Whether each number has no imaginary part."""
+        return _ops.isreal(self)
+
+    def istft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Tensor | None = None, center: Any = True, normalized: Any = False, onesided: Any = None, length: Any = None, return_complex: Any = False) -> Tensor:
+        """The signal whose `stft` with the same arguments is nearest to `input` in least squares."""
+        return _ops.istft(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length, return_complex)
+
+    def kron(self, other: Tensor) -> Tensor:
+        """The Kronecker product: `other` scaled by each element of `input`, as blocks."""
+        return _ops.kron(self, other)
+
     def kthvalue(self, k: Any, dim: Any = -1, keepdim: Any = False) -> Any:
         """The k-th smallest element along `dim`, counted from 1, and its index"""
         return _ops.kthvalue(self, k, dim, keepdim)
 
+    def lcm(self, other: Tensor) -> Tensor:
+        """The least common multiple of integers, not negative"""
+        return _ops.lcm(self, other)
+
+    def ldexp(self, other: Tensor) -> Tensor:
+        """input · 2^other."""
+        return _ops.ldexp(self, other)
+
     def le(self, other: Any) -> Tensor:
         """Whether input <= other."""
+        result = self.__le__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.le(self, other)
 
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
@@ -1976,6 +2437,22 @@ class TensorMethods:
     def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`, without overflow"""
         return _ops.log_softmax(self, dim, dtype)
+
+    def logaddexp(self, other: Tensor) -> Tensor:
+        """log(eˣ + eʸ), without overflow on the way."""
+        return _ops.logaddexp(self, other)
+
+    def logaddexp2(self, other: Tensor) -> Tensor:
+        """log₂(2ˣ + 2ʸ), without overflow on the way."""
+        return _ops.logaddexp2(self, other)
+
+    def logcumsumexp(self, dim: Any) -> Tensor:
+        """The logarithm of the running sum of exponentials along a dimension."""
+        return _ops.logcumsumexp(self, dim)
+
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant: -inf if that is zero, nan if it is negative."""
+        return _ops.logdet(self)
 
     def logical_and(self, other: Tensor) -> Tensor:
         """Whether both elements are nonzero."""
@@ -2001,9 +2478,24 @@ class TensorMethods:
         """log(sum(exp(input))) along dimensions, without overflow."""
         return _ops.logsumexp(self, dim, keepdim)
 
+    def lstsq(self, A: Tensor) -> Any:
+        """The X that minimises the norm of A X - B, or of X if there are several"""
+        return _ops.lstsq(self, A)
+
     def lt(self, other: Any) -> Tensor:
         """Whether input < other."""
+        result = self.__lt__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.lt(self, other)
+
+    def lu(self, pivot: Any = True, get_infos: Any = False) -> Any:
+        """L and U in one matrix and the row interchanges, counted from 1"""
+        return _ops.lu(self, pivot, get_infos)
+
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """X with A X = B for a decomposition of A from `lu`."""
+        return _ops.lu_solve(self, LU_data, LU_pivots)
 
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by what a Python function makes of it and of the other tensor's element."""
@@ -2013,17 +2505,33 @@ class TensorMethods:
         """`value` (a number or 0-d tensor) where `mask` holds, else the element."""
         return _ops.masked_fill(self, mask, value)
 
-    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+    def masked_scatter(self, mask: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
         """A copy with the elements where `mask` holds replaced by those of `source`, in order."""
+        if source is None or tensor is not None:
+            source = only_one("masked_scatter", source=source, tensor=tensor)
         return _ops.masked_scatter(self, mask, source)
 
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements where `mask` holds, as a vector"""
         return _ops.masked_select(self, mask)
 
-    def matmul(self, other: Tensor) -> Tensor:
+    def matmul(self, other: Any = None, *, tensor2: Any = None) -> Tensor:
         """The matrix product, batched over leading dimensions"""
+        if other is None or tensor2 is not None:
+            other = only_one("matmul", other=other, tensor2=tensor2)
         return _ops.matmul(self, other)
+
+    def matrix_exp(self) -> Tensor:
+        """The exponential of square matrices: the sum of A**k / k!."""
+        return _ops.matrix_exp(self)
+
+    def matrix_power(self, n: Any) -> Tensor:
+        """The n-th power of square matrices"""
+        return _ops.matrix_power(self, n)
+
+    def matrix_rank(self, tol: Any = None, symmetric: Any = False) -> Tensor:
+        """How many singular values are larger than `tol`, by default max(m, n) * eps * the largest."""
+        return _ops.matrix_rank(self, tol, symmetric)
 
     def max(self, *args: Any, **kwargs: Any) -> Any:
         """The largest element"""
@@ -2065,8 +2573,17 @@ class TensorMethods:
         """A view with the dimensions `source` moved to the places `destination`."""
         return _ops.movedim(self, source, destination)
 
-    def mul(self, other: Any) -> Tensor:
+    def msort(self) -> Tensor:
+        """The elements in ascending order along the first dimension."""
+        return _ops.msort(self)
+
+    def mul(self, other: Any = None, *, value: Any = None) -> Tensor:
         """input * other, elementwise."""
+        if other is None or value is not None:
+            other = only_one("mul", other=other, value=value)
+        result = self.__mul__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.mul(self, other)
 
     def multinomial(self, num_samples: Any, replacement: Any = False, *, generator: Any = None) -> Tensor:
@@ -2097,21 +2614,38 @@ class TensorMethods:
         """The lower median of the elements that are no nan, of all or along `dim` with its index."""
         return _ops.nanmedian(self, dim, keepdim)
 
+    def nanquantile(self, q: Any, dim: Any = None, keepdim: Any = False, *, interpolation: Any = 'linear') -> Tensor:
+        """`quantile` of the elements that are no nan"""
+        return _ops.nanquantile(self, q, dim, keepdim, interpolation=interpolation)
+
     def nansum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of the elements that are no nan, of all or along dimensions."""
         return _ops.nansum(self, dim, keepdim, dtype=dtype)
 
-    def narrow(self, dim: Any, start: Any, length: Any) -> Tensor:
+    def narrow(self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None) -> Tensor:
         """The view of `length` entries of dimension `dim` from `start`."""
+        if dim is None or dimension is not None:
+            dim = only_one("narrow", dim=dim, dimension=dimension)
         return _ops.narrow(self, dim, start, length)
+
+    def narrow_copy(self, dim: Any, start: Any, length: Any) -> Tensor:
+        """`narrow` that shares no memory."""
+        return _ops.narrow_copy(self, dim, start, length)
 
     def ne(self, other: Any) -> Tensor:
         """Whether elements differ."""
+        result = self.__ne__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.ne(self, other)
 
     def negative(self) -> Tensor:
         """-x."""
         return _ops.negative(self)
+
+    def nextafter(self, other: Tensor) -> Tensor:
+        """The next floating number after `input` in the direction of `other`."""
+        return _ops.nextafter(self, other)
 
     def nonzero(self, *, as_tuple: Any = False) -> Any:
         """The indices of nonzero elements, a row each"""
@@ -2119,7 +2653,7 @@ class TensorMethods:
 
     def norm(self, p: Any = 'fro', dim: Any = None, keepdim: Any = False, dtype: Any = None) -> Tensor:
         """The vector p-norm of all elements or along dimensions"""
-        return _ops.norm(self, p, dim, keepdim, dtype)
+        return _ops.norm(self, p, dim, keepdim, dtype=dtype)
 
     def normal_(self, mean: Any = 0.0, std: Any = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers."""
@@ -2129,6 +2663,20 @@ class TensorMethods:
         """Whether elements differ."""
         return _ops.not_equal(self, other)
 
+    def orgqr(self, tau: Any = None, *, input2: Any = None) -> Tensor:
+        """The first columns of Q of a decomposition from `geqrf`"""
+        if tau is None or input2 is not None:
+            tau = only_one("orgqr", tau=tau, input2=input2)
+        return _ops.orgqr(self, tau)
+
+    def ormqr(self, tau: Any = None, other: Any = None, left: Any = True, transpose: Any = False, *, input2: Any = None, input3: Any = None) -> Tensor:
+        """Q C, or C Q if not `left`, with the square Q of a decomposition from `geqrf`, or with Qᴴ."""
+        if tau is None or input2 is not None:
+            tau = only_one("ormqr", tau=tau, input2=input2)
+        if other is None or input3 is not None:
+            other = only_one("ormqr", other=other, input3=input3)
+        return _ops.ormqr(self, tau, other, left, transpose)
+
     def outer(self, vec2: Tensor) -> Tensor:
         """The outer product of two vectors."""
         return _ops.outer(self, vec2)
@@ -2137,12 +2685,33 @@ class TensorMethods:
         """A view with the dimensions in the order of `dims`."""
         return _ops.permute(self, _one_or_many(dims))
 
+    def pinverse(self, rcond: Any = 1e-15) -> Tensor:
+        """The pseudo-inverse"""
+        return _ops.pinverse(self, rcond)
+
     def positive(self) -> Tensor:
         """The tensor itself."""
         return _ops.positive(self)
 
-    def pow(self, other: Any) -> Tensor:
+    def potrf(self, upper: Any = True) -> Tensor:
+        """The Cholesky factor, upper by default"""
+        return _ops.potrf(self, upper)
+
+    def potri(self, upper: Any = True) -> Tensor:
+        """The inverse of the matrix with this Cholesky factor, upper by default."""
+        return _ops.potri(self, upper)
+
+    def potrs(self, u: Tensor, upper: Any = True) -> Tensor:
+        """X with A X = B for a Cholesky factor of A, upper by default."""
+        return _ops.potrs(self, u, upper)
+
+    def pow(self, other: Any = None, *, exponent: Any = None) -> Tensor:
         """input raised to other, elementwise"""
+        if other is None or exponent is not None:
+            other = only_one("pow", other=other, exponent=exponent)
+        result = self.__pow__(other)
+        if result is not NotImplemented:
+            return result
         return _ops.pow(self, other)
 
     def prelu(self, weight: Tensor) -> Tensor:
@@ -2153,13 +2722,29 @@ class TensorMethods:
         """The product of all elements, or along one dimension."""
         return _ops.prod(self, dim, keepdim, dtype=dtype)
 
-    def put(self, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
+    def pstrf(self, upper: Any = True) -> Any:
+        """The Cholesky factor of A[p][:, p] with the permutation p that keeps its diagonal falling."""
+        return _ops.pstrf(self, upper)
+
+    def put(self, index: Any = None, source: Any = None, accumulate: Any = False, *, indices: Any = None, tensor: Any = None) -> Tensor:
         """A copy with the values of `source` written (or added) at flat positions `index`."""
+        if index is None or indices is not None:
+            index = only_one("put", index=index, indices=indices)
+        if source is None or tensor is not None:
+            source = only_one("put", source=source, tensor=tensor)
         return _ops.put(self, index, source, accumulate)
+
+    def qr(self, some: Any = True) -> Any:
+        """Q with orthonormal columns and upper triangular R with Q R = A"""
+        return _ops.qr(self, some)
 
     def quantile(self, q: Any, dim: Any = None, keepdim: Any = False, *, interpolation: Any = 'linear') -> Tensor:
         """The q-quantiles, of all elements or along `dim`"""
         return _ops.quantile(self, q, dim, keepdim, interpolation=interpolation)
+
+    def rad2deg(self) -> Tensor:
+        """Angles in radians as degrees."""
+        return _ops.rad2deg(self)
 
     def random_(self, *bounds: Any, generator: Any = None) -> Tensor:
         """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
@@ -2169,8 +2754,10 @@ class TensorMethods:
         """All elements in one dimension."""
         return _ops.ravel(self)
 
-    def remainder(self, other: Any) -> Tensor:
+    def remainder(self, other: Any = None, *, divisor: Any = None) -> Tensor:
         """The rest of a division whose quotient is floored: the sign of `other`."""
+        if other is None or divisor is not None:
+            other = only_one("remainder", other=other, divisor=divisor)
         return _ops.remainder(self, other)
 
     def renorm(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
@@ -2185,13 +2772,21 @@ class TensorMethods:
         """Each element (or entry of `dim`) repeated in place, a number of times or `repeats[i]` times."""
         return _ops.repeat_interleave(self, repeats, dim, output_size=output_size)
 
-    def reshape(self, *shape: Any) -> Tensor:
-        """The elements in another shape: a view where strides allow it, else a copy."""
-        return _ops.reshape(self, *shape)
-
     def reshape_as(self, other: Tensor) -> Tensor:
         """``input.reshape(other.shape)``."""
         return _ops.reshape_as(self, other)
+
+    def resolve_conj(self) -> Tensor:
+        """The tensor itself: conjugation is never put off."""
+        return _ops.resolve_conj(self)
+
+    def resolve_neg(self) -> Tensor:
+        """The tensor itself: negation is never put off."""
+        return _ops.resolve_neg(self)
+
+    def rfft(self, signal_ndim: Any, normalized: Any = False, onesided: Any = True) -> Tensor:
+        """The transform of real numbers over the last `signal_ndim` dimensions, as pairs."""
+        return _ops.rfft(self, signal_ndim, normalized, onesided)
 
     def roll(self, shifts: Any, dims: Any = None) -> Tensor:
         """The elements moved along dimensions, those pushed out entering on the other side."""
@@ -2205,12 +2800,16 @@ class TensorMethods:
         """other - alpha * input."""
         return _ops.rsub(self, other, alpha=alpha)
 
-    def scatter(self, dim: Any, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Tensor:
+    def scatter(self, dim: Any, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, source: Any = None) -> Tensor:
         """A copy of `input` with `src` (or a number) written to positions `index` along `dim`."""
+        if source is not None:
+            src = source
         return _ops.scatter(self, dim, index, src, value=value, reduce=reduce)
 
-    def scatter_add(self, dim: Any, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add(self, dim: Any, index: Tensor, src: Any = None, *, source: Any = None, other: Any = None) -> Tensor:
         """A copy of `input` with entries of `src` added at positions `index` along `dim`."""
+        if src is None or source is not None or other is not None:
+            src = only_one("scatter_add", src=src, source=source, other=other)
         return _ops.scatter_add(self, dim, index, src)
 
     def scatter_reduce(self, dim: Any, index: Tensor, src: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
@@ -2221,37 +2820,97 @@ class TensorMethods:
         """The view at one index of dimension `dim`, without that dimension."""
         return _ops.select(self, dim, index)
 
+    def select_scatter(self, src: Tensor, dim: Any, index: Any) -> Tensor:
+        """`input` with one entry of a dimension replaced by `src`."""
+        return _ops.select_scatter(self, src, dim, index)
+
     def signbit(self) -> Tensor:
         """Whether the number is negative, -0.0 included."""
         return _ops.signbit(self)
+
+    def sinc(self) -> Tensor:
+        """sin(πx) / (πx), 1 at 0."""
+        return _ops.sinc(self)
+
+    def slice_scatter(self, src: Tensor, dim: Any = 0, start: Any = None, end: Any = None, step: Any = 1) -> Tensor:
+        """`input` with the entries ``start:end:step`` of a dimension replaced by `src`."""
+        return _ops.slice_scatter(self, src, dim, start, end, step)
+
+    def slogdet(self) -> Any:
+        """The sign of the determinant and the logarithm of its absolute value"""
+        return _ops.slogdet(self)
+
+    def smm(self, mat: Any = None, *, mat2: Any = None) -> Tensor:
+        """A sparse matrix times a dense one, as a sparse matrix."""
+        if mat is None or mat2 is not None:
+            mat = only_one("smm", mat=mat, mat2=mat2)
+        return _ops.smm(self, mat)
 
     def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`"""
         return _ops.softmax(self, dim, dtype)
 
+    def solve(self, A: Tensor) -> Any:
+        """X with A X = B, and the LU decomposition of A."""
+        return _ops.solve(self, A)
+
     def sort(self, dim: Any = -1, descending: Any = False, *, stable: Any = False) -> Any:
         """The elements along `dim` in order, and where they were"""
         return _ops.sort(self, dim, descending, stable=stable)
 
-    def split(self, split_size_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+    def sparse_dim(self) -> Any:
+        """The number of dimensions that indices address: 0 for dense tensors."""
+        return _ops.sparse_dim(self)
+
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The elements of `input` at the positions that the sparse tensor `mask` stores."""
+        return _ops.sparse_mask(self, mask)
+
+    def split(self, split_size_or_sections: Any = None, dim: Any = 0, *, split_size: Any = None) -> tuple[Tensor, ...]:
         """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes."""
+        if split_size_or_sections is None or split_size is not None:
+            split_size_or_sections = only_one("split", split_size_or_sections=split_size_or_sections, split_size=split_size)
         return _ops.split(self, split_size_or_sections, dim)
+
+    def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """Views of consecutive parts of a dimension, of the given sizes."""
+        return _ops.split_with_sizes(self, split_sizes, dim)
 
     def squeeze(self, dim: Any = None) -> Tensor:
         """A view without the dimensions of size 1, or without those among `dim`."""
         return _ops.squeeze(self, dim)
 
+    def sspaddmm(self, *matrices: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, as a sparse matrix."""
+        return _ops.sspaddmm(self, *matrices, beta=beta, alpha=alpha)
+
     def std(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> Tensor:
         """The standard deviation, the square root of `var`."""
         return _ops.std(self, dim, unbiased, keepdim, correction=correction)
 
+    def stft(self, n_fft: Any, hop_length: Any = None, win_length: Any = None, window: Tensor | None = None, center: Any = True, pad_mode: Any = 'reflect', normalized: Any = False, onesided: Any = None, return_complex: Any = None) -> Tensor:
+        """The transforms of overlapping windows of a signal: (..., frequencies, frames)."""
+        return _ops.stft(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized, onesided, return_complex)
+
     def sub(self, other: Any, *legacy: Any, alpha: Any = 1) -> Tensor:
         """input - alpha * other."""
+        if not legacy and alpha == 1:
+            result = self.__sub__(other)
+            if result is not NotImplemented:
+                return result
         return _ops.sub(self, other, *legacy, alpha=alpha)
 
     def subtract(self, other: Any, *legacy: Any, alpha: Any = 1) -> Tensor:
         """input - alpha * other."""
         return _ops.subtract(self, other, *legacy, alpha=alpha)
+
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """`input` summed over the dimensions along which `size` would be broadcast to its shape."""
+        return _ops.sum_to_size(self, *size)
+
+    def svd(self, some: Any = True, compute_uv: Any = True) -> Any:
+        """U, S and V with U diag(S) Vᴴ = A"""
+        return _ops.svd(self, some, compute_uv)
 
     def swapaxes(self, dim0: Any, dim1: Any) -> Tensor:
         """A view with two dimensions swapped."""
@@ -2261,17 +2920,37 @@ class TensorMethods:
         """A view with two dimensions swapped."""
         return _ops.swapdims(self, dim0, dim1)
 
-    def take(self, index: Tensor) -> Tensor:
+    def symeig(self, eigenvectors: Any = False, upper: Any = True) -> Any:
+        """Rising eigenvalues of symmetric matrices, of which one triangle is read"""
+        return _ops.symeig(self, eigenvectors, upper)
+
+    def take(self, index: Any = None, *, indices: Any = None) -> Tensor:
         """The elements at flat positions `index`, in the index's shape."""
+        if index is None or indices is not None:
+            index = only_one("take", index=index, indices=indices)
         return _ops.take(self, index)
 
     def take_along_dim(self, indices: Tensor, dim: Any = None) -> Tensor:
         """The elements at `indices` along `dim` (`gather` with broadcasting), or at flat positions."""
         return _ops.take_along_dim(self, indices, dim)
 
+    def tensor_split(self, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """Views of the parts of a dimension: about equal ones, or those between given indices."""
+        return _ops.tensor_split(self, indices_or_sections, dim)
+
     def tile(self, *dims: Any) -> Tensor:
         """Copies of the tensor side by side"""
         return _ops.tile(self, *dims)
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
+        """The tensor in dense memory"""
+        return _ops.to_dense(self, dtype, masked_grad=masked_grad)
+
+    def to_sparse(self, sparse_dim: Any = None, *, layout: Any = None, sparseDims: Any = None) -> Tensor:
+        """The nonzero elements as a sparse tensor"""
+        if sparseDims is not None:
+            sparse_dim = sparseDims
+        return _ops.to_sparse(self, sparse_dim, layout=layout)
 
     def topk(self, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True) -> Any:
         """The `k` largest (or smallest) elements along `dim`, in order, and where they were."""
@@ -2285,13 +2964,25 @@ class TensorMethods:
         """The sum of the diagonal of a matrix."""
         return _ops.trace(self)
 
-    def tril(self, diagonal: Any = 0) -> Tensor:
+    def triangular_solve(self, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False) -> Any:
+        """X with A X = B, or Aᵀ X = B, for triangular A, and a copy of A."""
+        return _ops.triangular_solve(self, A, upper, transpose, unitriangular)
+
+    def tril(self, diagonal: Any = 0, *, k: Any = None) -> Tensor:
         """The elements on and below a diagonal of the last two dimensions, zeros above."""
+        if k is not None:
+            diagonal = k
         return _ops.tril(self, diagonal)
 
-    def triu(self, diagonal: Any = 0) -> Tensor:
+    def triu(self, diagonal: Any = 0, *, k: Any = None) -> Tensor:
         """The elements on and above a diagonal of the last two dimensions, zeros below."""
+        if k is not None:
+            diagonal = k
         return _ops.triu(self, diagonal)
+
+    def trtrs(self, A: Tensor, upper: Any = True, transpose: Any = False, unitriangular: Any = False) -> Any:
+        """X with A X = B for triangular A, and a copy of A"""
+        return _ops.trtrs(self, A, upper, transpose, unitriangular)
 
     def true_divide(self, other: Any) -> Tensor:
         """input / other as floats."""
@@ -2305,8 +2996,10 @@ class TensorMethods:
         """Dimension `dim` split into `sizes`, of which one may be -1."""
         return _ops.unflatten(self, dim, sizes)
 
-    def unfold(self, dimension: Any, size: Any, step: Any) -> Tensor:
+    def unfold(self, dimension: Any = None, size: Any = None, step: Any = None, *, dim: Any = None) -> Tensor:
         """The view of all windows of `size` entries, `step` apart, of a dimension"""
+        if dimension is None or dim is not None:
+            dimension = only_one("unfold", dimension=dimension, dim=dim)
         return _ops.unfold(self, dimension, size, step)
 
     def uniform_(self, from_: Any = 0.0, to: Any = 1.0, *, generator: Any = None, **legacy: Any) -> Tensor:
@@ -2321,17 +3014,37 @@ class TensorMethods:
         """The elements, or entries of `dim`, without those that equal the one before."""
         return _ops.unique_consecutive(self, return_inverse, return_counts, dim)
 
-    def unsqueeze(self, dim: Any) -> Tensor:
-        """A view with a new dimension of size 1 at `dim`."""
-        return _ops.unsqueeze(self, dim)
+    def unsafe_chunk(self, chunks: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """`chunk`"""
+        return _ops.unsafe_chunk(self, chunks, dim)
+
+    def unsafe_split(self, split_size: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """`split`"""
+        return _ops.unsafe_split(self, split_size, dim)
+
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+        """`split_with_sizes`"""
+        return _ops.unsafe_split_with_sizes(self, split_sizes, dim)
+
+    def values(self) -> Tensor:
+        """The elements that a coalesced sparse tensor stores, (nnz, *dense sizes)."""
+        return _ops.values(self)
 
     def var(self, dim: Any = None, unbiased: Any = None, keepdim: Any = False, *, correction: Any = None) -> Tensor:
         """The variance: squared deviations from the mean, summed and divided by n - correction."""
         return _ops.var(self, dim, unbiased, keepdim, correction=correction)
 
+    def vdot(self, other: Tensor) -> Tensor:
+        """The inner product of two vectors, of which the first is conjugated."""
+        return _ops.vdot(self, other)
+
     def view_as(self, other: Tensor) -> Tensor:
         """``input.view(other.shape)``."""
         return _ops.view_as(self, other)
+
+    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` into equal parts along dimension 0."""
+        return _ops.vsplit(self, indices_or_sections)
 
     def xlogy(self, other: Any) -> Tensor:
         """x·log(y), 0 where x is 0 and y is no nan."""
@@ -2400,6 +3113,70 @@ class TensorMethods:
     def acos_(self) -> Tensor:
         """`acos` in place."""
         return inplace(_ops.acos, self)
+
+    def acosh_(self) -> Tensor:
+        """`acosh` in place."""
+        return inplace(_ops.acosh, self)
+
+    def arccosh_(self) -> Tensor:
+        """`arccosh` in place."""
+        return inplace(_ops.arccosh, self)
+
+    def arcsinh_(self) -> Tensor:
+        """`arcsinh` in place."""
+        return inplace(_ops.arcsinh, self)
+
+    def arctanh_(self) -> Tensor:
+        """`arctanh` in place."""
+        return inplace(_ops.arctanh, self)
+
+    def asinh_(self) -> Tensor:
+        """`asinh` in place."""
+        return inplace(_ops.asinh, self)
+
+    def atanh_(self) -> Tensor:
+        """`atanh` in place."""
+        return inplace(_ops.atanh, self)
+
+    def copysign_(self, other: Any) -> Tensor:
+        """`copysign` in place."""
+        return inplace(_ops.copysign, self, other)
+
+    def deg2rad_(self) -> Tensor:
+        """`deg2rad` in place."""
+        return inplace(_ops.deg2rad, self)
+
+    def float_power_(self, exponent: Any) -> Tensor:
+        """`float_power` in place."""
+        return inplace(_ops.float_power, self, exponent)
+
+    def gcd_(self, other: Tensor) -> Tensor:
+        """`gcd` in place."""
+        return inplace(_ops.gcd, self, other)
+
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """`heaviside` in place."""
+        return inplace(_ops.heaviside, self, values)
+
+    def lcm_(self, other: Tensor) -> Tensor:
+        """`lcm` in place."""
+        return inplace(_ops.lcm, self, other)
+
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """`ldexp` in place."""
+        return inplace(_ops.ldexp, self, other)
+
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """`nextafter` in place."""
+        return inplace(_ops.nextafter, self, other)
+
+    def rad2deg_(self) -> Tensor:
+        """`rad2deg` in place."""
+        return inplace(_ops.rad2deg, self)
+
+    def sinc_(self) -> Tensor:
+        """`sinc` in place."""
+        return inplace(_ops.sinc, self)
 
     def add_(self, other: Any, *legacy: Any, alpha: Any = 1) -> Tensor:
         """`add` in place."""
@@ -2481,6 +3258,10 @@ class TensorMethods:
         """`clip` in place."""
         return inplace(_ops.clip, self, min, max)
 
+    def conj_physical_(self) -> Tensor:
+        """`conj_physical` in place."""
+        return inplace(_ops.conj_physical, self)
+
     def cos_(self) -> Tensor:
         """`cos` in place."""
         return inplace(_ops.cos, self)
@@ -2497,8 +3278,10 @@ class TensorMethods:
         """`cumsum` in place."""
         return inplace(_ops.cumsum, self, dim, dtype=dtype)
 
-    def div_(self, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    def div_(self, other: Any = None, *, rounding_mode: Any = None, value: Any = None) -> Tensor:
         """`div` in place."""
+        if other is None or value is not None:
+            other = only_one("div_", other=other, value=value)
         if rounding_mode is None:
             result = self.__itruediv__(other)
             if result is not NotImplemented:
@@ -2537,8 +3320,10 @@ class TensorMethods:
         """`floor_divide` in place."""
         return inplace(_ops.floor_divide, self, other)
 
-    def fmod_(self, other: Any) -> Tensor:
+    def fmod_(self, other: Any = None, *, divisor: Any = None) -> Tensor:
         """`fmod` in place."""
+        if other is None or divisor is not None:
+            other = only_one("fmod_", other=other, divisor=divisor)
         return inplace(_ops.fmod, self, other)
 
     def ge_(self, other: Any) -> Tensor:
@@ -2557,8 +3342,10 @@ class TensorMethods:
         """`gt` in place."""
         return inplace(_ops.gt, self, other)
 
-    def index_put_(self, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
+    def index_put_(self, indices: Any, values: Any = None, accumulate: Any = False, *, value: Any = None) -> Tensor:
         """`index_put` in place."""
+        if values is None or value is not None:
+            values = only_one("index_put_", values=values, value=value)
         return inplace(_ops.index_put, self, indices, values, accumulate, _saves_self=False)
 
     def le_(self, other: Any) -> Tensor:
@@ -2617,8 +3404,10 @@ class TensorMethods:
         """`masked_fill` in place."""
         return inplace(_ops.masked_fill, self, mask, value, _saves_self=False)
 
-    def mul_(self, other: Any) -> Tensor:
+    def mul_(self, other: Any = None, *, value: Any = None) -> Tensor:
         """`mul` in place."""
+        if other is None or value is not None:
+            other = only_one("mul_", other=other, value=value)
         result = self.__imul__(other)
         if result is not NotImplemented:
             return result
@@ -2644,8 +3433,10 @@ class TensorMethods:
         """`not_equal` in place."""
         return inplace(_ops.not_equal, self, other)
 
-    def pow_(self, other: Any) -> Tensor:
+    def pow_(self, other: Any = None, *, exponent: Any = None) -> Tensor:
         """`pow` in place."""
+        if other is None or exponent is not None:
+            other = only_one("pow_", other=other, exponent=exponent)
         return inplace(_ops.pow, self, other)
 
     def reciprocal_(self) -> Tensor:
@@ -2656,8 +3447,10 @@ class TensorMethods:
         """`relu` in place."""
         return inplace(_ops.relu, self)
 
-    def remainder_(self, other: Any) -> Tensor:
+    def remainder_(self, other: Any = None, *, divisor: Any = None) -> Tensor:
         """`remainder` in place."""
+        if other is None or divisor is not None:
+            other = only_one("remainder_", other=other, divisor=divisor)
         return inplace(_ops.remainder, self, other)
 
     def round_(self, *, decimals: Any = 0) -> Tensor:
@@ -2668,17 +3461,25 @@ class TensorMethods:
         """`rsqrt` in place."""
         return inplace(_ops.rsqrt, self)
 
-    def scatter_(self, dim: Any, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None) -> Tensor:
+    def scatter_(self, dim: Any, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, source: Any = None) -> Tensor:
         """`scatter` in place."""
+        if source is not None:
+            src = source
         return inplace(_ops.scatter, self, dim, index, src, value=value, reduce=reduce)
 
-    def scatter_add_(self, dim: Any, index: Tensor, src: Tensor) -> Tensor:
+    def scatter_add_(self, dim: Any, index: Tensor, src: Any = None, *, source: Any = None, other: Any = None) -> Tensor:
         """`scatter_add` in place."""
+        if src is None or source is not None or other is not None:
+            src = only_one("scatter_add_", src=src, source=source, other=other)
         return inplace(_ops.scatter_add, self, dim, index, src)
 
     def sigmoid_(self) -> Tensor:
         """`sigmoid` in place."""
         return inplace(_ops.sigmoid, self)
+
+    def sgn_(self) -> Tensor:
+        """`sgn` in place."""
+        return inplace(_ops.sgn, self)
 
     def sign_(self) -> Tensor:
         """`sign` in place."""
@@ -2720,12 +3521,16 @@ class TensorMethods:
         """`tanh` in place."""
         return inplace(_ops.tanh, self)
 
-    def tril_(self, diagonal: Any = 0) -> Tensor:
+    def tril_(self, diagonal: Any = 0, *, k: Any = None) -> Tensor:
         """`tril` in place."""
+        if k is not None:
+            diagonal = k
         return inplace(_ops.tril, self, diagonal)
 
-    def triu_(self, diagonal: Any = 0) -> Tensor:
+    def triu_(self, diagonal: Any = 0, *, k: Any = None) -> Tensor:
         """`triu` in place."""
+        if k is not None:
+            diagonal = k
         return inplace(_ops.triu, self, diagonal)
 
     def true_divide_(self, other: Any) -> Tensor:
@@ -2760,16 +3565,22 @@ class TensorMethods:
         """`hypot` in place."""
         return inplace(_ops.hypot, self, other)
 
-    def index_add_(self, dim: Any, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+    def index_add_(self, dim: Any, index: Tensor, source: Any = None, *, alpha: Any = 1, tensor: Any = None) -> Tensor:
         """`index_add` in place."""
+        if source is None or tensor is not None:
+            source = only_one("index_add_", source=source, tensor=tensor)
         return inplace(_ops.index_add, self, dim, index, source, alpha=alpha)
 
-    def index_copy_(self, dim: Any, index: Tensor, source: Tensor) -> Tensor:
+    def index_copy_(self, dim: Any, index: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
         """`index_copy` in place."""
+        if source is None or tensor is not None:
+            source = only_one("index_copy_", source=source, tensor=tensor)
         return inplace(_ops.index_copy, self, dim, index, source)
 
-    def index_fill_(self, dim: Any, index: Tensor, value: Any) -> Tensor:
+    def index_fill_(self, dim: Any, index: Tensor, value: Any = None, *, val: Any = None) -> Tensor:
         """`index_fill` in place."""
+        if value is None or val is not None:
+            value = only_one("index_fill_", value=value, val=val)
         return inplace(_ops.index_fill, self, dim, index, value)
 
     def lgamma_(self) -> Tensor:
@@ -2780,8 +3591,10 @@ class TensorMethods:
         """`logit` in place."""
         return inplace(_ops.logit, self, eps)
 
-    def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
+    def masked_scatter_(self, mask: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
         """`masked_scatter` in place."""
+        if source is None or tensor is not None:
+            source = only_one("masked_scatter_", source=source, tensor=tensor)
         return inplace(_ops.masked_scatter, self, mask, source)
 
     def mvlgamma_(self, p: Any) -> Tensor:
@@ -2792,8 +3605,12 @@ class TensorMethods:
         """`nan_to_num` in place."""
         return inplace(_ops.nan_to_num, self, nan, posinf, neginf)
 
-    def put_(self, index: Tensor, source: Tensor, accumulate: Any = False) -> Tensor:
+    def put_(self, index: Any = None, source: Any = None, accumulate: Any = False, *, indices: Any = None, tensor: Any = None) -> Tensor:
         """`put` in place."""
+        if index is None or indices is not None:
+            index = only_one("put_", index=index, indices=indices)
+        if source is None or tensor is not None:
+            source = only_one("put_", source=source, tensor=tensor)
         return inplace(_ops.put, self, index, source, accumulate)
 
     def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
@@ -2807,6 +3624,50 @@ class TensorMethods:
     def xlogy_(self, other: Any) -> Tensor:
         """`xlogy` in place."""
         return inplace(_ops.xlogy, self, other)
+
+    def bitwise_left_shift_(self, other: Any) -> Tensor:
+        """`bitwise_left_shift` in place."""
+        return inplace(_ops.bitwise_left_shift, self, other)
+
+    def bitwise_right_shift_(self, other: Any) -> Tensor:
+        """`bitwise_right_shift` in place."""
+        return inplace(_ops.bitwise_right_shift, self, other)
+
+    def index_reduce_(self, dim: Any, index: Tensor, source: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
+        """`index_reduce` in place."""
+        return inplace(_ops.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+
+    def i0_(self) -> Tensor:
+        """`i0` in place."""
+        return inplace(_ops.i0, self)
+
+    def igamma_(self, other: Tensor) -> Tensor:
+        """`igamma` in place."""
+        return inplace(_ops.igamma, self, other)
+
+    def igammac_(self, other: Tensor) -> Tensor:
+        """`igammac` in place."""
+        return inplace(_ops.igammac, self, other)
+
+    def addbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addbmm` in place."""
+        return inplace(_ops.addbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+
+    def addmv_(self, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addmv` in place."""
+        return inplace(_ops.addmv, self, mat, vec, *legacy, beta=beta, alpha=alpha)
+
+    def addr_(self, vec1: Any, vec2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addr` in place."""
+        return inplace(_ops.addr, self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
+
+    def baddbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`baddbmm` in place."""
+        return inplace(_ops.baddbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+
+    def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
+        """`as_strided` of this very tensor."""
+        return become_view(self, lambda x: _ops.as_strided(x, size, stride, storage_offset))
 
     def squeeze_(self, dim: Any = None) -> Tensor:
         """`squeeze` of this very tensor."""
@@ -2884,11 +3745,14 @@ class TensorMethods:
 _RECORDED = (
     "abs",
     "acos",
+    "acosh",
     "add",
+    "angle",
     "asin",
+    "asinh",
     "atan",
+    "atanh",
     "ceil",
-    "clone",
     "cos",
     "cosh",
     "digamma",
@@ -2899,6 +3763,7 @@ _RECORDED = (
     "exp",
     "expm1",
     "floor",
+    "i0",
     "lgamma",
     "log",
     "log10",
@@ -2912,6 +3777,7 @@ _RECORDED = (
     "relu",
     "round",
     "rsqrt",
+    "sgn",
     "sigmoid",
     "sign",
     "sin",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from flambeau._bound import bind
+from flambeau._keywords import documented
 
 
+@documented({"int": "num"})
 def set_num_threads(num: int) -> None:
     """Let CPU kernels use `num` threads.
 

@@ -25,6 +25,7 @@ Step = tuple[
     str, tuple[Any, ...], tuple[int, ...], str
 ]  # op, its arguments, input shape, node name
 VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
+RETYPES = ("view_as_real", "view_as_complex")  # also views, on strided backends
 
 NO_GRAD = "no_grad"  # `Tensor._made` of a view made while nothing was recorded
 
@@ -54,13 +55,23 @@ def _permute_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, .
     return F.permute(g, tuple(inverse))
 
 
+def _as_strided_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+    found = F.as_strided_backward(g, shape, *args)
+    repeated = tuple(d for d, n in enumerate(shape) if n > 1 and args[3][d] == 0)
+    if repeated:  # a leaf whose places share memory: each has an equal part of its gradient
+        found = F.expand(F.mean(found, repeated, True), shape)
+    return found
+
+
 _GRADIENTS = {
     "slice": lambda F, g, shape, args: F.slice_backward(g, shape, *args),
     "permute": _permute_gradient,
     "view": lambda F, g, shape, args: F.reshape(g, shape),
     "expand": lambda F, g, shape, args: F.sum_to(g, shape),
     "diagonal": lambda F, g, shape, args: F.diagonal_backward(g, shape, *args),
-    "as_strided": lambda F, g, shape, args: F.as_strided_backward(g, shape, *args),
+    "as_strided": _as_strided_gradient,
+    "view_as_real": lambda F, g, shape, args: F.conj(F.view_as_complex(g)),
+    "view_as_complex": lambda F, g, shape, args: F.view_as_real(F.conj(g)),
 }
 
 
@@ -240,6 +251,34 @@ def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:
     return a
 
 
+def replay_gradient(F: Any, g: Any, chain: Sequence[Step]) -> Any:
+    """The gradient of the region that `chain` selects from what has the gradient `g`."""
+    if not (place := _retyped(chain)):
+        return replay(F, g, chain)
+    g = _region(F, replay(F, g, chain[: place - 1]), chain[place - 1][0])
+    return replay_gradient(F, g, chain[place:])
+
+
+def without_region(F: Any, g: Any, chain: Sequence[Step], region: tuple[int, ...]) -> Any:
+    """The gradient `g` with zeros in the region, of shape `region`, that `chain` selects."""
+    if not (place := _retyped(chain)):
+        return F.view_put(g, F.zeros(region, g), chain)
+    head, op = chain[: place - 1], chain[place - 1][0]
+    part = _region(F, replay(F, g, head), op)
+    part = _GRADIENTS[op](F, without_region(F, part, chain[place:], region), (), ())
+    return F.view_put(g, part, head) if head else part
+
+
+def _retyped(chain: Sequence[Step]) -> int:
+    """How many steps it takes to another dtype; 0 if the dtype stays."""
+    return next((i for i, step in enumerate(chain, 1) if step[0] in RETYPES), 0)
+
+
+def _region(F: Any, g: Any, op: str) -> Any:
+    # The transpose of the gradient of the step: conjugates, since dL = Re(w dz).
+    return F.view_as_real(F.conj(g)) if op == "view_as_real" else F.conj(F.view_as_complex(g))
+
+
 # Stride arithmetic, for `meta`, for backends without strides, and for `as_strided`.
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]  # shape, stride, offset
@@ -308,6 +347,10 @@ def geometry(op: str, g: Geometry, args: tuple[Any, ...]) -> Geometry:
             (*(stride[d] for d in rest), stride[d1] + stride[d2]),
             offset,
         )
+    if op == "view_as_real":
+        return (*shape, 2), (*(2 * s for s in stride), 1), 2 * offset
+    if op == "view_as_complex":
+        return shape[:-1], tuple(s // 2 for s in stride[:-1]), offset // 2
     assert op == "as_strided"
     return args[0], args[1], args[2]
 

@@ -42,6 +42,11 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
         if given is None:
             if out.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
+            if out.dtype.is_complex:
+                raise RuntimeError(
+                    "grad can be implicitly created only for real scalar outputs but got "
+                    f"{out.dtype}; give a gradient, or take a real function of the output"
+                )
             be = out._be
             found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))
             continue

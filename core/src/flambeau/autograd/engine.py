@@ -3,7 +3,8 @@
 Every consumer of a value has a higher sequence number than the value's own node, so popping by
 descending number visits each node after all its consumers, without counting dependencies.
 Gradients are native arrays of the backend, or tensors where the pass itself is recorded
-(``create_graph``).
+(``create_graph``).  Complex ones travel as the conjugates of what users give and get, so that no
+formula conjugates what it saved: see ``docs/design/core.md``.
 """
 
 from __future__ import annotations
@@ -78,6 +79,8 @@ def run(
     try:
         for root, grad in zip(roots, grads, strict=True):
             walk.where_default(root)
+            if grad.dtype.is_complex:
+                grad = _conjugate(grad)
             walk.push(edge(root), grad if create_graph else grad._a, owned=False)
         walk.only(inputs is not None)
         walk.loop()
@@ -153,7 +156,11 @@ class _Walk:
     def push_leaf(self, leaf: Tensor, g: Any, owned: bool) -> None:
         if (held := self.leaves.get(id(leaf))) is not None:
             F = self.F if not self.F.native else leaf._be
-            self.leaves[id(leaf)] = [leaf, F.add(held[1], g), True]
+            try:
+                total = F.add(held[1], g)
+            except Exception as error:
+                total = _sparse_sum(F, held[1], g, error)
+            self.leaves[id(leaf)] = [leaf, total, True]
         else:
             self.leaves[id(leaf)] = [leaf, g, owned]
 
@@ -177,11 +184,11 @@ class _Walk:
                 s = -heappop(heap)
                 node = todo.pop(s)
                 g = sums.pop(s)
-            if type(g) is not array and native and type(g) is not dict:
-                g = F.to_array(g)
             if special:
                 self.visit(node.seq, node, g)
                 continue
+            if type(g) is not array and native and type(g) is not dict:
+                g = F.to_array(g)
             if node._hooks is None:
                 parts = node.apply(F, g)
             else:
@@ -209,7 +216,10 @@ class _Walk:
                             sums[s], todo[s], alone = waiting, alone, None
                             heappush(heap, -s)
                 elif (held := leaves.get(id(e))) is not None:
-                    held[1] = add(held[1], p)
+                    try:
+                        held[1] = add(held[1], p)
+                    except Exception as error:
+                        held[1] = _sparse_sum(F, held[1], p, error)
                     held[2] = True
                 else:
                     leaves[id(e)] = [e, p, p is not g]
@@ -220,6 +230,8 @@ class _Walk:
         F = self.where.pop(s, self.F)
         if needed is not None and s not in needed:
             return
+        if F.native and type(g) is not F.array and type(g) is not dict:
+            g = F.to_array(g)
         if node._hooks is not None:
             g = _run_pre_hooks(node, F, g)
         if wanted is not None and s in wanted:
@@ -261,6 +273,8 @@ class _Walk:
             if not leaf.requires_grad:
                 continue  # switched off between forward and backward
             grad = g if not self.F.native else _as_tensor(leaf._be, g, leaf.dtype)
+            if leaf.dtype.is_complex:
+                grad, owned = _conjugate(grad), True
             if leaf._hooks is not None:
                 grad, replaced = _run_leaf_hooks(leaf, grad)
                 owned = owned and not replaced
@@ -287,6 +301,8 @@ class _Walk:
                 grad = None if held is None else held[1]
             if grad is not None and self.F.native:
                 grad = _as_tensor(t._be, grad, t.dtype)
+            if grad is not None and t.dtype.is_complex:
+                grad = _conjugate(grad)
             if grad is not None and not isinstance(e, Node) and t._hooks is not None:
                 grad, _ = _run_leaf_hooks(t, grad)
             out.append(grad)
@@ -318,8 +334,20 @@ def _merge(
     return merged
 
 
+def _sparse_sum(F: Any, have: Any, new: Any, error: Exception) -> Any:
+    # A `try` costs nothing until it fails; a check for sparse gradients would cost every sum.
+    from flambeau.sparse._gradient import sparse_sum
+
+    total = sparse_sum(F, have, new)
+    if total is NotImplemented:
+        raise error
+    return total
+
+
 def _as_tensor(be: Any, native: Any, dtype: Any) -> Tensor:
     if type(native) is not be.array:
+        if hasattr(native, "as_tensor"):
+            return native.as_tensor(be)
         native = be.to_array(native)
     if be.dtype_of(native) is not dtype:
         native = be.cast(native, dtype)
@@ -327,13 +355,20 @@ def _as_tensor(be: Any, native: Any, dtype: Any) -> Tensor:
 
 
 def _owns(grad: Tensor) -> bool:
+    if grad.is_sparse:
+        return False
     return not grad._be.strided or grad._be.backend.owns(grad._a)
 
 
 def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, *, create_graph: bool) -> None:
     held = leaf._grad
     if held is None:
-        leaf._grad = grad if create_graph or owned else grad._fresh_copy()
+        if create_graph or owned:
+            leaf._grad = grad
+        else:
+            leaf._grad = grad.clone() if grad.is_sparse else grad._fresh_copy()
+    elif held.is_sparse and not grad.is_sparse:
+        leaf._grad = grad + held
     elif create_graph or not held._be.strided or held._rg:
         leaf._grad = held + grad
     else:
@@ -429,12 +464,21 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
     return tuple(None if t is None else _in(F, t) for t in ins)
 
 
+def _conjugate(grad: Tensor) -> Tensor:
+    """The gradient that users see for one that travels in the graph, and the reverse."""
+    from flambeau.ops.complexes import conj
+
+    return conj(grad)
+
+
 def _out(F: Any, g: Any) -> Tensor:
-    if not F.native:
-        return g
-    g = F.fresh(g)
-    return wrap(F, g, F.dtype_of(g))
+    if F.native:
+        g = F.fresh(g)
+        g = wrap(F, g, F.dtype_of(g))
+    return _conjugate(g) if g.dtype.is_complex else g
 
 
 def _in(F: Any, t: Tensor) -> Any:
+    if t.dtype.is_complex:
+        t = _conjugate(t)
     return t._a if F.native else t

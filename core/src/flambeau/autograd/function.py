@@ -158,6 +158,8 @@ class FunctionNode(Node):
         return grads
 
     def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:
+        from flambeau.autograd.engine import _in
+
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
@@ -200,7 +202,7 @@ class FunctionNode(Node):
                 )
             if part.dtype is not dtype:
                 part = part.to(dtype)
-            parts.append(part._a if F.native else part)
+            parts.append(_in(F, part))
         return tuple(parts)
 
 

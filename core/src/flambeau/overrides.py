@@ -1,0 +1,61 @@
+"""For functions that let subclasses of Tensor, and look-alikes, take over their calls.
+
+A class takes part by a class method ``__torch_function__(func, types, args, kwargs)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from flambeau import Tensor
+from flambeau._overrides import call, offer_calls, wanted
+
+__all__ = [
+    "handle_torch_function",
+    "has_torch_function",
+    "is_tensor_like",
+    "offer_calls",
+]
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether one of the arguments has a class that wants to see the calls made with it.
+
+    >>> import flambeau as fb
+    >>> from flambeau.overrides import has_torch_function
+    >>> class Loud(fb.Tensor): ...
+    >>> has_torch_function((fb.ones(2), 3)), has_torch_function((fb.ones(2).as_subclass(Loud),))
+    (False, True)
+    """
+    return wanted(relevant_args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """Offer the call ``public_api(*args, **kwargs)`` to the classes of the relevant arguments.
+
+    Raises:
+        TypeError: every class declines by returning NotImplemented.
+
+    >>> from flambeau.overrides import handle_torch_function
+    >>> class Number:
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args=(), kwargs=None):
+    ...         return func.__name__
+    >>> def double(x): return handle_torch_function(double, (x,), x)
+    >>> double(Number())
+    'double'
+    """
+    return call(public_api, args, kwargs, relevant_args)
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether this is a tensor or has ``__torch_function__``.
+
+    >>> import flambeau as fb
+    >>> fb.overrides.is_tensor_like(fb.ones(2)), fb.overrides.is_tensor_like([1.0, 1.0])
+    (True, False)
+    """
+    return type(inp) is Tensor or hasattr(inp, "__torch_function__")

@@ -1,0 +1,527 @@
+"""``flambeau.<device type>`` and `flambeau.accelerator`, on a device type made for the purpose."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+
+import pytest
+
+import flambeau as fb
+from flambeau.plugin.host import host
+
+_spec = importlib.util.spec_from_file_location(
+    "fake_accelerator", Path(__file__).parent / "fake_accelerator.py"
+)
+assert _spec is not None and _spec.loader is not None
+fake_accelerator = importlib.util.module_from_spec(_spec)
+sys.modules["fake_accelerator"] = fake_accelerator
+_spec.loader.exec_module(fake_accelerator)
+
+
+@pytest.fixture
+def fake():
+    """The backend of the device type ``fake``, which exists during the test."""
+    plugin = fake_accelerator.Plugin()
+    host.register(plugin, name="fake", device_types=["fake"])
+    yield plugin.backend
+    host.unregister("fake")
+
+
+@pytest.fixture
+def name(fake):
+    return fb.accelerator.namespace("fake")
+
+
+# Devices.
+
+
+def test_any_registered_device_type_is_an_attribute_of_flambeau(fake):
+    assert fb.fake is fb.accelerator.namespace("fake")
+    assert fb.fake.is_available() and fb.fake.device_count() == 2
+
+
+def test_an_unknown_name_is_no_device_type():
+    with pytest.raises(AttributeError, match="no attribute 'nowhere'"):
+        _ = fb.nowhere
+
+
+def test_the_bare_name_means_the_current_device(name):
+    assert fb.ones(1, device="fake").device == fb.device("fake:0")
+    name.set_device(1)
+    assert fb.ones(1, device="fake").device == fb.device("fake:1")
+    assert name.current_device() == 1
+    name.set_device(-1)
+    assert name.current_device() == 1
+    name.set_device("fake:0")
+    assert fb.ones(1, device="fake").device == fb.device("fake:0")
+
+
+def test_device_blocks_nest_and_restore_after_an_error(name):
+    with name.device(1):
+        with name.device(fb.device("fake:0")):
+            assert name.current_device() == 0
+        assert name.current_device() == 1
+        with name.device(-1), name.device(None):
+            assert name.current_device() == 1
+        with pytest.raises(KeyError), name.device(0):
+            raise KeyError
+        assert name.current_device() == 1
+    assert name.current_device() == 0
+
+
+def test_device_of_follows_a_tensor_of_its_type_only(name):
+    with name.device_of(fb.ones(1, device="fake:1")):
+        assert name.current_device() == 1
+    with name.device_of(fb.ones(1, device="ref")):
+        assert name.current_device() == 0
+
+
+@pytest.mark.parametrize("wrong", [2, "fake:2", fb.device("fake", 7)])
+def test_a_device_that_does_not_exist_is_refused(name, wrong):
+    with pytest.raises(RuntimeError, match="does not exist"):
+        name.set_device(wrong)
+
+
+def test_a_device_of_another_type_is_refused(name):
+    with pytest.raises(ValueError, match="Expected a fake device, but got: ref"):
+        name.set_device("ref")
+
+
+def test_properties_come_from_the_backend(name):
+    assert name.get_device_name(1) == "Fake 1"
+    assert name.get_device_capability(1) == (9, 1)
+    assert name.get_device_properties().total_memory == 1 << 20
+
+
+def test_operands_on_two_devices_are_refused(name):
+    with pytest.raises(RuntimeError, match=r"same device.*fake:0, fake:1"):
+        fb.ones(2, device="fake:0") + fb.ones(2, device="fake:1")
+
+
+def test_ops_run_on_the_device_of_their_operands_not_on_the_current_one(name, fake):
+    x = fb.ones(2, device="fake:1", requires_grad=True)
+    y = (x * 3.0 + 1.5).sum()
+    y.backward()
+    assert y.device.index == x.grad.device.index == 1
+    assert fake.index_of(x.grad._a) == 1 and x.grad.tolist() == [3.0, 3.0]
+
+
+def test_gradients_travel_back_through_copies_between_devices(name):
+    x = fb.ones(2, device="fake:0", requires_grad=True)
+    (x.to("fake:1") * 2).sum().to("ref").backward()
+    assert x.grad.device == x.device and x.grad.tolist() == [2.0, 2.0]
+
+
+def test_without_a_device_the_reason_is_said_and_questions_have_answers(name, fake):
+    fake.count = 0
+    assert not name.is_available() and name.device_count() == 0
+    assert name.memory_allocated() == 0 and name.max_memory_cached() == 0
+    name.empty_cache()
+    name.manual_seed(1)
+    name.manual_seed_all(1)
+    for ask in (name.init, name.current_device, name.Stream, name.synchronize):
+        with pytest.raises(RuntimeError, match="fake driver is not loaded; pip install"):
+            ask()
+    assert not name.is_initialized()
+
+
+def test_a_backend_that_is_no_accelerator_says_so():
+    with pytest.raises(RuntimeError, match="is no accelerator"):
+        fb.accelerator.namespace("ref").Stream()
+
+
+# The accelerator of the machine.
+
+
+def test_the_accelerator_is_the_type_that_has_streams(fake):
+    assert fb.accelerator.current_accelerator() == fb.device("fake")
+    assert fb.accelerator.is_available() and fb.accelerator.device_count() == 2
+    fb.accelerator.set_device_index(1)
+    assert fb.accelerator.current_device_index() == 1
+    assert fb.accelerator.current_stream().device == fb.device("fake:1")
+    fb.accelerator.synchronize()
+    fb.accelerator.set_device_index(0)
+
+
+def test_without_an_accelerator_devices_are_none_and_streams_an_error():
+    assert fb.accelerator.current_accelerator() is None
+    assert fb.accelerator.device_count() == 0
+    with pytest.raises(RuntimeError, match="accelerator"):
+        fb.accelerator.current_stream()
+
+
+# Streams and events.
+
+
+def test_a_stream_block_selects_stream_and_device_and_restores_both(name):
+    s = name.Stream(1)
+    with name.stream(s):
+        assert name.current_device() == 1 and name.current_stream() == s
+        with name.stream(None):
+            assert name.current_stream() == s
+    assert name.current_device() == 0
+    assert name.current_stream(1) == name.default_stream(1)
+    with s:
+        assert name.current_stream() == s
+    assert name.current_stream(1) == name.default_stream(1)
+
+
+def test_a_stream_block_leaves_the_streams_of_other_devices_alone(name):
+    with name.stream(name.Stream(0)) as _, name.stream(name.Stream(1)):
+        assert name.current_stream(0) != name.default_stream(0)
+    assert name.current_stream(0) == name.default_stream(0)
+
+
+def test_streams_are_equal_by_address_and_device(name):
+    assert name.default_stream(0) == name.default_stream(0)
+    assert name.default_stream(0) != name.default_stream(1)
+    assert name.Stream() != name.Stream()
+    assert len({name.default_stream(0), name.default_stream(0), name.Stream()}) == 2
+
+
+def test_priorities_are_what_the_device_has(name):
+    assert name.Stream(priority=-5).priority == -1
+    assert name.Stream(priority=3).priority == 0
+
+
+def test_a_stream_waits_for_an_event_of_another(name, fake):
+    x = fb.ones(1, device="fake")
+    name.synchronize()
+    fake.log.clear()
+    first, second = name.Stream(), name.Stream()
+    with name.stream(first):
+        _ = x.exp()
+        done = first.record_event()
+        _ = x.sin()
+    with name.stream(second):
+        second.wait_event(done)
+        _ = x.cos()
+    assert not first.query() and not second.query() and not done.query()
+    second.synchronize()
+    assert fake.log == ["exp@0", "cos@0"]
+    assert done.query() and second.query() and not first.query()
+    name.synchronize()
+    assert fake.log == ["exp@0", "cos@0"]  # of streams, the device knows the current ones
+    first.synchronize()
+    assert fake.log == ["exp@0", "cos@0", "sin@0"] and first.query()
+
+
+def test_wait_stream_waits_for_everything_asked_so_far(name, fake):
+    x = fb.ones(1, device="fake")
+    name.synchronize()
+    fake.log.clear()
+    first, second = name.Stream(), name.Stream()
+    with first:
+        _ = x.exp().sin()
+    second.wait_stream(first)
+    with second:
+        _ = x.cos()
+    second.synchronize()
+    assert fake.log == ["exp@0", "sin@0", "cos@0"]
+
+
+def test_an_event_is_made_when_it_is_first_recorded(name):
+    e = name.Event()
+    assert e.device is None and e.query()
+    e.synchronize()
+    e.wait()
+    e.record(name.Stream(1))
+    assert e.device == fb.device("fake:1")
+    with pytest.raises(RuntimeError, match="does not match"):
+        e.record(name.Stream(0))
+
+
+def test_events_measure_time_once_they_are_reached(name):
+    first, last = name.Event(enable_timing=True), name.Event(enable_timing=True)
+    with pytest.raises(ValueError, match="must be recorded"):
+        first.elapsed_time(last)
+    first.record()
+    _ = fb.ones(1, device="fake").exp()
+    last.record()
+    with pytest.raises(RuntimeError, match="not reached yet"):
+        first.elapsed_time(last)
+    last.synchronize()
+    assert first.elapsed_time(last) >= 2.0
+
+
+def test_events_that_note_no_time_measure_none(name):
+    with pytest.raises(ValueError, match="enable_timing=True"):
+        name.Event().elapsed_time(name.Event(enable_timing=True))
+
+
+def test_an_event_for_other_processes_measures_no_time(name):
+    with pytest.raises(RuntimeError, match="choose one"):
+        name.Event(enable_timing=True, interprocess=True)
+    with pytest.raises(RuntimeError, match="interprocess=True"):
+        name.Event().ipc_handle()
+    with pytest.raises(NotImplementedError, match="other processes"):
+        name.Event(interprocess=True).ipc_handle()
+
+
+def test_record_stream_tells_the_backend_which_stream_uses_the_memory(name, fake):
+    x, s = fb.ones(2, device="fake"), name.Stream()
+    x.record_stream(s)
+    assert fake.held == [(x._a, s._native)]
+    with pytest.raises(RuntimeError, match="the tensor is on ref"):
+        fb.ones(1, device="ref").record_stream(s)
+
+
+# Memory.
+
+
+def test_memory_figures_follow_tensors(name):
+    before = name.memory_allocated()
+    x = fb.zeros(1000, device="fake")
+    assert name.memory_allocated() == before + 4000
+    assert name.memory_allocated(1) == 0
+    assert name.memory_cached() >= name.memory_allocated()
+    del x
+    assert name.memory_allocated() == before
+    assert name.max_memory_allocated() >= before + 4000
+    name.reset_max_memory_allocated()
+    assert name.max_memory_allocated() == before
+    name.empty_cache()
+    assert name.memory_cached() == before
+    assert name.max_memory_cached() > before
+    name.reset_max_memory_cached()
+    assert name.max_memory_cached() == before
+    assert name.memory_stats()["reserved_bytes.all.current"] == before
+    assert name.mem_get_info() == ((1 << 20) - before, 1 << 20)
+    assert "held by the pool" in name.memory_summary()
+
+
+def test_out_of_memory_empties_the_cache_and_tries_once_more(name, fake):
+    fake.limit = 10_000
+    x = fb.zeros(2000, device="fake")
+    y = fb.zeros(200, device="fake")
+    del x
+    before = fake.emptied
+    z = fb.zeros(2100, device="fake")  # does not fit beside the cached 8000 bytes
+    assert fake.emptied == before + 1 and z.numel() == 2100
+    assert name.memory_reserved() == 4 * (len(y) + len(z))
+
+
+def test_out_of_memory_says_what_was_tried_used_reserved_and_free(name, fake):
+    fake.limit = 8192
+    x = fb.zeros(1024, device="fake")
+    with pytest.raises(fb.OutOfMemoryError) as caught:
+        fb.zeros(2048, device="fake")
+    text = str(caught.value)
+    for part in ("Tried to allocate 8.00 KiB", "fake:0 has 8.00 KiB", "of which 4.00 KiB are free"):
+        assert part in text, text
+    assert "4.00 KiB used by tensors" in text and "0 bytes reserved" in text
+    assert isinstance(caught.value, RuntimeError) and fb.cuda.OutOfMemoryError is type(caught.value)
+    assert isinstance(caught.value.__cause__, fake_accelerator.FullError)
+    del caught
+    assert fb.ones(2, device="fake").sum().item() == 2 and x.numel() == 1024
+
+
+# Random numbers.
+
+
+def test_seeds_and_states_are_per_device(name):
+    name.manual_seed_all(3)
+    first = fb.rand(3, device="fake:0")
+    second = fb.rand(3, device="fake:1")
+    assert first.tolist() == second.tolist() and name.initial_seed() == 3
+    with name.device(1):
+        name.manual_seed(4)
+    assert fb.rand(1, device="fake:0").tolist() != fb.rand(1, device="fake:1").tolist()
+    states = name.get_rng_state_all()
+    assert len(states) == 2
+    drawn = [fb.rand(2, device=f"fake:{i}").tolist() for i in range(2)]
+    name.set_rng_state_all(states)
+    assert [fb.rand(2, device=f"fake:{i}").tolist() for i in range(2)] == drawn
+    name.set_rng_state(states[0], "fake:1")
+    assert fb.rand(2, device="fake:1").tolist() == drawn[0]
+    name.seed_all()
+    assert name.initial_seed() != 3
+    name.seed()
+
+
+class Counting:
+    """A counter-based engine whose words are the places they come from."""
+
+    def __init__(self):
+        self.offset = 0
+
+    def seed(self, seed):
+        self.base, self.offset = seed, 0
+
+    def random_bits(self, n):
+        found = fb.arange(self.offset, self.offset + n)
+        self.offset += 4 * -(-n // 4)
+        return found
+
+
+def test_the_state_of_a_counter_based_generator_is_seed_and_offset(fake, monkeypatch):
+    monkeypatch.setattr(fake, "generator", lambda index: Counting())
+    g = fb.Generator("fake").manual_seed(11)
+    assert g.get_offset() == 0
+    first = fb.rand(6, device="fake", generator=g)
+    assert g.get_offset() == 8
+    state = g.get_state()
+    assert bytes(state.tolist()) == (11).to_bytes(8, "little") + (8).to_bytes(8, "little")
+    g.set_offset(0)
+    assert fb.rand(6, device="fake", generator=g).tolist() == first.tolist()
+    other = g.clone_state()
+    assert other.get_offset() == 8 and other.initial_seed() == 11
+    g.manual_seed(1)
+    assert g.get_offset() == 0
+    g.set_state(state)
+    assert g.get_offset() == 8 and g.initial_seed() == 11
+    with pytest.raises(RuntimeError, match="multiple of 4"):
+        g.set_offset(3)
+    with pytest.raises(RuntimeError, match="16 bytes"):
+        g.set_state(fb.Generator().get_state())
+
+
+# Copies between devices.
+
+
+def test_broadcast_copies_to_each_device(name):
+    x = fb.arange(3, device="fake:0")
+    copies = name.comm.broadcast(x, [0, 1])
+    assert copies[0] is x and copies[1].device.index == 1 and copies[1].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("buffer_size", [1, 12, 10485760])
+def test_coalesced_broadcast_keeps_shapes_dtypes_and_order(name, buffer_size):
+    tensors = [
+        fb.ones(2, 3, device="fake"),
+        fb.arange(4, device="fake"),
+        fb.zeros(0, device="fake"),
+        fb.tensor(5.0, device="fake"),
+    ]
+    here, there = name.comm.broadcast_coalesced(tensors, (0, 1), buffer_size)
+    assert all(a is b for a, b in zip(here, tensors, strict=True))
+    for a, b in zip(there, tensors, strict=True):
+        assert a.device.index == 1 and a.dtype is b.dtype
+        assert a.shape == b.shape and a.tolist() == b.tolist()
+
+
+def test_reduce_add_sums_on_the_destination(name):
+    parts = [fb.ones(2, device=f"fake:{i}") for i in (0, 1)]
+    assert name.comm.reduce_add(parts, 1).tolist() == [2.0, 2.0]
+    assert name.comm.reduce_add(parts, 1).device.index == 1
+    assert name.comm.reduce_add(parts).device.index == 0
+    with pytest.raises(ValueError, match="input 1 has invalid size"):
+        name.comm.reduce_add([parts[0], fb.ones(3, device="fake:1")])
+    with pytest.raises(ValueError, match="input 0 is on ref"):
+        name.comm.reduce_add([fb.ones(2, device="ref")])
+    with pytest.raises(ValueError, match="at least one"):
+        name.comm.reduce_add([])
+
+
+def test_scatter_cuts_and_gather_joins(name):
+    x = fb.arange(10, device="fake").reshape(2, 5)
+    a, b = name.comm.scatter(x, [0, 1], dim=1)
+    assert (a.device.index, b.device.index) == (0, 1) and [a.size(1), b.size(1)] == [3, 2]
+    joined = name.comm.gather([a, b], dim=1, destination=1)
+    assert joined.device.index == 1 and joined.tolist() == x.tolist()
+    streams = [None, name.Stream(1)]
+    c, d = name.comm.scatter(x, [0, 1], chunk_sizes=[1, 4], dim=1, streams=streams)
+    assert [c.size(1), d.size(1)] == [1, 4]
+    with pytest.raises(ValueError, match="chunk_sizes"):
+        name.comm.scatter(x, [0, 1], chunk_sizes=[1, 3], dim=1)
+    with pytest.raises(ValueError, match="at least one"):
+        name.comm.gather([])
+
+
+# Ranges, pinned memory.
+
+
+def test_ranges_nest(name, fake):
+    assert name.nvtx.range_push("a") == 0
+    with name.nvtx.range("b {}", 2):
+        assert fake.ranges == ["a", "b 2"]
+    assert name.nvtx.range_pop() == 0
+    name.nvtx.mark("here")
+    assert fake.log[-1] == "mark here"
+
+
+needs_cpu = pytest.mark.skipif(
+    importlib.util.find_spec("flambeau_numpy") is None, reason="needs the CPU backend"
+)
+
+
+@needs_cpu
+def test_pinned_memory_is_a_copy_that_knows_it(fake):
+    x = fb.arange(6.0).reshape(2, 3).t()
+    assert not x.is_pinned()
+    y = x.pin_memory()
+    assert y.is_pinned() and y.tolist() == x.tolist() and y.data_ptr() != x.data_ptr()
+    assert y.pin_memory() is y and y.untyped_storage().is_pinned("fake")
+    assert y.to("fake", non_blocking=True).tolist() == x.tolist()
+    assert fb.zeros(0).pin_memory().numel() == 0
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        fb.ones(1, device="fake").pin_memory()
+
+
+@needs_cpu
+def test_a_loader_pins_the_tensors_of_batches(fake):
+    from flambeau.utils.data import DataLoader
+
+    data = [{"x": fb.ones(2), "label": "a", "pair": (i, fb.zeros(1))} for i in range(4)]
+    batches = list(DataLoader(data, batch_size=2, pin_memory=True))  # type: ignore[arg-type]
+    assert len(batches) == 2
+    for batch in batches:
+        assert batch["x"].is_pinned() and batch["pair"][1].is_pinned()
+        assert batch["label"] == ["a", "a"]
+
+
+# The documented alias.
+
+
+def test_cuda_without_a_package_answers_and_names_the_package():
+    if "cuda" in host.device_types():
+        pytest.skip("a package for cuda is installed")
+    assert not fb.cuda.is_available() and fb.cuda.device_count() == 0
+    fb.cuda.manual_seed(0)
+    fb.cuda.manual_seed_all(0)
+    for ask in (
+        fb.cuda.current_device,
+        fb.cuda.Stream,
+        fb.cuda.synchronize,
+        fb.cuda.nvtx.range_pop,
+    ):
+        with pytest.raises(RuntimeError, match="pip install flambeau-cupy"):
+            ask()
+
+
+def test_legacy_types_of_cuda_name_dtype_and_device():
+    assert repr(fb.cuda.FloatTensor) == "<class 'torch.cuda.FloatTensor'>"
+    assert not isinstance(fb.ones(1, device="ref"), fb.cuda.FloatTensor)
+    with pytest.raises(RuntimeError, match="cuda"):
+        fb.cuda.FloatTensor([1.0])
+
+
+# Switches.
+
+
+def test_switches_of_cudnn_are_the_numerics_of_backends():
+    from flambeau.plugin import numerics
+
+    assert not fb.backends.cudnn.deterministic
+    try:
+        fb.backends.cudnn.deterministic = True
+        assert numerics.deterministic
+    finally:
+        fb.backends.cudnn.deterministic = False
+    with fb.backends.cudnn.flags(enabled=True, benchmark=True):
+        assert numerics.benchmark and fb.backends.cudnn.benchmark
+    assert not numerics.benchmark
+    fb.backends.cuda.matmul.allow_tf32 = True
+    assert numerics.matmul_tf32
+    fb.backends.cuda.matmul.allow_tf32 = False
+
+
+def test_the_cache_of_fft_plans_belongs_to_a_device():
+    if fb.cuda.is_available():
+        pytest.skip("there is a device")
+    with pytest.raises(RuntimeError, match="cuda"):
+        _ = fb.backends.cuda.cufft_plan_cache.size
+    with pytest.raises(RuntimeError, match="cuda"):
+        fb.backends.cuda.cufft_plan_cache[0].clear()

@@ -1,0 +1,168 @@
+"""Programs that say ``import torch``, run unchanged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+import flambeau as fb
+from flambeau.compat import torch_alias
+
+pytest.importorskip("flambeau.nn")
+pytest.importorskip("flambeau_numpy")
+
+TRAINING = """
+from __future__ import print_function
+import argparse
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import torch.optim as optim
+from torch.optim.lr_scheduler import StepLR
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super(Net, self).__init__()
+        self.conv = nn.Conv2d(1, 4, 3, 1)
+        self.dropout = nn.Dropout(0.25)
+        self.fc = nn.Linear(4 * 3 * 3, 2)
+
+    def forward(self, x):
+        x = F.max_pool2d(F.relu(self.conv(x)), 2)
+        x = self.dropout(torch.flatten(x, 1))
+        return F.log_softmax(self.fc(x), dim=1)
+
+
+def train(args, model, device, loader, optimizer, epoch):
+    model.train()
+    for data, target in loader:
+        data, target = data.to(device), target.to(device)
+        optimizer.zero_grad()
+        loss = F.nll_loss(model(data), target)
+        loss.backward()
+        optimizer.step()
+
+
+def test(model, device, loader):
+    model.eval()
+    correct = 0
+    with torch.no_grad():
+        for data, target in loader:
+            output = model(data.to(device))
+            pred = output.argmax(dim=1, keepdim=True)
+            correct += pred.eq(target.view_as(pred)).sum().item()
+    return correct / len(loader.dataset)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--epochs", type=int, default=1)
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    torch.manual_seed(1)
+    device = torch.device("cpu")
+    x = torch.randn(64, 1, 8, 8)
+    y = (x.mean(dim=(1, 2, 3)) > 0).long()
+    x += y.view(-1, 1, 1, 1).float()
+    loader = DataLoader(TensorDataset(x, y), batch_size=16, shuffle=True)
+    model = Net().to(device)
+    optimizer = optim.SGD(model.parameters(), lr=0.1, momentum=0.5)
+    scheduler = StepLR(optimizer, step_size=2, gamma=0.7)
+    for epoch in range(args.epochs):
+        train(args, model, device, loader, optimizer, epoch)
+        scheduler.step()
+    torch.save(model.state_dict(), args.out)
+    model.load_state_dict(torch.load(args.out))
+    print(torch.__version__, "accuracy", test(model, device, loader))
+
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+def run(tmp_path, text, *arguments):
+    script = tmp_path / "script.py"
+    script.write_text(text)
+    command = [sys.executable, "-m", "flambeau", "run", str(script), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+
+
+def test_a_training_script_runs_unchanged(tmp_path):
+    done = run(tmp_path, TRAINING, "--epochs", "6", "--out", str(tmp_path / "net.pt"))
+    assert done.returncode == 0, done.stderr
+    version, _, accuracy = done.stdout.split()
+    assert version.startswith("2.") and version.endswith(f"flambeau{fb.__version__}")
+    assert float(accuracy) > 0.9
+    assert "conv.weight" in fb.load(tmp_path / "net.pt")
+
+
+def test_tracebacks_begin_in_the_script(tmp_path):
+    done = run(tmp_path, "import torch\ndef f():\n    torch.ones(2).nosuch()\nf()\n")
+    assert done.returncode == 1
+    lines = done.stderr.splitlines()
+    assert lines[0].startswith("Traceback")
+    assert "script.py" in lines[1] and "line 4" in lines[1]
+
+
+def test_the_exit_status_and_the_arguments_are_the_scripts(tmp_path):
+    text = "import sys, helper; sys.exit(len(sys.argv) + helper.N)"
+    (tmp_path / "helper.py").write_text("N = 40")
+    assert run(tmp_path, text, "--flag", "x").returncode == 43
+
+
+def test_a_script_that_is_absent_is_status_2(tmp_path):
+    command = [sys.executable, "-m", "flambeau", "run", "nosuch.py"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2 and "nosuch.py" in done.stderr
+
+
+def test_modules_are_the_very_same():
+    with torch_alias() as torch:
+        import torch.nn.functional as F
+        from torch import Tensor, nn
+        from torch.utils.data import DataLoader
+
+        assert sys.modules["torch"] is torch
+        assert F is fb.nn.functional and nn is fb.nn
+        assert DataLoader is fb.utils.data.DataLoader
+        assert Tensor is fb.Tensor
+        torch.tried = 1
+        assert fb.tried == 1
+        del torch.tried
+    assert fb.nn.__name__ == fb.nn.__spec__.name == "flambeau.nn"
+    assert fb.__spec__.name == "flambeau" and fb.__version__ == "0.1.0"
+
+
+def test_what_flambeau_lacks_is_named():
+    with torch_alias() as torch:
+        with pytest.raises(AttributeError, match="flambeau has no torch.nosuch"):
+            torch.nosuch  # noqa: B018
+        with pytest.raises(ImportError, match="flambeau has no torch.nosuch"):
+            from torch import nosuch  # noqa: F401
+        with pytest.raises(ImportError, match="flambeau has no torch.nosuch"):
+            import torch.nosuch.deep
+        assert not hasattr(torch, "nosuch")
+
+
+@pytest.mark.parametrize("present", [True, False])
+def test_afterwards_torch_is_what_it_was(present, monkeypatch):
+    for name in [n for n in sys.modules if n.partition(".")[0] == "torch"]:
+        monkeypatch.delitem(sys.modules, name)
+    before = {"torch": types.ModuleType("torch"), "torch.sub": types.ModuleType("torch.sub")}
+    for name, module in before.items() if present else ():
+        monkeypatch.setitem(sys.modules, name, module)
+    finders = list(sys.meta_path)
+    with torch_alias():
+        import torch.nn  # noqa: F401
+
+        assert "torch.sub" not in sys.modules
+    assert {n: m for n, m in sys.modules.items() if n.partition(".")[0] == "torch"} == (
+        before if present else {}
+    )
+    assert sys.meta_path == finders
