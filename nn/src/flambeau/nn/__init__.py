@@ -1,8 +1,25 @@
 """Neural networks: modules, parameters, losses, initial weights and functions."""
 
-from flambeau.nn import functional, init, modules, utils
+from flambeau.nn import functional, init, modules, parallel, utils
 from flambeau.nn.modules import *  # noqa: F403 - the list stands there
-from flambeau.nn.parameter import Buffer, Parameter
+from flambeau.nn.parallel import DataParallel
+from flambeau.nn.parameter import (
+    Buffer,
+    Parameter,
+    UninitializedBuffer,
+    UninitializedParameter,
+)
 
-__all__ = ["Buffer", "Parameter", "functional", "init", "modules", "utils"]
+__all__ = [
+    "Buffer",
+    "DataParallel",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "functional",
+    "init",
+    "modules",
+    "parallel",
+    "utils",
+]
 __all__ += modules.__all__

@@ -8,7 +8,7 @@ from typing import Any, Self
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._traversal import Traversal
-from flambeau.nn.parameter import Parameter
+from flambeau.nn.parameter import Parameter, is_lazy
 
 
 class Conversion(Traversal):
@@ -29,7 +29,8 @@ class Conversion(Traversal):
             with fb.no_grad():
                 values = fn(parameter)
                 grad = None if parameter.grad is None else fn(parameter.grad)
-            if "meta" in (values.device.type, parameter.device.type):
+            moves = "meta" in (values.device.type, parameter.device.type)
+            if moves and not is_lazy(parameter):
                 parameter = Parameter(values, parameter.requires_grad)
                 parameter.grad = grad
                 self._parameters[name] = parameter
@@ -75,7 +76,7 @@ class Conversion(Traversal):
                     )
             converts = tensor.is_floating_point() or tensor.is_complex()
             options: dict[str, Any] = {}
-            if memory_format is not None and tensor.dim() in (4, 5):
+            if memory_format is not None and not is_lazy(tensor) and tensor.dim() in (4, 5):
                 options["memory_format"] = memory_format
             return tensor.to(
                 device=device,

@@ -11,7 +11,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._handles import WithModule, add_hook
 from flambeau.nn._registry import Registry, is_tensor_like
-from flambeau.nn.parameter import Parameter
+from flambeau.nn.parameter import Parameter, is_lazy
 from flambeau.utils.hooks import RemovableHandle
 
 EXTRA_STATE_KEY = "_extra_state"
@@ -280,6 +280,8 @@ class StateDict(Registry):
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(value)}"
             )
+        if is_lazy(target) and is_lazy(value):
+            return None
         if len(target.shape) == 0 and tuple(value.shape) == (1,):
             value = value[0]  # files older than zero-dimensional tensors
         if value.shape != target.shape:

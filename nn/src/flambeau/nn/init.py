@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable
 
 import flambeau as fb
@@ -17,6 +16,7 @@ from flambeau.nn._fills import (
     fill_by_rejection_from_uniform,
     orthonormal_columns,
 )
+from flambeau.nn._warning import warn
 
 _LINEAR = (
     "linear",
@@ -100,10 +100,9 @@ def trunc_normal_(
     True
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warnings.warn(
+        warn(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
-            stacklevel=2,
         )
     if tensor.device.type == "meta":
         return tensor
@@ -270,7 +269,7 @@ def kaiming_uniform_(
     True
     """
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warn("Initializing zero-element tensors is a no-op")
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     bound = math.sqrt(3.0) * std
@@ -294,7 +293,7 @@ def kaiming_normal_(
     torch.Size([3, 5])
     """
     if 0 in tensor.shape:
-        warnings.warn("Initializing zero-element tensors is a no-op", stacklevel=2)
+        warn("Initializing zero-element tensors is a no-op")
         return tensor
     std = calculate_gain(nonlinearity, a) / math.sqrt(_calculate_correct_fan(tensor, mode))
     return normal_(tensor, 0.0, std, generator)
@@ -362,10 +361,9 @@ def _deprecated(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
     @functools.wraps(function)
     def call(*args: object, **kwargs: object) -> Tensor:
-        warnings.warn(
+        warn(
             f"`nn.init.{old}` is now deprecated in favor of `nn.init.{new}`.",
             FutureWarning,
-            stacklevel=2,
         )
         return function(*args, **kwargs)
 

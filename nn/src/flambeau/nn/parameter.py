@@ -1,13 +1,21 @@
-"""Parameters and buffers: tensors that a module registers when they are assigned to it."""
+"""Parameters and buffers: tensors that a module registers when they are assigned to it.
+
+The uninitialised ones know their dtype and device and get their shape later, at the first forward
+of a lazy module or from a state dictionary.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any, NoReturn
 
 import flambeau as fb
 from flambeau import Tensor
 
-__all__ = ["Buffer", "Parameter"]
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
+
+Device = fb.device | str | int | None
 
 
 class Parameter(Tensor, plain=True):
@@ -89,3 +97,190 @@ class Buffer(Tensor, plain=True):
 
 def _rebuild_buffer(data: Tensor, persistent: bool) -> Buffer:
     return Buffer(data, persistent=persistent)
+
+
+class UninitializedTensorMixin:
+    """A parameter or buffer without shape: what it can do until `materialize`."""
+
+    cls_to_become: type[Tensor]
+    _stand_in: Tensor  # empty, of the dtype and on the device that the values will have
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(f"{cls.__name__} is a base; make an UninitializedParameter or -Buffer")
+
+    @property
+    def _a(self) -> NoReturn:
+        # The native array, which every operation asks for.
+        raise ValueError(
+            "Attempted to use an uninitialized parameter or buffer. This happens when the "
+            "parameters of a lazy module are used before its first forward: call the module with a "
+            "dummy batch first, or materialize() them."
+        )
+
+    @property
+    def shape(self) -> NoReturn:
+        """Unknown so far: raises RuntimeError."""
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This usually happens "
+            "in `load_state_dict` when loading an uninitialized parameter into an initialized one. "
+            "Call `forward` to initialize the parameters before accessing their attributes."
+        )
+
+    @property
+    def data(self) -> Tensor:
+        """An empty tensor of the dtype and on the device that the values will have."""
+        return self._stand_in
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        self._stand_in = value = value.data if is_lazy(value) else value.detach()
+        self.__dict__.update(_be=value._be, dtype=value.dtype)
+
+    def materialize(
+        self, shape: Sequence[int], device: Device = None, dtype: fb.dtype | None = None
+    ) -> None:
+        """Become an ordinary parameter or buffer of this shape, with arbitrary values.
+
+        Device and dtype are those it was made with unless given.
+
+        >>> import flambeau as fb
+        >>> from flambeau.nn.parameter import UninitializedParameter
+        >>> weight = UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> weight.shape
+        torch.Size([2, 3])
+        """
+        old = self.__dict__.pop("_stand_in")
+        values = fb.empty(tuple(shape), device=device or old.device, dtype=dtype or old.dtype)
+        requires = self.__dict__["_rg"]
+        made: Any = self
+        made.__class__ = self.cls_to_become
+        made.__dict__.update(values.__dict__, _rg=requires)
+
+    def _like(self, values: Tensor) -> Any:
+        """An uninitialised one that will have the dtype and device of `values`."""
+        raise NotImplementedError
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """As ``Tensor.to``: what the values will be."""
+        return self._like(self._stand_in.to(*args, **kwargs))
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """As ``Tensor.type``: the type that the values will have, or another."""
+        result = self._stand_in.type(dtype, non_blocking)
+        return self._like(result) if isinstance(result, Tensor) else result
+
+    def cpu(self, memory_format: Any = None) -> Any:
+        """On the CPU."""
+        return self._like(self._stand_in.cpu())
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        """On a CUDA device."""
+        return self._like(self._stand_in.cuda(device, non_blocking))
+
+    def float(self) -> Any:
+        """In float32."""
+        return self.to(fb.float32)
+
+    def double(self) -> Any:
+        """In float64."""
+        return self.to(fb.float64)
+
+    def half(self) -> Any:
+        """In float16."""
+        return self.to(fb.float16)
+
+    def bfloat16(self) -> Any:
+        """In bfloat16."""
+        return self.to(fb.bfloat16)
+
+    def share_memory_(self) -> NoReturn:
+        """There is no memory yet: raises RuntimeError."""
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self, **unused: Any) -> str:
+        return f"<{type(self).__name__}>"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = self._like(self._stand_in.clone())
+        return memo[id(self)]
+
+
+def _empty(cls: type, device: Device, dtype: fb.dtype | None, requires_grad: bool) -> Any:
+    new = object.__new__(cls)
+    values = fb.empty(0, device=device, dtype=dtype)
+    new.__dict__.update(
+        _stand_in=values, _be=values._be, dtype=values.dtype, _rg=bool(requires_grad)
+    )
+    return new
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter, plain=True):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+    """A `Parameter` without shape; `materialize` gives it one.
+
+    Raises:
+        ValueError: an operation is tried before.
+
+    >>> import flambeau as fb
+    >>> fb.nn.parameter.UninitializedParameter(dtype=fb.float64)
+    <UninitializedParameter>
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(
+        cls, requires_grad: bool = True, device: Device = None, dtype: fb.dtype | None = None
+    ) -> UninitializedParameter:
+        return _empty(cls, device, dtype, requires_grad)
+
+    def _like(self, values: Tensor) -> UninitializedParameter:
+        return type(self)(self.requires_grad, values.device, values.dtype)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
+        return type(self), (self.requires_grad, str(self.device), self.dtype)
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor, plain=True):  # pyright: ignore[reportIncompatibleMethodOverride, reportIncompatibleVariableOverride]
+    """A buffer without shape; `materialize` gives it one.
+
+    `persistent` says whether the module's ``state_dict`` includes it.
+
+    >>> import flambeau as fb
+    >>> fb.nn.parameter.UninitializedBuffer()
+    <UninitializedBuffer>
+    """
+
+    cls_to_become = Tensor
+    persistent: bool
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Device = None,
+        dtype: fb.dtype | None = None,
+        persistent: bool = True,
+    ) -> UninitializedBuffer:
+        new = _empty(cls, device, dtype, requires_grad)
+        new.persistent = persistent
+        return new
+
+    def _like(self, values: Tensor) -> UninitializedBuffer:
+        return type(self)(self.requires_grad, values.device, values.dtype, self.persistent)
+
+    def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
+        state = self.requires_grad, str(self.device), self.dtype, self.persistent
+        return type(self), state
+
+
+def is_lazy(value: object) -> bool:
+    """Whether `value` is an uninitialised parameter or buffer.
+
+    >>> import flambeau as fb
+    >>> fb.nn.parameter.is_lazy(fb.nn.LazyLinear(2).weight)
+    True
+    """
+    return isinstance(value, UninitializedTensorMixin)

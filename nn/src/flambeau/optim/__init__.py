@@ -9,8 +9,9 @@
 0.5
 """
 
-from flambeau.optim import lr_scheduler
+from flambeau.optim import lr_scheduler, swa_utils
 from flambeau.optim.adadelta import Adadelta
+from flambeau.optim.adafactor import Adafactor
 from flambeau.optim.adagrad import Adagrad
 from flambeau.optim.adam import Adam
 from flambeau.optim.adamax import Adamax
@@ -23,12 +24,14 @@ from flambeau.optim.radam import RAdam
 from flambeau.optim.rmsprop import RMSprop
 from flambeau.optim.rprop import Rprop
 from flambeau.optim.sgd import SGD
+from flambeau.optim.sparse_adam import SparseAdam
 
 __all__ = [
     "ASGD",
     "LBFGS",
     "SGD",
     "Adadelta",
+    "Adafactor",
     "Adagrad",
     "Adam",
     "AdamW",
@@ -38,5 +41,7 @@ __all__ = [
     "RAdam",
     "RMSprop",
     "Rprop",
+    "SparseAdam",
     "lr_scheduler",
+    "swa_utils",
 ]

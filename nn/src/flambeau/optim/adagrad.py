@@ -109,6 +109,24 @@ class Adagrad(ElementwiseOptimizer):
         state["step"] = scalar_state(0.0, group, param)
         state["sum"] = fb.full_like(param, self.defaults["initial_accumulator_value"])
 
+    def _step_param(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+        if not grad.is_sparse:
+            super()._step_param(param, grad, group)
+            return
+        if group["weight_decay"]:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
+        state = self.state[param]
+        state["step"].add_(1)
+        grad = (-grad if group["maximize"] else grad).coalesce()
+        where, values = tuple(grad.indices().unbind(0)), grad.values()
+        if not values.numel():
+            return
+        state["sum"].index_put_(where, values * values, accumulate=True)
+        deviation = state["sum"][where].sqrt_().add_(group["eps"])
+        decay = 1 + (state["step"].item() - 1) * group["lr_decay"]
+        update = (values / deviation).mul_(-number(group["lr"]) / decay)
+        param.index_put_(where, update, accumulate=True)
+
     def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
         decay = 1 + (state["step"].item() - 1) * group["lr_decay"]
         total = state["sum"].addcmul_(grad, grad)

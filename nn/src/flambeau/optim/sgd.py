@@ -11,6 +11,7 @@ from flambeau.optim._options import (
     check_flags,
     check_fused,
     check_one_element,
+    number,
     per_device,
     plain,
 )
@@ -114,7 +115,14 @@ class SGD(Optimizer):
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        params = [param for param in group["params"] if param.grad is not None]
+        params = []
+        for param in group["params"]:
+            if param.grad is None:
+                continue
+            if param.grad.is_sparse:
+                self._step_sparse(param, param.grad, group)
+            else:
+                params.append(param)
         if group["fused"]:
             for param in params:
                 check_fused(param)
@@ -135,6 +143,24 @@ class SGD(Optimizer):
             lists[1].append(buffer)
         self._step_params(group, *fresh, 0)  # the first gradient enters the momentum undamped
         self._step_params(group, *started, group["dampening"])
+
+    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+        # Only stored rows change; the momentum is a sparse tensor too.
+        if group["maximize"]:
+            grad = -grad
+        if group["weight_decay"]:
+            grad = grad.add(param, alpha=group["weight_decay"])  # refused: the sum would be dense
+        if momentum := group["momentum"]:
+            state = self.state[param]
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = grad.detach().clone()
+            else:
+                buffer = (buffer * momentum).add(grad, alpha=1 - group["dampening"])
+            state["momentum_buffer"] = buffer
+            grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+        where = tuple(grad._indices().unbind(0))
+        param.index_put_(where, grad._values() * -number(group["lr"]), accumulate=True)
 
     def _step_params(
         self,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._warning import warn
 
 Size = int | Iterable[int]
 
@@ -37,32 +37,28 @@ def check_reduction(reduction: str) -> None:
         raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
-def choose_reduction(
-    reduction: str, size_average: bool | None, reduce: bool | None, stacklevel: int = 3
-) -> str:
+def choose_reduction(reduction: str, size_average: bool | None, reduce: bool | None) -> str:
     """The reduction to use, given also the two older arguments, which win and warn."""
     if size_average is not None or reduce is not None:
-        reduction = legacy_reduction(size_average, reduce, stacklevel + 1)
+        reduction = legacy_reduction(size_average, reduce)
     if reduction == "elementwise_mean":
-        warnings.warn(
+        warn(
             "reduction='elementwise_mean' is deprecated. Please use reduction='mean' instead.",
-            stacklevel=stacklevel,
         )
         reduction = "mean"
     check_reduction(reduction)
     return reduction
 
 
-def legacy_reduction(size_average: bool | None, reduce: bool | None, stacklevel: int = 3) -> str:
+def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     """What the arguments `size_average` and `reduce` of older programs mean; warns."""
     if reduce is False:
         reduction = "none"
     else:
         reduction = "sum" if size_average is False else "mean"
-    warnings.warn(
+    warn(
         "size_average and reduce args will be deprecated, "
         f"please use reduction='{reduction}' instead.",
-        stacklevel=stacklevel,
     )
     return reduction
 

@@ -219,21 +219,9 @@ def rrelu(
     >>> fb.nn.functional.rrelu(fb.tensor([-2.0, 2.0]), 0.25, 0.75)
     tensor([-1.,  2.])
     """
-    if lower > upper:
-        raise RuntimeError(
-            f"Lower bound should be less than or equal to the upper bound, got {lower} and {upper}"
-        )
     if inplace:
         return in_place(input, rrelu, lower, upper, training)
-    if not training:
-        return fb.leaky_relu(input, (lower + upper) / 2)
-    negative = input <= 0
-    # One float64 draw for each element that needs one, in order: PyTorch's use of the generator.
-    drawn = fb.empty(int(negative.sum()), dtype=fb.float64, device=input.device)
-    drawn.uniform_(lower, upper)
-    slopes = fb.ones_like(input)
-    slopes[negative] = drawn.to(input.dtype)
-    return input * slopes
+    return fb.rrelu(input, lower, upper, training)
 
 
 def rrelu_(

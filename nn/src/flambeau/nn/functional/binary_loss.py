@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import flambeau as fb
 from flambeau import Tensor
 from flambeau.autograd import Function
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
-from flambeau.nn.functional.activation import logsigmoid
 
 
 def binary_cross_entropy(
@@ -95,14 +95,4 @@ def binary_cross_entropy_with_logits(
     tensor(0.6931)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
-    if target.shape != input.shape:
-        raise ValueError(
-            f"Target size ({target.shape}) must be the same as input size ({input.shape})"
-        )
-    log_yes = logsigmoid(input)
-    if pos_weight is not None:
-        log_yes = log_yes * ((pos_weight - 1) * target + 1)
-    loss = (1 - target) * input - log_yes
-    if weight is not None:
-        loss = loss * weight
-    return reduced(loss, reduction)
+    return fb.binary_cross_entropy_with_logits(input, target, weight, pos_weight, reduction)

@@ -36,12 +36,13 @@ def pad(
             "Padding length should be less than or equal to two times the input dimension but got "
             f"padding length {len(pad)} and input of dimension {input.dim()}"
         )
-    if mode != "constant":
-        _check_mode(mode, value, count, input.dim(), len(pad))
+    if mode == "constant":
+        return fb.constant_pad_nd(input, pad, 0 if value is None else value)
+    _check_mode(mode, value, count, input.dim(), len(pad))
     result = input
     for i in range(count):
         dim = input.dim() - 1 - i
-        result = _pad_dim(result, dim, pad[2 * i], pad[2 * i + 1], mode, value or 0)
+        result = _pad_dim(result, dim, pad[2 * i], pad[2 * i + 1], mode)
     return result.clone() if result is input else result
 
 
@@ -57,7 +58,7 @@ def _check_mode(mode: str, value: float | None, count: int, ndim: int, length: i
         )
 
 
-def _pad_dim(input: Tensor, dim: int, before: int, after: int, mode: str, value: float) -> Tensor:
+def _pad_dim(input: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
     size = input.shape[dim]
     if size + min(before, 0) + min(after, 0) < 0 or size + before + after < 0:
         raise RuntimeError(
@@ -68,7 +69,7 @@ def _pad_dim(input: Tensor, dim: int, before: int, after: int, mode: str, value:
     if mode == "circular":
         input = _cropped(input, dim, before, after)
     if before > 0 or after > 0:
-        input = _MODES[mode](input, dim, max(before, 0), max(after, 0), value)
+        input = _MODES[mode](input, dim, max(before, 0), max(after, 0))
     return input if mode == "circular" else _cropped(input, dim, before, after)
 
 
@@ -87,15 +88,7 @@ def _joined(before: Tensor, input: Tensor, after: Tensor, dim: int) -> Tensor:
     return fb.cat(parts, dim)
 
 
-def _constant(input: Tensor, dim: int, left: int, right: int, value: float) -> Tensor:
-    def block(length: int) -> Tensor:
-        shape = (*input.shape[:dim], length, *input.shape[dim + 1 :])
-        return input.new_full(shape, value)
-
-    return _joined(block(left), input, block(right), dim)
-
-
-def _reflect(input: Tensor, dim: int, left: int, right: int, value: float) -> Tensor:
+def _reflect(input: Tensor, dim: int, left: int, right: int) -> Tensor:
     size = input.shape[dim]
     if max(left, right) >= size:
         raise RuntimeError(
@@ -107,7 +100,7 @@ def _reflect(input: Tensor, dim: int, left: int, right: int, value: float) -> Te
     return _joined(head, input, tail, dim)
 
 
-def _replicate(input: Tensor, dim: int, left: int, right: int, value: float) -> Tensor:
+def _replicate(input: Tensor, dim: int, left: int, right: int) -> Tensor:
     size = input.shape[dim]
     if size == 0:
         raise RuntimeError(
@@ -121,7 +114,7 @@ def _replicate(input: Tensor, dim: int, left: int, right: int, value: float) -> 
     return _joined(repeated(0, left), input, repeated(size - 1, right), dim)
 
 
-def _circular(input: Tensor, dim: int, left: int, right: int, value: float) -> Tensor:
+def _circular(input: Tensor, dim: int, left: int, right: int) -> Tensor:
     size = input.shape[dim]
     if max(left, right) > size:
         raise RuntimeError(
@@ -134,7 +127,6 @@ def _circular(input: Tensor, dim: int, left: int, right: int, value: float) -> T
 
 
 _MODES = {
-    "constant": _constant,
     "reflect": _reflect,
     "replicate": _replicate,
     "circular": _circular,

@@ -75,8 +75,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     >>> fb.nn.functional.hardshrink(fb.tensor([-1.0, 0.2]))
     tensor([-1.,  0.])
     """
-    require_float(input, "hardshrink")
-    return input.masked_fill((input >= -lambd) & (input <= lambd), 0.0)
+    return fb.hardshrink(input, lambd)
 
 
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:

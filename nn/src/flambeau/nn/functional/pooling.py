@@ -1,16 +1,88 @@
-"""Pooling: the maximum or the mean of every window of an image or a signal.
+"""Pooling: the maximum, the norm or the mean of every window of a signal, an image or a volume.
 
-`avg_pool2d` and `adaptive_avg_pool2d` are the core's.
+`avg_pool1d` … `avg_pool3d` and `adaptive_avg_pool1d` … `adaptive_avg_pool3d` are the core's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, overload
+from math import prod
+from typing import Any, Literal, overload
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.functional._arguments import Size, sizes
+
+
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    return_indices: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    return_indices: bool = ...,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+def max_pool1d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = False,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """`max_pool2d` of signals, (N, C, L) or (C, L); positions are in L.
+
+    Raises:
+        RuntimeError: the shapes or the settings do not fit; says which.
+        NotImplementedError: the dtype is bool or complex.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.max_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[3., 2.]])
+    """
+    both = fb.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return both if return_indices else both[0]
+
+
+def max_pool1d_with_indices(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    dilation: Size = 1,
+    ceil_mode: bool = False,
+    return_indices: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """`max_pool1d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.max_pool1d_with_indices(fb.ones(1, 2), 2)[1]
+    tensor([[0]])
+    """
+    return fb.max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
 @overload
@@ -91,7 +163,38 @@ def max_pool2d_with_indices(
     return fb.max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def max_pool1d(
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    return_indices: Literal[False] = ...,
+) -> Tensor: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    *,
+    return_indices: Literal[True],
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def max_pool3d(
+    input: Tensor,
+    kernel_size: Size,
+    stride: Size | None = ...,
+    padding: Size = ...,
+    dilation: Size = ...,
+    ceil_mode: bool = ...,
+    return_indices: bool = ...,
+) -> Tensor | tuple[Tensor, Tensor]: ...
+def max_pool3d(
     input: Tensor,
     kernel_size: Size,
     stride: Size | None = None,
@@ -100,24 +203,21 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """`max_pool2d` of signals, (N, C, L) or (C, L).
+    """`max_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W); positions are in D·H·W.
 
     Raises:
         RuntimeError: the shapes or the settings do not fit; says which.
+        NotImplementedError: the dtype is bool or complex.
 
     >>> import flambeau as fb
-    >>> fb.nn.functional.max_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-    tensor([[3., 2.]])
+    >>> fb.nn.functional.max_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
+    tensor([[[[13., 15.]]]])
     """
-    _check_signal(input, "max_pool1d")
-    kernel, step, edge, spread = _as_rows(kernel_size, stride, padding, dilation, "max_pool1d")
-    rows = input.unsqueeze(-2)
-    values, indices = fb.max_pool2d_with_indices(rows, kernel, step, edge, spread, ceil_mode)
-    values, indices = values.squeeze(-2), indices.squeeze(-2)
-    return (values, indices) if return_indices else values
+    both = fb.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
+    return both if return_indices else both[0]
 
 
-def max_pool1d_with_indices(
+def max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Size,
     stride: Size | None = None,
@@ -126,67 +226,169 @@ def max_pool1d_with_indices(
     ceil_mode: bool = False,
     return_indices: bool = True,
 ) -> tuple[Tensor, Tensor]:
-    """`max_pool1d` with the indices, whatever `return_indices` says.
+    """`max_pool3d` with the indices, whatever `return_indices` says.
 
     >>> import flambeau as fb
-    >>> fb.nn.functional.max_pool1d_with_indices(fb.ones(1, 2), 2)[1]
-    tensor([[0]])
+    >>> fb.nn.functional.max_pool3d_with_indices(fb.ones(1, 2, 2, 2), 2)[1]
+    tensor([[[[0]]]])
     """
-    return max_pool1d(input, kernel_size, stride, padding, dilation, ceil_mode, True)  # pyright: ignore[reportReturnType]
+    return fb.max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
-def avg_pool1d(
+def adaptive_max_pool1d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover a signal; with `return_indices` also where.
+
+    Window i along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)·n/O⌉.
+
+    Raises:
+        RuntimeError: the shapes or the sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool1d(fb.tensor([[1.0, 2.0, 3.0]]), 2)
+    tensor([[2., 3.]])
+    """
+    both = fb.adaptive_max_pool1d(input, output_size)
+    return both if return_indices else both[0]
+
+
+def adaptive_max_pool1d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """`adaptive_max_pool1d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool1d_with_indices(fb.ones(1, 1), 1)[1].item()
+    0
+    """
+    return fb.adaptive_max_pool1d(input, output_size)
+
+
+def adaptive_max_pool2d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover an image; with `return_indices` also where.
+
+    Window i along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)·n/O⌉.
+
+    Raises:
+        RuntimeError: the shapes or the sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool2d(fb.arange(4.0).reshape(1, 2, 2), (None, 1))
+    tensor([[[1.],
+             [3.]]])
+    """
+    both = fb.adaptive_max_pool2d(input, output_size)
+    return both if return_indices else both[0]
+
+
+def adaptive_max_pool2d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """`adaptive_max_pool2d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool2d_with_indices(fb.ones(1, 1, 1), 1)[1].item()
+    0
+    """
+    return fb.adaptive_max_pool2d(input, output_size)
+
+
+def adaptive_max_pool3d(
+    input: Tensor, output_size: Any, return_indices: bool = False
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover a volume; with `return_indices` also where.
+
+    Window i along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)·n/O⌉.
+
+    Raises:
+        RuntimeError: the shapes or the sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool3d(fb.arange(8.0).reshape(1, 2, 2, 2), 1)
+    tensor([[[[7.]]]])
+    """
+    both = fb.adaptive_max_pool3d(input, output_size)
+    return both if return_indices else both[0]
+
+
+def adaptive_max_pool3d_with_indices(
+    input: Tensor, output_size: Any, return_indices: bool = True
+) -> tuple[Tensor, Tensor]:
+    """`adaptive_max_pool3d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.adaptive_max_pool3d_with_indices(fb.ones(1, 1, 1, 1), 1)[1].item()
+    0
+    """
+    return fb.adaptive_max_pool3d(input, output_size)
+
+
+def lp_pool1d(
     input: Tensor,
+    norm_type: float,
     kernel_size: Size,
     stride: Size | None = None,
-    padding: Size = 0,
     ceil_mode: bool = False,
-    count_include_pad: bool = True,
 ) -> Tensor:
-    """`avg_pool2d` of signals, (N, C, L) or (C, L).
+    """The `norm_type`-norm of each window of a signal: (Σ xᵖ)^(1/p), 0 where the sum is negative.
 
     Raises:
         RuntimeError: the shapes or the settings do not fit; says which.
 
     >>> import flambeau as fb
-    >>> fb.nn.functional.avg_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-    tensor([[2., 1.]])
+    >>> fb.nn.functional.lp_pool1d(fb.tensor([[3.0, 4.0]]), 2, 2)
+    tensor([[5.]])
     """
-    _check_signal(input, "avg_pool1d")
-    kernel, step, edge, _ = _as_rows(kernel_size, stride, padding, 1, "avg_pool1d")
-    rows = input.unsqueeze(-2)
-    return fb.avg_pool2d(rows, kernel, step, edge, ceil_mode, count_include_pad).squeeze(-2)
+    means = fb.avg_pool1d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return _norms(means, sizes(kernel_size, 1, "kernel_size", "lp_pool1d"), norm_type)
 
 
-def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
-    """The means of `output_size` windows that cover a signal, (N, C, L) or (C, L).
-
-    Window i goes from ⌊i·L/O⌋ to ⌈(i+1)·L/O⌉.
+def lp_pool2d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Size,
+    stride: Size | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The `norm_type`-norm of each window of an image: (Σ xᵖ)^(1/p), 0 where the sum is negative.
 
     Raises:
-        RuntimeError: `input` or `output_size` has another length.
+        RuntimeError: the shapes or the settings do not fit; says which.
 
     >>> import flambeau as fb
-    >>> fb.nn.functional.adaptive_avg_pool1d(fb.tensor([[1.0, 2.0, 3.0]]), 2)
-    tensor([[1.5000, 2.5000]])
+    >>> fb.nn.functional.lp_pool2d(fb.ones(1, 2, 2), 2, 2)
+    tensor([[[2.]]])
     """
-    _check_signal(input, "adaptive_avg_pool1d")
-    size = output_size if isinstance(output_size, int) or output_size is None else output_size[0]
-    return fb.adaptive_avg_pool2d(input.unsqueeze(-2), (1, size)).squeeze(-2)
+    means = fb.avg_pool2d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return _norms(means, sizes(kernel_size, 2, "kernel_size", "lp_pool2d"), norm_type)
 
 
-def _check_signal(input: Tensor, where: str) -> None:
-    if input.dim() not in (2, 3):
-        raise RuntimeError(f"{where}: Expected 2D or 3D input, but got {list(input.shape)}")
+def lp_pool3d(
+    input: Tensor,
+    norm_type: float,
+    kernel_size: Size,
+    stride: Size | None = None,
+    ceil_mode: bool = False,
+) -> Tensor:
+    """The `norm_type`-norm of each window of a volume: (Σ xᵖ)^(1/p), 0 where the sum is negative.
+
+    Raises:
+        RuntimeError: the shapes or the settings do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.lp_pool3d(fb.ones(1, 4, 2, 2), 2, (4, 2, 2))
+    tensor([[[[4.]]]])
+    """
+    means = fb.avg_pool3d(input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
+    return _norms(means, sizes(kernel_size, 3, "kernel_size", "lp_pool3d"), norm_type)
 
 
-def _as_rows(
-    kernel_size: Size, stride: Size | None, padding: Size, dilation: Size, where: str
-) -> tuple[tuple[int, int], tuple[int, int] | None, tuple[int, int], tuple[int, int]]:
-    """The arguments of one dimension for an image of height 1."""
-    (kernel,) = sizes(kernel_size, 1, "kernel_size", where)
-    (edge,) = sizes(padding, 1, "padding", where)
-    (spread,) = sizes(dilation, 1, "dilation", where)
-    given = stride if stride is None or isinstance(stride, int) else tuple(stride)
-    step = None if given is None or given == () else (1, sizes(given, 1, "stride", where)[0])
-    return (1, kernel), step, (0, edge), (1, spread)
+def _norms(means: Tensor, kernel: tuple[int, ...], norm_type: float) -> Tensor:
+    """Roots of sums, from the means of powers."""
+    return (means.sign() * means.abs().relu() * prod(kernel)).pow(1.0 / norm_type)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._warning import warn
 
 
 def softmax(
@@ -20,7 +19,7 @@ def softmax(
     tensor([0.5000, 0.5000])
     """
     if dim is None:
-        dim = implicit_dim("softmax", input.dim(), _stacklevel)
+        dim = implicit_dim("softmax", input.dim())
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
@@ -34,7 +33,7 @@ def softmin(
     tensor([0.7311, 0.2689])
     """
     if dim is None:
-        dim = implicit_dim("softmin", input.dim(), _stacklevel)
+        dim = implicit_dim("softmin", input.dim())
     return softmax(-input, dim, dtype=dtype)
 
 
@@ -48,16 +47,15 @@ def log_softmax(
     tensor([-0.6931, -0.6931])
     """
     if dim is None:
-        dim = implicit_dim("log_softmax", input.dim(), _stacklevel)
+        dim = implicit_dim("log_softmax", input.dim())
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
-def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+def implicit_dim(name: str, ndim: int) -> int:
     """The dimension that `softmax` and relatives take where none is given; warns."""
-    warnings.warn(
+    warn(
         f"Implicit dimension choice for {name} has been deprecated. "
         "Change the call to include dim=X as an argument.",
-        stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -75,7 +73,7 @@ def gumbel_softmax(
     1.0
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn("`eps` parameter is deprecated and has no effect.")
     noise = fb.empty_like(logits).exponential_().log().neg()
     soft = ((logits + noise) / tau).softmax(dim)
     if not hard:

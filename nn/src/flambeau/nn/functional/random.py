@@ -6,10 +6,9 @@ the mask, kept where it is below 1 - p.
 
 from __future__ import annotations
 
-import warnings
-
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._warning import warn
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -70,10 +69,9 @@ def dropout2d(
     _check_probability(p)
     _warn_dimensions("dropout2d", input.dim(), (3, 4))
     if input.dim() == 3:
-        warnings.warn(
+        warn(
             "dropout2d: a 3D input is taken as (N, C, L), not as (C, H, W) without a batch; "
             "use dropout1d to say so.",
-            stacklevel=2,
         )
     return _channels(input, p, inplace, unbatched=False) if training else input
 
@@ -110,7 +108,9 @@ def alpha_dropout(
     tensor([1., 1.])
     """
     _check_probability(p)
-    return _alpha(input, p, tuple(input.shape), inplace) if training else input
+    if inplace:
+        return fb.alpha_dropout_(input, p, training)
+    return fb.alpha_dropout(input, p, training)
 
 
 def feature_alpha_dropout(
@@ -126,22 +126,9 @@ def feature_alpha_dropout(
     tensor([[1., 1.]])
     """
     _check_probability(p)
-    return _alpha(input, p, _channel_shape(input), inplace) if training else input
-
-
-SELU_SATURATION = 1.7580993408473766  # scale·α of SELU: minus its limit for x → -∞
-
-
-def _alpha(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> Tensor:
-    if p == 0 or input.numel() == 0:
-        return input
-    if p == 1:
-        return input.mul_(0.0) if inplace else input * 0.0
-    kept = _bernoulli(input, shape, 1 - p)
-    a = 1 / ((SELU_SATURATION**2 * p + 1) * (1 - p)) ** 0.5
-    shift = (kept - 1) * (SELU_SATURATION * a) + SELU_SATURATION * a * p
-    scale = kept * a
-    return input.mul_(scale).add_(shift) if inplace else input * scale + shift
+    if inplace:
+        return fb.feature_alpha_dropout_(input, p, training)
+    return fb.feature_alpha_dropout(input, p, training)
 
 
 def _masked(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> Tensor:
@@ -154,8 +141,10 @@ def _masked(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> T
 
 
 def _bernoulli(like: Tensor, shape: tuple[int, ...], p: float) -> Tensor:
-    same = shape == tuple(like.shape)
-    return fb.bernoulli(like.detach() if same else like.new_empty(shape), p)
+    if shape == tuple(like.shape):
+        # A copy keeps the strides, and the draws follow the order of memory.
+        return like.detach().clone().bernoulli_(p)
+    return fb.bernoulli(like.new_empty(shape), p)
 
 
 def _channels(input: Tensor, p: float, inplace: bool, unbatched: bool) -> Tensor:
@@ -182,8 +171,7 @@ def _check_probability(p: float) -> None:
 
 def _warn_dimensions(name: str, ndim: int, expected: tuple[int, int]) -> None:
     if ndim not in expected:
-        warnings.warn(
+        warn(
             f"{name}: Received a {ndim}-D input to {name}, which is deprecated: the input should "
             f"have {expected[0]} or {expected[1]} dimensions.",
-            stacklevel=3,
         )

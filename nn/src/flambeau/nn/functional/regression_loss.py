@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._warning import warn
 from flambeau.nn.functional._arguments import choose_reduction, reduced
 
 
@@ -141,12 +140,11 @@ def _alike(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor
         )
     if target.shape == input.shape:
         return input, target
-    warnings.warn(
+    warn(
         f"Using a target size ({target.shape}) that is different to the input size "
         f"({input.shape}). "
         "This will likely lead to incorrect results due to broadcasting. "
         "Please ensure they have the same size.",
-        stacklevel=3,
     )
     input, target = fb.broadcast_tensors(input, target)
     return input, target

@@ -180,3 +180,75 @@ class BatchNorm3d(_BatchNorm):
     """
 
     dimensions = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalisation with statistics of the batches of all processes.
+
+    In one process these are the statistics of its own batch: the layer then is `BatchNorm1d` for
+    inputs of any number of dimensions from two on.  `process_group` names the processes.
+
+    Shapes: input (N, C, *), result as input.
+
+    >>> import flambeau as fb
+    >>> fb.nn.SyncBatchNorm(1)(fb.tensor([[1.0], [3.0]])).detach()
+    tensor([[-1.0000],
+            [ 1.0000]])
+    """
+
+    process_group: Any
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float | None = 0.1,
+        affine: bool = True,
+        track_running_stats: bool = True,
+        process_group: Any = None,
+        device: Device = None,
+        dtype: fb.dtype | None = None,
+        *,
+        bias: bool = True,
+    ) -> None:
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.shape[1] == 0:
+            raise ValueError(
+                "SyncBatchNorm number of input channels should be non-zero, "
+                f"got input of shape {list(input.shape)}"
+            )
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """`module` with every batch normalisation replaced by a `SyncBatchNorm` of its state.
+
+        >>> import flambeau as fb
+        >>> net = fb.nn.Sequential(fb.nn.BatchNorm2d(2))
+        >>> fb.nn.SyncBatchNorm.convert_sync_batchnorm(net)[0]
+        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features,
+                module.eps,
+                module.momentum,
+                module.affine,
+                module.track_running_stats,
+                process_group,
+                bias=module.bias is not None,
+            )
+            result.weight, result.bias = module.weight, module.bias
+            result.running_mean, result.running_var = module.running_mean, module.running_var
+            result.num_batches_tracked = module.num_batches_tracked
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result

@@ -223,6 +223,27 @@ class Conv2d(_Convolution):
         return F.conv2d(*args)
 
 
+class Conv3d(_Convolution):
+    """A stack of learned filters over volumes; `functional.conv3d` gives the shapes' formula.
+
+    Shapes: input (N, in_channels, D, H, W) or (in_channels, D, H, W).  `weight` is
+    (out_channels, in_channels / groups, *kernel_size); it and `bias` start from U(-k, k),
+    k = 1 / √fan_in.
+
+    Raises:
+        ValueError: the channels, groups or padding do not fit each other.
+
+    >>> import flambeau as fb
+    >>> fb.nn.Conv3d(4, 6, (3, 5, 2), stride=(2, 1, 1))(fb.randn(2, 4, 7, 9, 8)).shape
+    torch.Size([2, 6, 3, 5, 7])
+    """
+
+    dimensions = 3
+
+    def _convolve(self, *args: Any) -> Tensor:
+        return F.conv3d(*args)
+
+
 def _check(
     in_channels: int,
     out_channels: int,

@@ -45,9 +45,12 @@ class ParameterList(Module):
 
     _size: int
 
-    def __init__(self, values: Iterable[Any] | None = None) -> None:
+    def __init__(
+        self, values: Iterable[Any] | None = None, *, parameters: Iterable[Any] | None = None
+    ) -> None:
         super().__init__()
         self._size = 0
+        values = parameters if values is None else values
         if values is not None:
             self.extend(values)
 
@@ -78,19 +81,21 @@ class ParameterList(Module):
     def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def append(self, value: Any) -> Self:
-        """Add a parameter at the end.
+    def append(self, value: Any = None, *, parameter: Any = None) -> Self:
+        """Add a parameter at the end; PyTorch 1.0 calls it `parameter`.
 
         >>> import flambeau as fb
         >>> len(fb.nn.ParameterList().append(fb.ones(2)))
         1
         """
         self._size += 1
-        self[self._size - 1] = value
+        self[self._size - 1] = parameter if value is None else value
         return self
 
-    def extend(self, values: Iterable[Any]) -> Self:
-        """Add the parameters of an iterable at the end.
+    def extend(
+        self, values: Iterable[Any] | None = None, *, parameters: Iterable[Any] | None = None
+    ) -> Self:
+        """Add the parameters of an iterable at the end; PyTorch 1.0 calls it `parameters`.
 
         Raises:
             TypeError: `values` is a tensor or not an iterable.
@@ -99,6 +104,7 @@ class ParameterList(Module):
         >>> len(fb.nn.ParameterList().extend([fb.ones(2), fb.ones(3)]))
         2
         """
+        values = parameters if values is None else values
         # A tensor is an iterable of its rows, which is never meant here.
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise TypeError(

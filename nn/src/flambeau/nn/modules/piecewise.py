@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn._warning import warn
 from flambeau.nn.module import Module
 
 
@@ -82,9 +81,7 @@ class Hardtanh(Module):
 
 
 def _warn_renamed(old: str, new: str) -> None:
-    warnings.warn(
-        f"keyword argument `{old}` is deprecated and rename to `{new}`", FutureWarning, stacklevel=3
-    )
+    warn(f"keyword argument `{old}` is deprecated and rename to `{new}`", FutureWarning)
 
 
 class ReLU6(Hardtanh):

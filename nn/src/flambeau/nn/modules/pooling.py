@@ -89,6 +89,22 @@ class MaxPool2d(_MaxPoolNd):
         return F.max_pool2d(input, *self._settings())
 
 
+class MaxPool3d(_MaxPoolNd):
+    """The maximum of each window of a volume; see `functional.max_pool3d`.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W); result with
+    D' = ⌊(D + 2·padding - dilation·(kernel_size - 1) - 1) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.MaxPool3d(2)(fb.randn(2, 3, 4, 6, 5)).shape
+    torch.Size([2, 3, 2, 3, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.max_pool3d(input, *self._settings())
+
+
 class AvgPool1d(Module):
     """The mean of each window of a signal; see `functional.avg_pool1d`.
 
@@ -136,16 +152,8 @@ class AvgPool1d(Module):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
 
 
-class AvgPool2d(Module):
-    """The mean of each window of an image; see `functional.avg_pool2d`.
-
-    Shapes: input (N, C, H, W) or (C, H, W); result with
-    H' = ⌊(H + 2·padding - kernel_size) / stride⌋ + 1.
-
-    >>> import flambeau as fb
-    >>> fb.nn.AvgPool2d(3, stride=2)(fb.randn(20, 16, 50, 32)).shape
-    torch.Size([20, 16, 24, 15])
-    """
+class _AvgPoolNd(Module):
+    """The settings of mean pooling of images and volumes."""
 
     kernel_size: Size
     stride: Size
@@ -171,10 +179,8 @@ class AvgPool2d(Module):
         self.count_include_pad = count_include_pad
         self.divisor_override = divisor_override
 
-    def forward(self, input: Tensor) -> Tensor:
-        """The means."""
-        return F.avg_pool2d(
-            input,
+    def _settings(self) -> tuple[Any, ...]:
+        return (
             self.kernel_size,
             self.stride,
             self.padding,
@@ -185,6 +191,38 @@ class AvgPool2d(Module):
 
     def extra_repr(self) -> str:
         return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool2d(_AvgPoolNd):
+    """The mean of each window of an image; see `functional.avg_pool2d`.
+
+    Shapes: input (N, C, H, W) or (C, H, W); result with
+    H' = ⌊(H + 2·padding - kernel_size) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.AvgPool2d(3, stride=2)(fb.randn(20, 16, 50, 32)).shape
+    torch.Size([20, 16, 24, 15])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool2d(input, *self._settings())
+
+
+class AvgPool3d(_AvgPoolNd):
+    """The mean of each window of a volume; see `functional.avg_pool3d`.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W); result with
+    H' = ⌊(H + 2·padding - kernel_size) / stride⌋ + 1.
+
+    >>> import flambeau as fb
+    >>> fb.nn.AvgPool3d(2)(fb.randn(2, 3, 4, 6, 5)).shape
+    torch.Size([2, 3, 2, 3, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The means."""
+        return F.avg_pool3d(input, *self._settings())
 
 
 class _AdaptiveAvgPoolNd(Module):
@@ -224,3 +262,16 @@ class AdaptiveAvgPool2d(_AdaptiveAvgPoolNd):
     def forward(self, input: Tensor) -> Tensor:
         """`functional.adaptive_avg_pool2d` to this size."""
         return F.adaptive_avg_pool2d(input, self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
+    """The means of `output_size` windows that cover a volume, (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveAvgPool3d((5, None, 1))(fb.randn(1, 6, 8, 9, 4)).shape
+    torch.Size([1, 6, 5, 9, 1])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """`functional.adaptive_avg_pool3d` to this size."""
+        return F.adaptive_avg_pool3d(input, self.output_size)

@@ -27,7 +27,7 @@ class Softmax(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.softmax` along this dimension."""
-        return F.softmax(input, self.dim, _stacklevel=5)
+        return F.softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -43,7 +43,7 @@ class Softmin(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.softmin` along this dimension."""
-        return F.softmin(input, self.dim, _stacklevel=5)
+        return F.softmin(input, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"
@@ -59,7 +59,7 @@ class LogSoftmax(_AlongDim):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.log_softmax` along this dimension."""
-        return F.log_softmax(input, self.dim, _stacklevel=5)
+        return F.log_softmax(input, self.dim)
 
     def extra_repr(self) -> str:
         return f"dim={self.dim}"

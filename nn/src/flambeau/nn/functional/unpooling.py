@@ -1,0 +1,287 @@
+"""Fractional max pooling, and the placing of pooled maxima back where they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau.nn.functional._arguments import Size, readable, sizes
+
+
+def fractional_max_pool2d(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The maxima of an image over windows of one size at pseudo-random places.
+
+    The size of the result is `output_size`, or the input's times `output_ratio`.  Without
+    `_random_samples` of shape (N, C, 2) in [0, 1) they are drawn.  Source: Graham, *Fractional
+    max-pooling*, arXiv:1412.6071.
+
+    Shapes: input (N, C, H, W) or without N.
+
+    Raises:
+        ValueError: neither `output_size` nor `output_ratio` is given.
+        RuntimeError: the shapes or the sizes do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.fractional_max_pool2d(fb.ones(1, 3, 3), 2, output_size=2).shape
+    torch.Size([1, 2, 2])
+    """
+    both = fractional_max_pool2d_with_indices(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+    return both if return_indices else both[0]
+
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: Any = None,
+    return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`fractional_max_pool2d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> x = fb.arange(4.0).reshape(1, 2, 2)
+    >>> fb.nn.functional.fractional_max_pool2d_with_indices(x, 2, 1)[1].item()
+    3
+    """
+    size = _output_size("fractional_max_pool2d", input, output_size, output_ratio, 2)
+    if _random_samples is None:
+        planes = (1, input.shape[0]) if input.dim() == 3 else tuple(input.shape[:2])
+        _random_samples = fb.rand(*planes, 2, dtype=input.dtype, device=input.device)
+    return fb.fractional_max_pool2d(input, kernel_size, size, _random_samples)
+
+
+def fractional_max_pool3d(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: Any = None,
+    return_indices: bool = False,
+    _random_samples: Tensor | None = None,
+) -> Tensor | tuple[Tensor, Tensor]:
+    """The maxima of a volume over windows of one size at pseudo-random places.
+
+    The size of the result is `output_size`, or the input's times `output_ratio`.  Without
+    `_random_samples` of shape (N, C, 3) in [0, 1) they are drawn.  Source: Graham, *Fractional
+    max-pooling*, arXiv:1412.6071.
+
+    Shapes: input (N, C, D, H, W) or without N.
+
+    Raises:
+        ValueError: neither `output_size` nor `output_ratio` is given.
+        RuntimeError: the shapes or the sizes do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.fractional_max_pool3d(fb.ones(1, 3, 3, 3), 2, output_size=2).shape
+    torch.Size([1, 2, 2, 2])
+    """
+    both = fractional_max_pool3d_with_indices(
+        input, kernel_size, output_size, output_ratio, return_indices, _random_samples
+    )
+    return both if return_indices else both[0]
+
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor,
+    kernel_size: Size,
+    output_size: Size | None = None,
+    output_ratio: Any = None,
+    return_indices: bool = True,
+    _random_samples: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """`fractional_max_pool3d` with the indices, whatever `return_indices` says.
+
+    >>> import flambeau as fb
+    >>> x = fb.arange(8.0).reshape(1, 2, 2, 2)
+    >>> fb.nn.functional.fractional_max_pool3d_with_indices(x, 2, 1)[1].item()
+    7
+    """
+    size = _output_size("fractional_max_pool3d", input, output_size, output_ratio, 3)
+    if _random_samples is None:
+        planes = (1, input.shape[0]) if input.dim() == 4 else tuple(input.shape[:2])
+        _random_samples = fb.rand(*planes, 3, dtype=input.dtype, device=input.device)
+    return fb.fractional_max_pool3d(input, kernel_size, size, _random_samples)
+
+
+def max_unpool1d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """A signal of zeros with each element of `input` at its index in L.
+
+    `indices` are those of `max_pool1d` with the same settings.  Several inputs may have been pooled
+    to one size; `output_size` tells which one to restore, else it is (n - 1)·s - 2p + k.
+
+    Shapes: input and indices (N, C, L) or without N.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit, or an index lies outside of the result.
+        ValueError: no input of `output_size` has the size of `input` when pooled.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.max_unpool1d(fb.tensor([[5.0, 6.0]]), fb.tensor([[1, 2]]), 2)
+    tensor([[0., 5., 6., 0.]])
+    """
+    return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """An image of zeros with each element of `input` at its index in H·W.
+
+    `indices` are those of `max_pool2d` with the same settings.  Several inputs may have been pooled
+    to one size; `output_size` tells which one to restore, else it is (n - 1)·s - 2p + k.
+
+    Shapes: input and indices (N, C, H, W) or without N.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit, or an index lies outside of the result.
+        ValueError: no input of `output_size` has the size of `input` when pooled.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.max_unpool2d(fb.tensor([[[5.0]]]), fb.tensor([[[2]]]), 2)
+    tensor([[[0., 0.],
+             [5., 0.]]])
+    """
+    return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Size,
+    stride: Size | None = None,
+    padding: Size = 0,
+    output_size: Sequence[int] | None = None,
+) -> Tensor:
+    """A volume of zeros with each element of `input` at its index in D·H·W.
+
+    `indices` are those of `max_pool3d` with the same settings.  Several inputs may have been pooled
+    to one size; `output_size` tells which one to restore, else it is (n - 1)·s - 2p + k.
+
+    Shapes: input and indices (N, C, D, H, W) or without N.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit, or an index lies outside of the result.
+        ValueError: no input of `output_size` has the size of `input` when pooled.
+
+    >>> import flambeau as fb
+    >>> fb.nn.functional.max_unpool3d(fb.tensor([[[[5.0]]]]), fb.tensor([[[[3]]]]), (1, 2, 2))
+    tensor([[[[0., 0.],
+              [0., 5.]]]])
+    """
+    return _unpooled(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+def _output_size(
+    where: str, input: Tensor, output_size: Size | None, output_ratio: Any, rank: int
+) -> tuple[int, ...]:
+    if output_size is not None:
+        return sizes(output_size, rank, "output_size", where)
+    if output_ratio is None:
+        raise ValueError(f"{where} requires specifying either an output_size or an output_ratio")
+    ratios = output_ratio
+    if not isinstance(ratios, (tuple, list)):
+        ratios = (ratios,) * rank
+    if len(ratios) != rank:
+        raise ValueError(
+            f"{where} requires output_ratio to either be a single number or a tuple of {rank}, "
+            f"got {list(ratios)}"
+        )
+    return tuple(int(n * r) for n, r in zip(input.shape[-rank:], ratios, strict=True))
+
+
+def _unpooled(
+    rank: int,
+    input: Tensor,
+    indices: Tensor,
+    kernel_size: Size,
+    stride: Size | None,
+    padding: Size,
+    output_size: Sequence[int] | None,
+) -> Tensor:
+    where = f"max_unpool{rank}d"
+    kernel = sizes(kernel_size, rank, "kernel_size", where)
+    step = kernel if stride is None or stride == () else sizes(stride, rank, "stride", where)
+    edge = sizes(padding, rank, "padding", where)
+    if indices.dtype is not fb.int64:
+        raise RuntimeError(f"elements in indices should be type int64 but got: {indices.dtype}")
+    if input.dim() not in (rank + 1, rank + 2) or 0 in input.shape[-rank - 1 :]:
+        raise RuntimeError(
+            f"Input to {where} should be a non-empty {rank + 1}d or {rank + 2}d Tensor, but got "
+            f"size {list(input.shape)}"
+        )
+    if input.shape != indices.shape:
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(input.shape)}) but got indices tensor with shape: {list(indices.shape)}"
+        )
+    if min(step) <= 0:
+        raise RuntimeError(f"strides should be greater than zero, but got stride: {list(step)}")
+    if not (input.dtype.is_floating_point or (rank < 3 and input.dtype is fb.int64)):
+        raise NotImplementedError(f"{where}(): not implemented for {input.dtype}")
+    size = _unpooled_size(input, kernel, step, edge, output_size)
+    count = prod(size)
+    if readable(indices) and indices.numel():
+        lowest, highest = int(indices.min()), int(indices.max())
+        if lowest < 0 or highest >= count:
+            raise RuntimeError(
+                f"Found an invalid max index: {lowest if lowest < 0 else highest} "
+                f"(output volumes are of size {'x'.join(map(str, size))})"
+            )
+    lead = tuple(input.shape[:-rank])
+    flat = (*lead, prod(input.shape[-rank:]))
+    empty = input.new_zeros((*lead, count))
+    placed = empty.scatter(-1, indices.reshape(flat), input.reshape(flat))
+    return placed.reshape((*lead, *size))
+
+
+def _unpooled_size(
+    input: Tensor,
+    kernel: tuple[int, ...],
+    stride: tuple[int, ...],
+    padding: tuple[int, ...],
+    output_size: Sequence[int] | None,
+) -> tuple[int, ...]:
+    rank = len(kernel)
+    dims = zip(input.shape[-rank:], kernel, stride, padding, strict=True)
+    default = tuple((n - 1) * s + k - 2 * p for n, k, s, p in dims)
+    if output_size is None:
+        return default
+    wanted = tuple(output_size)
+    if len(wanted) == rank + 2:
+        wanted = wanted[2:]
+    if len(wanted) != rank:
+        raise ValueError(
+            f"output_size should be a sequence containing {rank} or {rank + 2} elements, but it "
+            f"has a length of '{len(output_size)}'"
+        )
+    for d, (n, usual, s) in enumerate(zip(wanted, default, stride, strict=True)):
+        if not usual - s < n < usual + s:
+            raise ValueError(
+                f'invalid output_size "{wanted}" (dim {d} must be between {usual - s} and '
+                f"{usual + s})"
+            )
+    return wanted
