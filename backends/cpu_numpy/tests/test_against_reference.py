@@ -85,6 +85,7 @@ ACCUMULATES = {"pow", "sum", "prod", "cumsum", "cumprod", "matmul", "index_put",
 ANY_ZERO = {
     *("maximum", "minimum", "amax", "amin", "sort"),
     *("remainder", "fmod", "floor_divide", "sign", "cumsum"),
+    "matmul",  # BLAS adds a product of -0.0 to 0.0, or begins with it, by dtype and by shape
 }
 
 

@@ -37,6 +37,7 @@ class NumpyBackend(plugin.Backend):
     device_type = "cpu"
     array = np.ndarray
     strided = True
+    indexed = False
 
     # Called after every kernel that returned a number: no Python frame.
     to_array: Callable[[Any], Array] = staticmethod(np.asarray)  # type: ignore[assignment]
@@ -63,6 +64,20 @@ class NumpyBackend(plugin.Backend):
     def generator(self, index: int) -> MT19937:
         """The source of random bits, which draws whole arrays at once."""
         return MT19937()
+
+    # -- threads ----------------------------------------------------------------------------------
+
+    def get_num_threads(self) -> int:
+        """How many threads kernels use at most."""
+        from flambeau_numpy.threads import get_num_threads
+
+        return get_num_threads()
+
+    def set_num_threads(self, count: int) -> None:
+        """Let kernels of all providers use at most `count` threads."""
+        from flambeau_numpy.threads import set_num_threads
+
+        set_num_threads(count)
 
     # -- values -----------------------------------------------------------------------------------
 
@@ -130,6 +145,13 @@ class NumpyBackend(plugin.Backend):
             return np.ndarray(shape, root.dtype, root, offset * size if prod(shape) else 0, steps)
         flat = as_strided(root, (last + 1 if root.size else 0,), (size,))
         return as_strided(flat[offset if prod(shape) else 0 :], shape, steps)
+
+    def reinterpret(self, root: Array, dtype: plugin.dtype) -> Array:
+        """The memory of `root`, from its first to its last element, as a vector of `dtype`."""
+        kind = TO_NUMPY[dtype]
+        flat = root.reshape(-1) if root.flags.c_contiguous else _spread(root)
+        whole = flat.nbytes // kind.itemsize * kind.itemsize
+        return flat.view(np.uint8)[:whole].view(kind)
 
     # -- NumPy and Python data --------------------------------------------------------------------
 
@@ -222,6 +244,10 @@ def _supported(array: Array) -> Array:
         + ", ".join(d.name for d in FROM_NUMPY)
         + "."
     )
+
+
+def _spread(root: Array) -> Array:
+    return as_strided(root, (_extent(root)[1] + 1,), (root.itemsize,))
 
 
 def _extent(root: Array) -> tuple[int, int]:

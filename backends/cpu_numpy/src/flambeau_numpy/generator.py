@@ -14,7 +14,8 @@ _SMALL = 128  # below this, drawing word by word beats the bounded-integer machi
 class MT19937:
     """MT19937 computed by NumPy, seeded as PyTorch's CPU generator seeds it.
 
-    Besides the core's engine interface it draws whole arrays: `random_bits` and `random_bits64`.
+    Besides the core's engine interface it draws whole arrays (`random_bits`, `random_bits64`) and
+    lends its memory to compiled code (`memory`).
 
     >>> from flambeau_numpy.generator import MT19937
     >>> MT19937(5489).random_bits(3)
@@ -49,6 +50,11 @@ class MT19937:
             pairs = self._bits.random_raw(2 * n)
             return (pairs[::2] << np.uint64(32)) | pairs[1::2]
         return self._integers(0, 0xFFFFFFFFFFFFFFFF, size=n, dtype=np.uint64, endpoint=True)
+
+    def memory(self) -> int:
+        """The address of the state, 624 words and a position, for a caller that draws by itself."""
+        self._untouched = False
+        return self._bits.ctypes.state_address
 
     def get_words(self) -> tuple[list[int], int]:
         """The 624 words of state and how many of them are drawn; 0 directly after seeding."""

@@ -1,10 +1,14 @@
-"""How many threads the matrix products of NumPy may use."""
+"""How many threads the matrix products of NumPy, and kernels of other providers, may use."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from threadpoolctl import ThreadpoolController
+
+followers: dict[str, Callable[[int], None]] = {}
+"""Other providers of kernels, by name, that want to be told the number of threads."""
 
 
 @cache
@@ -18,7 +22,7 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(count: int) -> None:
-    """Let the BLAS library of NumPy use `count` threads, for this process.
+    """Let the BLAS library of NumPy, and the `followers`, use `count` threads in this process.
 
     Raises:
         RuntimeError: `count` is not positive.
@@ -27,6 +31,8 @@ def set_num_threads(count: int) -> None:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {count}")
     for library in _blas().lib_controllers:
         library.set_num_threads(count)
+    for follow in followers.values():
+        follow(count)
 
 
 def blas_name() -> str:

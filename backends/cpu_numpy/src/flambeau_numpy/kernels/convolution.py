@@ -1,4 +1,4 @@
-"""Two-dimensional convolution as matrix products, with its two gradients.
+"""Convolution of images and volumes as matrix products, with its two gradients.
 
 Kernel columns are unfolded, kernel rows are not. For each kernel column j a shifted copy of the
 padded input is written once, with rows grouped by their residue r modulo the vertical stride:
@@ -21,6 +21,7 @@ from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels import _depthwise
 from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels._unfold import Pair, Plan
+from flambeau_numpy.kernels._volumes import Stack, Triple
 from flambeau_numpy.silence import quiet
 
 
@@ -160,8 +161,67 @@ def conv2d_weight_grad(
     return result
 
 
+@quiet
+def conv3d(
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    stride: Triple,
+    padding: Triple,
+    dilation: Triple,
+    groups: int,
+) -> Array:
+    """`conv2d` of frames stacked as channels; see `_volumes`."""
+    stack = Stack(x.shape, weight.shape, stride, padding, dilation)
+    how = stride[1:], padding[1:], dilation[1:], groups
+    return stack.joined(conv2d(stack.images(x), stack.filters(weight), bias, *how))
+
+
+@quiet
+def conv3d_input_grad(
+    grad: Array,
+    weight: Array,
+    input_shape: tuple[int, ...],
+    stride: Triple,
+    padding: Triple,
+    dilation: Triple,
+    groups: int,
+) -> Array:
+    """The gradient with respect to the input: that of the stacked frames, summed."""
+    if is_half(grad.dtype):  # so that the sum of the frames is rounded once
+        wider = conv3d_input_grad(
+            wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
+        )
+        return wider.astype(grad.dtype)
+    stack = Stack(input_shape, weight.shape, stride, padding, dilation)
+    how = stride[1:], padding[1:], dilation[1:], groups
+    images = conv2d_input_grad(stack.parted(grad), stack.filters(weight), stack.images_shape, *how)
+    return stack.volume(images)
+
+
+@quiet
+def conv3d_weight_grad(
+    grad: Array,
+    x: Array,
+    weight_shape: tuple[int, ...],
+    stride: Triple,
+    padding: Triple,
+    dilation: Triple,
+    groups: int,
+) -> Array:
+    """The gradient with respect to the weight: that of the stacked filters."""
+    stack = Stack(x.shape, weight_shape, stride, padding, dilation)
+    o, c, kd, kh, kw = weight_shape
+    how = stride[1:], padding[1:], dilation[1:], groups
+    images = conv2d_weight_grad(stack.parted(grad), stack.images(x), (o, c * kd, kh, kw), *how)
+    return images.reshape(weight_shape)
+
+
 KERNELS = {
     "conv2d": conv2d,
     "conv2d_input_grad": conv2d_input_grad,
     "conv2d_weight_grad": conv2d_weight_grad,
+    "conv3d": conv3d,
+    "conv3d_input_grad": conv3d_input_grad,
+    "conv3d_weight_grad": conv3d_weight_grad,
 }

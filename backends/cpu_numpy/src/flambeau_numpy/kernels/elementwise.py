@@ -292,7 +292,17 @@ def _large_where(condition: Array, a: Array, b: Array) -> Array:
     return out
 
 
+@quiet
+def clamp(a: Array, low: Any, high: Any) -> Array:
+    """min(max(a, low), high), where either limit may be absent."""
+    if a.dtype.itemsize == 2:  # a Python number would widen bfloat16
+        low, high = (None if limit is None else np.asarray(limit, a.dtype) for limit in (low, high))
+    bounded: Any = a if low is None else np.maximum(a, low)
+    return bounded if high is None else np.minimum(bounded, high)
+
+
 KERNELS: dict[str, Callable[..., Any]] = {
+    "clamp": clamp,
     "cast": _make_cast(),
     "clone": clone,
     "contiguous": contiguous,

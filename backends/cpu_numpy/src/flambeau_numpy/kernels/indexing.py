@@ -189,15 +189,24 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
     """Values in order and their indices; NaN is the largest; equal elements keep their order."""
     if not a.ndim:
         return a.copy(), np.zeros((), np.int64)
-    keys = wide(a) if a.dtype == BFLOAT16 else a
-    if descending:
-        # Sorted backwards and read backwards: equal elements keep their order.
-        turn = tuple(slice(None, None, -1) if d == dim else _ALL for d in range(a.ndim))
-        order = a.shape[dim] - 1 - keys[turn].argsort(dim, "stable")[turn]
-    else:
-        order = keys.argsort(dim, "stable")
-    order = np.ascontiguousarray(order)
+    order = np.ascontiguousarray(_order(a, dim, descending))
     return gather(a, dim, order), order
+
+
+def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    """The first `k` of `sort`."""
+    order = _order(a, dim, largest)
+    order = np.ascontiguousarray(order[(*(_ALL,) * dim, slice(k))])
+    return gather(a, dim, order), order
+
+
+def _order(a: Array, dim: int, descending: bool) -> Array:
+    keys = wide(a) if a.dtype == BFLOAT16 else a
+    if not descending:
+        return keys.argsort(dim, "stable")
+    # Sorted backwards and read backwards: equal elements keep their order.
+    turn = tuple(slice(None, None, -1) if d == dim else _ALL for d in range(a.ndim))
+    return a.shape[dim] - 1 - keys[turn].argsort(dim, "stable")[turn]
 
 
 KERNELS = {
@@ -213,4 +222,5 @@ KERNELS = {
     "scatter_add_": scatter_add_,
     "nonzero": nonzero,
     "sort": sort,
+    "topk": topk,
 }

@@ -80,6 +80,18 @@ def cat(arrays: Sequence[Array], dim: int) -> Array:
     return np.concatenate(arrays, dim, empty(shape, first.dtype))
 
 
+def stack(arrays: Sequence[Array], dim: int) -> Array:
+    """The arrays joined along a new dimension, row-major."""
+    first = arrays[0]
+    out = empty((*first.shape[:dim], len(arrays), *first.shape[dim:]), first.dtype)
+    places = out if dim == 0 else np.moveaxis(out, dim, 0)
+    for place, array in zip(places, arrays, strict=True) if first.ndim else ():
+        place[...] = array
+    if not first.ndim:
+        out[...] = arrays
+    return out
+
+
 def _is_channels_last(a: Array) -> bool:
     return a.ndim in (4, 5) and 1 not in a.shape and np.moveaxis(a, 1, -1).flags.c_contiguous
 
@@ -115,5 +127,6 @@ KERNELS = {
     "expand": expand,
     "diagonal": diagonal,
     "cat": cat,
+    "stack": stack,
     "flip": flip,
 }

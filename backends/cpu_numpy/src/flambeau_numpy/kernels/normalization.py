@@ -198,9 +198,10 @@ def layer_norm(
     lead = x.shape[: x.ndim - len(normalized_shape)]
     columns = prod(normalized_shape)
     out = empty(x.shape, x.dtype)
-    mean, invstd = (np.full((*lead, *(1,) * len(normalized_shape)), np.nan, x.dtype) for _ in "mi")
+    kept = (*lead, *(1,) * len(normalized_shape))
     if not x.size:
-        return out, mean, invstd
+        return out, np.full(kept, np.nan, x.dtype), np.full(kept, np.nan, x.dtype)
+    mean, invstd = np.empty(kept, x.dtype), np.empty(kept, x.dtype)
     table, result = np.ascontiguousarray(x).reshape(-1, columns), out.reshape(-1, columns)
     means, scales = mean.reshape(-1, 1), invstd.reshape(-1, 1)
     factor, shift = (None if v is None else v.reshape(-1) for v in (weight, bias))

@@ -1,4 +1,4 @@
-"""Pooling over windows of the last two dimensions.
+"""Pooling over windows of the last dimensions: two of them, and for means also three.
 
 A window is walked tap by tap: the elements at kernel position (i, j) of all windows form one
 strided slice, restricted to the windows for which it lies inside the image. So padding is never
@@ -7,7 +7,8 @@ written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import lru_cache, reduce
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -19,6 +20,8 @@ from flambeau_numpy.kernels._pointwise import FLOAT32, Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 Pair = tuple[int, int]
+Sizes = tuple[int, ...]
+SMALL = 4096  # elements of all windows, up to which they are copied out at once
 BLOCK = 1 << 17  # input elements processed at a time, to stay in the cache
 
 
@@ -42,15 +45,16 @@ def _inside(size: int, out: int, s: int, offset: int) -> tuple[slice, slice]:
     return slice(first, last), slice(start, start + s * (last - first), s)
 
 
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
 def _taps(
-    size: Pair, out: Pair, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
-) -> Iterator[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
+    size: Sizes, out: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
+) -> list[tuple[int, tuple[Any, ...], tuple[Any, ...]]]:
     """Per tap: its number, the region of windows that have it, and the pixels it is in them."""
-    for i in range(kernel[0]):
-        rows, ys = _inside(size[0], out[0], stride[0], i * dilation[0] - padding[0])
-        for j in range(kernel[1]):
-            columns, xs = _inside(size[1], out[1], stride[1], j * dilation[1] - padding[1])
-            yield i * kernel[1] + j, (..., rows, columns), (..., ys, xs)
+    dims, taps = list(zip(size, out, stride, dilation, padding, strict=True)), []
+    for tap, at in enumerate(product(*map(range, kernel))):
+        found = [_inside(n, o, s, i * d - p) for i, (n, o, s, d, p) in zip(at, dims, strict=True)]
+        taps.append((tap, (..., *(w for w, _ in found)), (..., *(x for _, x in found))))
+    return taps
 
 
 def _lowest(dtype: np.dtype) -> Any:
@@ -78,16 +82,16 @@ def max_pool2d(
     values, places = empty((*lead, oh, ow), x.dtype), empty((*lead, oh, ow), np.int64)
     if not values.size:
         return values, places
-    taps = list(_taps((h, w), (oh, ow), kernel, stride, padding, dilation))
-    starts = (
-        (np.arange(oh) * stride[0] - padding[0])[:, None] * w
-        + np.arange(ow) * stride[1]
-        - padding[1]
-    )
-    steps = np.array(
-        [i * dilation[0] * w + j * dilation[1] for i in range(kernel[0]) for j in range(kernel[1])]
-    )
+    taps = _taps((h, w), (oh, ow), kernel, stride, padding, dilation)
+    starts, steps, cells = _positions(w, (oh, ow), kernel, stride, padding, dilation)
     planes = np.ascontiguousarray(x).reshape(-1, h, w)
+    if len(planes) * cells.size <= SMALL and padding == (0, 0) and not ceil_mode:
+        windows = planes.reshape(-1, h * w).take(cells, 1)
+        largest = np.maximum.reduce(windows, -1)
+        if x.dtype.kind != "f" or not np.isnan(largest).any():
+            found = steps.take(windows.argmax(-1))
+            found += starts
+            return largest.reshape(values.shape), found.reshape(values.shape)
     flat_values, flat_places = values.reshape(-1, oh, ow), places.reshape(-1, oh, ow)
     step = max(1, BLOCK // (h * w))
     for start in range(0, len(planes), step):
@@ -99,10 +103,22 @@ def max_pool2d(
     return values, places
 
 
+@lru_cache(maxsize=64)
+def _positions(
+    w: int, out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair
+) -> tuple[Array, Array, Array]:
+    """Where in the plane each window starts, how far from there each tap is, and the sums."""
+    rows = np.arange(out[0]) * stride[0] - padding[0]
+    starts = rows[:, None] * w + np.arange(out[1]) * stride[1] - padding[1]
+    taps = product(range(kernel[0]), range(kernel[1]))
+    steps = np.array([i * dilation[0] * w + j * dilation[1] for i, j in taps])
+    return starts, steps, starts[..., None] + steps
+
+
 def _largest(x: Array, values: Array, taps: list[Any]) -> Array:
     """Write the maxima to `values`; returns the number of the tap that has each."""
     small = np.uint8 if len(taps) < 255 else np.uint16
-    unknown = np.iinfo(small).max
+    unknown = 255 if small is np.uint8 else 65535
     values.fill(_lowest(values.dtype))
     parts = []
     for tap, windows, pixels in taps:
@@ -152,20 +168,20 @@ def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...
 
 
 def _average_geometry(
-    size: Pair, kernel: Pair, stride: Pair, padding: Pair, ceil_mode: bool
-) -> tuple[Pair, list[Any]]:
+    size: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, ceil_mode: bool
+) -> tuple[Sizes, list[Any]]:
     sizes = zip(size, kernel, stride, padding, strict=True)
-    rows, columns = (out_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in sizes)
-    out = (rows, columns)
-    return out, list(_taps(size, out, kernel, stride, padding, (1, 1)))
+    out = tuple(out_size(n, k, s, p, 1, ceil_mode) for n, k, s, p in sizes)
+    return out, _taps(size, out, kernel, stride, padding, (1,) * len(size))
 
 
+@lru_cache(maxsize=64)
 def _divisors(
-    size: Pair,
-    out: Pair,
-    kernel: Pair,
-    stride: Pair,
-    padding: Pair,
+    size: Sizes,
+    out: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Any:
@@ -179,29 +195,34 @@ def _divisors(
         if not count_include_pad:
             start, end = np.maximum(start, 0), np.minimum(end, n)
         counts.append(end - start)
-    return counts[0][:, None] * counts[1]
+    return reduce(np.multiply.outer, counts)
 
 
 @quiet
-def avg_pool2d(
+def avg_pool(
     x: Array,
-    kernel: Pair,
-    stride: Pair,
-    padding: Pair,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
     """Mean of each window."""
-    size: Pair = x.shape[-2:]  # type: ignore[assignment]
+    rank = len(kernel)
+    size = x.shape[-rank:]
     out, taps = _average_geometry(size, kernel, stride, padding, ceil_mode)
     work = FLOAT32 if is_half(x.dtype) else x.dtype
-    total = zeros((*x.shape[:-2], *out), work)
+    total = zeros((*x.shape[:-rank], *out), work)
     for _, windows, pixels in taps:
         region = total[windows]
         region += x[pixels]
+    if work.kind not in "iu" and not any(padding) and not ceil_mode:
+        total /= work.type(divisor_override or prod(kernel))  # every window is full
+        return total if work == x.dtype else total.astype(x.dtype)
     divisors = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override)
     if work.kind in "iu":
+        total -= np.fmod(total, divisors)  # so that the quotient is cut off, not rounded down
         total //= np.asarray(divisors, work)
     else:
         total /= np.asarray(divisors, work)
@@ -209,18 +230,18 @@ def avg_pool2d(
 
 
 @quiet
-def avg_pool2d_backward(
+def avg_pool_backward(
     grad: Array,
     input_shape: tuple[int, ...],
-    kernel: Pair,
-    stride: Pair,
-    padding: Pair,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,
 ) -> Array:
     """The gradient of each window, shared among its elements."""
-    size: Pair = input_shape[-2:]  # type: ignore[assignment]
+    size = input_shape[-len(kernel) :]
     out, taps = _average_geometry(size, kernel, stride, padding, ceil_mode)
     work = FLOAT32 if is_half(grad.dtype) else grad.dtype
     divisors = _divisors(size, out, kernel, stride, padding, count_include_pad, divisor_override)
@@ -235,6 +256,8 @@ def avg_pool2d_backward(
 KERNELS = {
     "max_pool2d": max_pool2d,
     "max_pool2d_backward": max_pool2d_backward,
-    "avg_pool2d": avg_pool2d,
-    "avg_pool2d_backward": avg_pool2d_backward,
+    "avg_pool2d": avg_pool,
+    "avg_pool2d_backward": avg_pool_backward,
+    "avg_pool3d": avg_pool,
+    "avg_pool3d_backward": avg_pool_backward,
 }

@@ -172,6 +172,14 @@ def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
     return kernel
 
 
+def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array]:
+    """The extrema along `dim` and the places of the first of equals; NaN counts as the extremum."""
+    reduce: Any = (np.maximum if largest else np.minimum).reduce
+    find = a.argmax if largest else a.argmin
+    values, places = reduce(a, dim, None, None, keepdim), find(dim, keepdims=keepdim)
+    return row_major(np.asarray(values)), row_major(np.asarray(places))
+
+
 # -- statistics ------------------------------------------------------------------------------------
 
 
@@ -195,6 +203,12 @@ def var(a: Array, dims: tuple[int, ...], correction: float, keepdim: bool) -> An
     if not a.size:
         empty_sum = sum_along(x.real, dims, real, None, keepdim)
         return np.full(empty_sum.shape, np.nan, real if a.dtype.kind == "c" else a.dtype)
+    if a.size < SMALL and real == a.dtype:
+        mean_of = np.true_divide(sum_along(x, dims, None, None, True), real.type(count))
+        centred = np.asarray(x - mean_of)  # a number, if `x` is 0-d
+        np.multiply(centred, centred, centred)
+        total = sum_along(centred, dims, None, None, keepdim)
+        return row_major(np.true_divide(total, real.type(max(0.0, count - correction))))
     last = tuple(range(a.ndim - len(dims), a.ndim))
     if tuple(sorted(dims)) != last:
         order = (*(d for d in range(a.ndim) if d not in dims), *sorted(dims))
@@ -228,6 +242,14 @@ def _squares_about_mean(x: Array) -> Array:
 
 
 @quiet
+def norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    """√Σa²."""
+    x = wide(a)
+    root = np.sqrt(sum_over(np.multiply(x, x), dims, keepdim))
+    return row_major(np.asarray(root, a.dtype))
+
+
+@quiet
 def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """log Σ exp(a), shifted by the maximum."""
     x = wide(a)
@@ -254,9 +276,11 @@ KERNELS = {
     "any": _reduced(np.logical_or.reduce),
     "argmax": _position(np.ndarray.argmax),
     "argmin": _position(np.ndarray.argmin),
+    "extremum": extremum,
     "cumsum": _scan(np.add),
     "cumprod": _scan(np.multiply),
     "mean": mean,
+    "norm2": norm2,
     "var": var,
     "logsumexp": logsumexp,
 }

@@ -71,10 +71,33 @@ def polygamma(a: Array, n: int) -> Array:
     return np.asarray(result, a.dtype)
 
 
+def _widened_pair(function: Callable[..., Any]) -> Callable[[Array, Array], Array]:
+    @quiet
+    def kernel(a: Array, b: Array) -> Array:
+        return np.asarray(function(wide(a), wide(b)), a.dtype)
+
+    return kernel
+
+
 KERNELS = {
+    "igamma": _widened_pair(special.gammainc),
+    "igammac": _widened_pair(special.gammaincc),
+    "zeta": _widened_pair(special.zeta),
     "erfc": _widened(special.erfc),
     "erfinv": erfinv,
     "lgamma": lgamma,
     "digamma": digamma,
     "polygamma": polygamma,
+    "i0": _widened(special.i0),
+    "i0e": _widened(special.i0e),
+    "i1": _widened(special.i1),
+    "i1e": _widened(special.i1e),
+    "bessel_j0": _widened(special.j0),
+    "bessel_j1": _widened(special.j1),
+    "bessel_y0": _widened(special.y0),
+    "bessel_y1": _widened(special.y1),
+    "modified_bessel_k0": _widened(special.k0),
+    "modified_bessel_k1": _widened(special.k1),
+    "scaled_modified_bessel_k0": _widened(special.k0e),
+    "scaled_modified_bessel_k1": _widened(special.k1e),
 }

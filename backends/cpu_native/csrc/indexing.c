@@ -1,0 +1,237 @@
+/* Reading and adding by index; sorting; the copy of a transposed matrix. */
+#define TEMPLATE "indexing_template.h"
+#include "both.h"
+
+/* -- rows ---------------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *out;
+    const char *a;
+    const int64_t *index;
+    int64_t size, count, inner;
+} Rows;
+
+/* Rows of `inner` bytes. */
+static void take_step(const void *context, int64_t begin, int64_t end) {
+    const Rows *c = context;
+    for (int64_t i = begin; i < end; i++)
+        memcpy(c->out + i * c->inner, c->a + c->index[i] * c->inner, (size_t)c->inner);
+}
+
+static void take(const Args *k) {
+    Rows c = {k->p[0], k->p[1], k->p[2], k->n[2], k->n[0], k->n[1]};
+    if (!in_range(k, c.index, c.count, c.size)) return;
+    split(take_step, &c, c.count, team(k, c.count * c.inner / 4));
+}
+
+/* out[o][i][j] = a[o][index[o][i][j]][j], of words of the size of W. */
+#define GATHER(W, S)                                                                     \
+    WIDE static void gather_step_##S(const void *context, int64_t begin, int64_t end) {  \
+        const Rows *c = context;                                                         \
+        const int64_t inner = c->inner;                                                  \
+        for (int64_t o = begin; o < end; o++) {                                          \
+            const W *restrict a = (const W *)c->a + o * c->size * inner;                 \
+            for (int64_t i = 0; i < c->count; i++) {                                     \
+                const int64_t row = (o * c->count + i) * inner;                          \
+                W *restrict out = (W *)c->out + row;                                     \
+                const int64_t *restrict index = c->index + row;                          \
+                for (int64_t j = 0; j < inner; j++) out[j] = a[index[j] * inner + j];    \
+            }                                                                            \
+        }                                                                                \
+    }                                                                                    \
+    WIDE static void gather_last_step_##S(const void *context, int64_t begin,            \
+                                          int64_t end) {                                 \
+        const Rows *c = context;                                                         \
+        for (int64_t o = begin; o < end; o++) {                                          \
+            const W *restrict a = (const W *)c->a + o * c->size;                         \
+            W *restrict out = (W *)c->out + o * c->count;                                \
+            const int64_t *restrict index = c->index + o * c->count;                     \
+            _Pragma("omp simd") for (int64_t i = 0; i < c->count; i++) out[i] = a[index[i]]; \
+        }                                                                                \
+    }                                                                                    \
+    static void gather_##S(const Args *k) {                                              \
+        Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3]};                 \
+        if (!in_range(k, c.index, k->n[0] * c.count * c.inner, c.size)) return;          \
+        split(c.inner == 1 ? gather_last_step_##S : gather_step_##S, &c, k->n[0],        \
+              team(k, k->n[0] * c.count * c.inner));                                     \
+    }
+GATHER(uint32_t, w4)
+GATHER(uint64_t, w8)
+
+/* -- transposed copies --------------------------------------------------------------------------- */
+
+/* out[b][j][i] = a[b][i][j]; squares of SIDE x SIDE words stay in the level-1 cache. */
+#define SIDE 32
+typedef struct {
+    void *out;
+    const void *a;
+    int64_t rows, columns, strips;
+} Transposed;
+
+#define TRANSPOSE(W, S)                                                                       \
+    WIDE static void transpose_step_##S(const void *context, int64_t begin, int64_t end) {     \
+        const Transposed *c = context;                                                        \
+        for (int64_t strip = begin; strip < end; strip++) {                                   \
+            const int64_t b = strip / c->strips, j0 = strip % c->strips * SIDE;               \
+            const int64_t j1 = j0 + SIDE < c->columns ? j0 + SIDE : c->columns;               \
+            const W *restrict a = (const W *)c->a + b * c->rows * c->columns;                 \
+            W *restrict out = (W *)c->out + b * c->rows * c->columns;                         \
+            for (int64_t i0 = 0; i0 < c->rows; i0 += SIDE) {                                  \
+                const int64_t i1 = i0 + SIDE < c->rows ? i0 + SIDE : c->rows;                 \
+                for (int64_t j = j0; j < j1; j++) {                                           \
+                    _Pragma("omp simd") for (int64_t i = i0; i < i1; i++)                     \
+                        out[j * c->rows + i] = a[i * c->columns + j];                         \
+                }                                                                             \
+            }                                                                                 \
+        }                                                                                     \
+    }                                                                                         \
+    static void transpose_##S(const Args *k) {                                                \
+        int64_t strips = (k->n[2] + SIDE - 1) / SIDE;                                         \
+        Transposed c = {k->p[0], k->p[1], k->n[1], k->n[2], strips};                          \
+        split(transpose_step_##S, &c, k->n[0] * strips, team(k, k->n[0] * k->n[1] * k->n[2])); \
+    }
+TRANSPOSE(uint32_t, w4)
+TRANSPOSE(uint64_t, w8)
+
+/* -- sorting ------------------------------------------------------------------------------------- */
+
+/* Numbers as unsigned keys of the same order: NaN are equal and greatest, the two zeros are equal. */
+INLINE uint32_t key_f32(float x) {
+    uint32_t bits = (uint32_t)float_to_bits(x == 0 ? 0.0f : x);
+    uint32_t key = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+    return x != x ? 0xFFFFFFFFu : key;
+}
+INLINE uint64_t key_f64(double x) {
+    uint64_t bits = (uint64_t)double_to_bits(x == 0 ? 0.0 : x);
+    uint64_t key = bits >> 63 ? ~bits : bits | 0x8000000000000000u;
+    return x != x ? UINT64_MAX : key;
+}
+INLINE uint32_t key_i32(int32_t x) { return (uint32_t)x ^ 0x80000000u; }
+INLINE uint64_t key_i64(int64_t x) { return (uint64_t)x ^ 0x8000000000000000u; }
+
+/* Least significant digit first, 11 bits at a time: stable, and as fast for any order.  Digits that all
+   keys share are passed over.  `work` has room for 4 n entries of keys and places. */
+#define DIGIT 11
+#define BUCKETS (1 << DIGIT)
+
+#define SORT(T, K, S, PASSES)                                                                   \
+    typedef struct {                                                                            \
+        K key;                                                                                  \
+        uint32_t place;                                                                         \
+    } Entry_##S;                                                                                \
+    static void sort_##S(const Args *k) {                                                       \
+        const T *all = k->p[2];                                                                 \
+        T *values = k->p[0];                                                                    \
+        int64_t *places = k->p[1];                                                              \
+        const int64_t rows = k->n[0], n = k->n[1];                                              \
+        const K turn = k->n[2] ? (K)-1 : 0;                                                     \
+        Entry_##S *first = k->p[3], *second = first + n;                                        \
+        for (int64_t row = 0; row < rows; row++) {                                              \
+            const T *a = all + row * n;                                                         \
+            uint32_t counts[PASSES][BUCKETS];                                                   \
+            memset(counts, 0, sizeof counts);                                                   \
+            Entry_##S *from = first, *to = second;                                              \
+            for (int64_t i = 0; i < n; i++) {                                                   \
+                K key = key_##S(a[i]) ^ turn;                                                   \
+                from[i] = (Entry_##S){key, (uint32_t)i};                                        \
+                for (int pass = 0; pass < PASSES; pass++)                                       \
+                    counts[pass][(key >> (pass * DIGIT)) & (BUCKETS - 1)]++;                    \
+            }                                                                                   \
+            for (int pass = 0; pass < PASSES; pass++) {                                         \
+                uint32_t *count = counts[pass], sum = 0;                                        \
+                if (count[(from[0].key >> (pass * DIGIT)) & (BUCKETS - 1)] == n) continue;      \
+                for (int bucket = 0; bucket < BUCKETS; bucket++) {                              \
+                    uint32_t here = count[bucket];                                              \
+                    count[bucket] = sum;                                                        \
+                    sum += here;                                                                \
+                }                                                                               \
+                for (int64_t i = 0; i < n; i++)                                                 \
+                    to[count[(from[i].key >> (pass * DIGIT)) & (BUCKETS - 1)]++] = from[i];     \
+                Entry_##S *other = from;                                                        \
+                from = to;                                                                      \
+                to = other;                                                                     \
+            }                                                                                   \
+            for (int64_t i = 0; i < n; i++) {                                                   \
+                places[row * n + i] = from[i].place;                                            \
+                values[row * n + i] = a[from[i].place];                                         \
+            }                                                                                   \
+        }                                                                                       \
+    }
+SORT(float, uint32_t, f32, 3)
+SORT(double, uint64_t, f64, 6)
+SORT(int32_t, uint32_t, i32, 3)
+SORT(int64_t, uint64_t, i64, 6)
+
+/* The k best entries of each row, best first and of equals the earlier: kept in order while the row is
+   read.  Runs of 64 keys without a better one, nearly all of a long row, cost one comparison each. */
+#define FEW 128 /* the largest k */
+
+#define TOPK(T, K, S)                                                                           \
+    WIDE static K greatest_key_##S(const T *a, int64_t n, K turn) {                              \
+        K greatest = 0;                                                                         \
+        _Pragma("omp simd reduction(max : greatest)") for (int64_t i = 0; i < n; i++) {         \
+            K key = key_##S(a[i]) ^ turn;                                                       \
+            greatest = key > greatest ? key : greatest;                                         \
+        }                                                                                       \
+        return greatest;                                                                        \
+    }                                                                                           \
+    static void topk_##S(const Args *k) {                                                       \
+        T *values = k->p[0];                                                                    \
+        int64_t *places = k->p[1];                                                              \
+        const int64_t rows = k->n[0], n = k->n[1], few = k->n[2];                               \
+        const K turn = k->n[3] ? 0 : (K)-1;                                                     \
+        K keys[FEW];                                                                            \
+        for (int64_t row = 0; row < rows; row++) {                                              \
+            const T *a = (const T *)k->p[2] + row * n;                                          \
+            int64_t *at = places + row * few, held = 0;                                         \
+            for (int64_t start = 0; start < n; start += 64) {                                   \
+                int64_t end = start + 64 < n ? start + 64 : n;                                  \
+                if (held == few && greatest_key_##S(a + start, end - start, turn) <=            \
+                                       keys[few - 1])                                           \
+                    continue;                                                                   \
+                for (int64_t i = start; i < end; i++) {                                         \
+                    K key = key_##S(a[i]) ^ turn;                                               \
+                    if (held == few && key <= keys[few - 1]) continue;                          \
+                    int64_t j = held < few ? held++ : few - 1;                                  \
+                    for (; j > 0 && keys[j - 1] < key; j--) {                                   \
+                        keys[j] = keys[j - 1];                                                  \
+                        at[j] = at[j - 1];                                                      \
+                    }                                                                           \
+                    keys[j] = key;                                                              \
+                    at[j] = i;                                                                  \
+                }                                                                               \
+            }                                                                                   \
+            for (int64_t j = 0; j < few; j++) values[row * few + j] = a[at[j]];                 \
+        }                                                                                       \
+    }
+TOPK(float, uint32_t, f32)
+TOPK(double, uint64_t, f64)
+TOPK(int32_t, uint32_t, i32)
+TOPK(int64_t, uint64_t, i64)
+
+const Row indexing_rows[] = {
+    {"topk_f32", "wwriiii", topk_f32},
+    {"topk_f64", "wwriiii", topk_f64},
+    {"topk_i32", "wwriiii", topk_i32},
+    {"topk_i64", "wwriiii", topk_i64},
+    {"add_rows_f32", "wrriii", add_rows_f32},
+    {"add_rows_f64", "wrriii", add_rows_f64},
+    {"scatter_add_f32", "wrriiii", scatter_add_f32},
+    {"scatter_add_f64", "wrriiii", scatter_add_f64},
+    {"tap_sum_f32", "wrrriiiii", tap_sum_f32},
+    {"tap_sum_f64", "wrrriiiii", tap_sum_f64},
+    {"tap_spread_f32", "wrrriiiii", tap_spread_f32},
+    {"tap_spread_f64", "wrrriiiii", tap_spread_f64},
+    {"tap_dot_f32", "wrrriiiii", tap_dot_f32},
+    {"tap_dot_f64", "wrrriiiii", tap_dot_f64},
+    {"take", "wrriii", take},
+    {"gather_w4", "wrriiii", gather_w4},
+    {"gather_w8", "wrriiii", gather_w8},
+    {"transpose_w4", "wriii", transpose_w4},
+    {"transpose_w8", "wriii", transpose_w8},
+    {"sort_f32", "wwrwiii", sort_f32},
+    {"sort_f64", "wwrwiii", sort_f64},
+    {"sort_i32", "wwrwiii", sort_i32},
+    {"sort_i64", "wwrwiii", sort_i64},
+    {NULL, NULL, NULL},
+};

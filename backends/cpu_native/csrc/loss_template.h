@@ -1,0 +1,80 @@
+/* Cross-entropy of rows of scores. */
+
+typedef struct {
+    T *out;
+    const T *x;
+    const int64_t *target;
+    int64_t n, ignore;
+    T share;
+} NAME(Classes);
+
+WIDE static void NAME(cross_entropy_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Classes) *c = context;
+    const int64_t n = c->n;
+    for (int64_t row = begin; row < end; row++) {
+        const T *restrict x = c->x + row * n;
+        T *restrict out = c->out + row * n;
+        T m = -(T)INFINITY, total = 0;
+        int64_t nan = 0;
+#pragma omp simd reduction(max : m) reduction(| : nan)
+        for (int64_t i = 0; i < n; i++) {
+            m = x[i] > m ? x[i] : m;
+            nan |= x[i] != x[i];
+        }
+        if (nan) m = (T)NAN;
+#pragma omp simd reduction(+ : total)
+        for (int64_t i = 0; i < n; i++) total += EXP(x[i] - m);
+        /* Two subtractions: m + log(total) would round away digits of a large m. */
+        const T shift = LOG(total);
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) out[i] = x[i] - m - shift;
+    }
+}
+
+static int NAME(targets_fit)(const Args *k, const NAME(Classes) * c) {
+    for (int64_t row = 0; row < k->n[0]; row++)
+        if (c->target[row] != c->ignore && !in_range(k, c->target + row, 1, c->n)) return 0;
+    return 1;
+}
+
+/* The mean of -log_probs[target] over the rows that count, and their number. */
+static void NAME(cross_entropy)(const Args *k) {
+    NAME(Classes) c = {k->p[0], k->p[3], k->p[4], k->n[1], k->n[2], 0};
+    int64_t rows = k->n[0], counted = 0;
+    if (!NAME(targets_fit)(k, &c)) return;
+    split(NAME(cross_entropy_step), &c, rows, team(k, rows * c.n));
+    double total = 0;
+    for (int64_t row = 0; row < rows; row++) {
+        if (c.target[row] == c.ignore) continue;
+        total -= c.out[row * c.n + c.target[row]];
+        counted++;
+    }
+    *(T *)k->p[1] = (T)(total / (double)counted);
+    *(T *)k->p[2] = (T)counted;
+}
+
+WIDE static void NAME(cross_entropy_backward_step)(const void *context, int64_t begin,
+                                                   int64_t end) {
+    const NAME(Classes) *c = context;
+    const int64_t n = c->n;
+    const T share = c->share;
+    for (int64_t row = begin; row < end; row++) {
+        const T *restrict x = c->x + row * n;
+        T *restrict out = c->out + row * n;
+        const int64_t target = c->target[row];
+        if (target == c->ignore) {
+            memset(out, 0, (size_t)n * sizeof(T));
+            continue;
+        }
+#pragma omp simd
+        for (int64_t i = 0; i < n; i++) out[i] = EXP(x[i]) * share;
+        out[target] = (EXP(x[target]) - 1) * share;
+    }
+}
+
+static void NAME(cross_entropy_backward)(const Args *k) {
+    const T grad = *(const T *)k->p[1], count = *(const T *)k->p[2];
+    NAME(Classes) c = {k->p[0], k->p[3], k->p[4], k->n[1], k->n[2], grad / count};
+    if (!NAME(targets_fit)(k, &c)) return;
+    split(NAME(cross_entropy_backward_step), &c, k->n[0], team(k, k->n[0] * c.n));
+}

@@ -1,0 +1,83 @@
+/* What every kernel file shares: the calling convention, the dispatch by processor, the threads. */
+#ifndef FLAMBEAU_NATIVE_H
+#define FLAMBEAU_NATIVE_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A kernel gets the addresses of its arrays, its integers and its floats, each in the order of its
+   Python arguments.  The row of the table that names it says how many there are of each. */
+typedef struct {
+    void *const *p;
+    const int64_t *n;
+    const double *x;
+    int threads;
+    const char **error; /* what a kernel sets that refuses an index; Python then raises IndexError */
+} Args;
+
+typedef void (*Kernel)(const Args *);
+
+/* One row: the name in Python and the arguments, one letter each: r an array to read, w one to
+   write, o an array to read or None, i an integer, f a float.  Arrays are C-contiguous and
+   aligned to their items. */
+typedef struct {
+    const char *name;
+    const char *arguments;
+    Kernel kernel;
+} Row;
+
+/* One copy of a function per width of vectors; the loader chooses at run time. */
+#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__)
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define WIDE
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+/* Elements per thread below which a second thread costs more than it brings. */
+#define GRAIN 16384
+
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* The threads for `work` elements. */
+static inline int team(const Args *a, int64_t work) {
+    int64_t useful = work / GRAIN;
+    if (useful < 1) return 1;
+    return useful < a->threads ? (int)useful : a->threads;
+}
+
+/* Whether all indices lie in [0, size); otherwise the call fails. */
+static inline int in_range(const Args *a, const int64_t *index, int64_t count, int64_t size) {
+    uint64_t outside = 0;
+#pragma omp simd reduction(| : outside)
+    for (int64_t i = 0; i < count; i++) outside |= (uint64_t)index[i] >= (uint64_t)size;
+    if (outside) *a->error = "index out of range";
+    return !outside;
+}
+
+/* Runs STEP(context, begin, end) over [0, count) in at most `threads` parts; parts are contiguous, so
+   that a result depends on their number only where a kernel says so. */
+typedef void (*Step)(const void *context, int64_t begin, int64_t end);
+
+static inline void split(Step step, const void *context, int64_t count, int threads) {
+#ifdef _OPENMP
+    if (threads > 1) {
+#pragma omp parallel num_threads(threads)
+        {
+            int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
+            int64_t begin = count * part / parts, end = count * (part + 1) / parts;
+            if (begin < end) step(context, begin, end);
+        }
+        return;
+    }
+#endif
+    (void)threads;
+    if (count > 0) step(context, 0, count);
+}
+
+#endif

@@ -1,0 +1,218 @@
+/* Normalisation in two passes: the mean, then the squares about it. */
+
+typedef struct {
+    T *out, *mean, *invstd, *over_weight, *over_bias, *parts;
+    const T *x, *g, *weight, *bias;
+    int64_t rows, n, images, channels, block;
+    double eps;
+} NAME(Norm);
+
+INLINE T NAME(total)(const T *a, int64_t n) {
+    T p = 0;
+#pragma omp simd reduction(+ : p)
+    for (int64_t i = 0; i < n; i++) p += a[i];
+    return p;
+}
+
+INLINE T NAME(squares)(const T *a, int64_t n, T mean) {
+    T p = 0;
+#pragma omp simd reduction(+ : p)
+    for (int64_t i = 0; i < n; i++) p += (a[i] - mean) * (a[i] - mean);
+    return p;
+}
+
+/* -- over the last dimensions ------------------------------------------------------------------- */
+
+WIDE static void NAME(layer_norm_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n;
+    const T *weight = c->weight, *bias = c->bias;
+    for (int64_t row = begin; row < end; row++) {
+        const T *restrict x = c->x + row * n;
+        T *restrict out = c->out + row * n;
+        const T mean = NAME(total)(x, n) / (T)n;
+        const T scale = 1 / SQRT(NAME(squares)(x, n, mean) / (T)n + (T)c->eps);
+        c->mean[row] = mean;
+        c->invstd[row] = scale;
+        if (weight != NULL && bias != NULL) {
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * scale * weight[i] + bias[i];
+        } else if (weight != NULL) {
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * scale * weight[i];
+        } else if (bias != NULL) {
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * scale + bias[i];
+        } else {
+#pragma omp simd
+            for (int64_t i = 0; i < n; i++) out[i] = (x[i] - mean) * scale;
+        }
+    }
+}
+
+static void NAME(layer_norm)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .mean = k->p[1], .invstd = k->p[2], .x = k->p[3],
+                    .weight = k->p[4], .bias = k->p[5], .rows = k->n[0], .n = k->n[1],
+                    .eps = k->x[0]};
+    split(NAME(layer_norm_step), &c, c.rows, team(k, c.rows * c.n));
+}
+
+/* A block of rows, whose sums for weight and bias go to a row of `parts`: the blocks, hence the
+   rounding, do not depend on the threads. */
+WIDE static void NAME(layer_norm_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n;
+    for (int64_t block = begin; block < end; block++) {
+        T *restrict over_weight = c->parts + block * 2 * n, *restrict over_bias = over_weight + n;
+        for (int64_t i = 0; i < 2 * n; i++) over_weight[i] = 0;
+        int64_t last = (block + 1) * c->block < c->rows ? (block + 1) * c->block : c->rows;
+        for (int64_t row = block * c->block; row < last; row++) {
+            const T *restrict x = c->x + row * n, *restrict g = c->g + row * n;
+            T *restrict out = c->out + row * n;
+            const T mean = c->mean[row], scale = c->invstd[row];
+            T sum = 0, dot = 0;
+            if (c->weight != NULL) {
+                const T *restrict weight = c->weight;
+#pragma omp simd reduction(+ : sum, dot)
+                for (int64_t i = 0; i < n; i++) {
+                    T h = (x[i] - mean) * scale, p = g[i] * weight[i];
+                    sum += p;
+                    dot += p * h;
+                    over_weight[i] += g[i] * h;
+                    over_bias[i] += g[i];
+                }
+                const T centre = sum / (T)n, slope = dot / (T)n;
+#pragma omp simd
+                for (int64_t i = 0; i < n; i++)
+                    out[i] = scale * (g[i] * weight[i] - centre - (x[i] - mean) * scale * slope);
+            } else {
+#pragma omp simd reduction(+ : sum, dot)
+                for (int64_t i = 0; i < n; i++) {
+                    T h = (x[i] - mean) * scale;
+                    sum += g[i];
+                    dot += g[i] * h;
+                    over_weight[i] += g[i] * h;
+                    over_bias[i] += g[i];
+                }
+                const T centre = sum / (T)n, slope = dot / (T)n;
+#pragma omp simd
+                for (int64_t i = 0; i < n; i++)
+                    out[i] = scale * (g[i] - centre - (x[i] - mean) * scale * slope);
+            }
+        }
+    }
+}
+
+static void NAME(layer_norm_backward)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .over_weight = k->p[1], .over_bias = k->p[2], .parts = k->p[3],
+                    .g = k->p[4], .x = k->p[5], .weight = k->p[6], .mean = k->p[7],
+                    .invstd = k->p[8], .rows = k->n[0], .n = k->n[1], .block = k->n[2]};
+    int64_t blocks = (c.rows + c.block - 1) / c.block;
+    split(NAME(layer_norm_backward_step), &c, blocks, team(k, c.rows * c.n));
+    for (int64_t i = 0; i < c.n; i++) {
+        double weight = 0, bias = 0;
+        for (int64_t block = 0; block < blocks; block++) {
+            weight += c.parts[block * 2 * c.n + i];
+            bias += c.parts[(block * 2 + 1) * c.n + i];
+        }
+        c.over_weight[i] = (T)weight;
+        c.over_bias[i] = (T)bias;
+    }
+}
+
+/* -- over each channel of (images, channels, n) -------------------------------------------------- */
+
+WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n, stride = c->channels * n;
+    const double count = (double)(c->images * n);
+    for (int64_t channel = begin; channel < end; channel++) {
+        const T *x = c->x + channel * n;
+        T *out = c->out + channel * n;
+        double total = 0, squares = 0;
+        for (int64_t i = 0; i < c->images; i++) total += NAME(total)(x + i * stride, n);
+        const T mean = (T)(total / count);
+        for (int64_t i = 0; i < c->images; i++) squares += NAME(squares)(x + i * stride, n, mean);
+        const T invstd = (T)(1 / sqrt(squares / count + c->eps));
+        const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
+        const T shift = c->bias != NULL ? c->bias[channel] : 0;
+        c->mean[channel] = mean;
+        c->invstd[channel] = invstd;
+        for (int64_t i = 0; i < c->images; i++) {
+            const T *restrict from = x + i * stride;
+            T *restrict to = out + i * stride;
+#pragma omp simd
+            for (int64_t j = 0; j < n; j++) to[j] = (from[j] - mean) * scale + shift;
+        }
+    }
+}
+
+static void NAME(batch_norm_train)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .mean = k->p[1], .invstd = k->p[2], .x = k->p[3],
+                    .weight = k->p[4], .bias = k->p[5], .images = k->n[0], .channels = k->n[1],
+                    .n = k->n[2], .eps = k->x[0]};
+    split(NAME(batch_norm_train_step), &c, c.channels, team(k, c.images * c.channels * c.n));
+}
+
+WIDE static void NAME(batch_norm_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n;
+    for (int64_t plane = begin; plane < end; plane++) {
+        const int64_t channel = plane % c->channels;
+        const T *restrict x = c->x + plane * n;
+        T *restrict out = c->out + plane * n;
+        const T mean = c->mean[channel];
+        const T scale = c->invstd[channel] * (c->weight != NULL ? c->weight[channel] : 1);
+        const T shift = c->bias != NULL ? c->bias[channel] : 0;
+#pragma omp simd
+        for (int64_t j = 0; j < n; j++) out[j] = (x[j] - mean) * scale + shift;
+    }
+}
+
+static void NAME(batch_norm)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .x = k->p[1], .weight = k->p[2], .bias = k->p[3],
+                    .mean = k->p[4], .invstd = k->p[5], .channels = k->n[1], .n = k->n[2]};
+    split(NAME(batch_norm_step), &c, k->n[0] * c.channels, team(k, k->n[0] * c.channels * c.n));
+}
+
+WIDE static void NAME(batch_norm_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Norm) *c = context;
+    const int64_t n = c->n, stride = c->channels * n;
+    const double count = (double)(c->images * n);
+    for (int64_t channel = begin; channel < end; channel++) {
+        const T *x = c->x + channel * n, *g = c->g + channel * n;
+        T *out = c->out + channel * n;
+        const T mean = c->mean[channel], invstd = c->invstd[channel];
+        double sum = 0, dot = 0;
+        for (int64_t i = 0; i < c->images; i++) {
+            const T *restrict a = x + i * stride, *restrict b = g + i * stride;
+            T s = 0, d = 0;
+#pragma omp simd reduction(+ : s, d)
+            for (int64_t j = 0; j < n; j++) {
+                s += b[j];
+                d += b[j] * (a[j] - mean);
+            }
+            sum += s;
+            dot += d;
+        }
+        dot *= invstd;
+        c->over_bias[channel] = (T)sum;
+        c->over_weight[channel] = (T)dot;
+        const T scale = c->weight != NULL ? invstd * c->weight[channel] : invstd;
+        const T centre = (T)(sum / count), slope = (T)(dot / count * invstd);
+        for (int64_t i = 0; i < c->images; i++) {
+            const T *restrict a = x + i * stride, *restrict b = g + i * stride;
+            T *restrict to = out + i * stride;
+#pragma omp simd
+            for (int64_t j = 0; j < n; j++)
+                to[j] = scale * (b[j] - centre - (a[j] - mean) * slope);
+        }
+    }
+}
+
+static void NAME(batch_norm_backward)(const Args *k) {
+    NAME(Norm) c = {.out = k->p[0], .over_weight = k->p[1], .over_bias = k->p[2], .g = k->p[3],
+                    .x = k->p[4], .weight = k->p[5], .mean = k->p[6], .invstd = k->p[7],
+                    .images = k->n[0], .channels = k->n[1], .n = k->n[2]};
+    split(NAME(batch_norm_backward_step), &c, c.channels, team(k, c.images * c.channels * c.n));
+}

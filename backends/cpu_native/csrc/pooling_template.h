@@ -1,0 +1,192 @@
+/* Pooling of planes (h, w) to (oh, ow), a row of windows at a time and in it tap by tap. */
+
+typedef struct {
+    const T *x;
+    T *out;
+    int64_t *places;
+    int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
+    int include_pad;
+    double divisor;
+} NAME(Pool);
+
+/* The windows [*first, *last) of a row whose element at `offset` from their start lies inside. */
+INLINE void NAME(inside)(const NAME(Pool) * c, int64_t offset, int64_t *first, int64_t *last) {
+    *first = offset >= 0 ? 0 : (-offset + c->sw - 1) / c->sw;
+    *last = offset >= c->w ? 0 : (c->w - 1 - offset) / c->sw + 1;
+    if (*last > c->ow) *last = c->ow;
+}
+
+INLINE void NAME(max_tap)(const T *restrict x, T *restrict best, int32_t *restrict at, int64_t n,
+                          int64_t stride, int32_t place) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        T value = x[i * stride];
+        /* The first of equals; of NaNs, the last; and anything before any. */
+        int better = (value > best[i]) | (value != value) | (at[i] < 0);
+        best[i] = better ? value : best[i];
+        at[i] = better ? place + (int32_t)(i * stride) : at[i];
+    }
+}
+
+/* Windows of a row are done in pieces of PIECE. */
+#define PIECE 512
+
+WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    int32_t at[PIECE];
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t plane = line / c->oh, y = line % c->oh;
+        const T *x = c->x + plane * c->h * c->w;
+        for (int64_t from = 0; from < c->ow; from += PIECE) {
+            const int64_t to = from + PIECE < c->ow ? from + PIECE : c->ow;
+            T *best = c->out + line * c->ow;
+            for (int64_t i = 0; i < to - from; i++) {
+                at[i] = -1;
+                best[from + i] = 0;
+            }
+            for (int64_t i = 0; i < c->kh; i++) {
+                const int64_t row = y * c->sh - c->ph + i * c->dh;
+                if (row < 0 || row >= c->h) continue;
+                for (int64_t j = 0; j < c->kw; j++) {
+                    int64_t first, last;
+                    NAME(inside)(c, j * c->dw - c->pw, &first, &last);
+                    if (first < from) first = from;
+                    if (last > to) last = to;
+                    const int64_t start = row * c->w + first * c->sw + j * c->dw - c->pw;
+                    if (first >= last) continue;
+                    if (c->sw == 1) {
+                        NAME(max_tap)(x + start, best + first, at + first - from, last - first, 1,
+                                      (int32_t)start);
+                    } else if (c->sw == 2) {
+                        NAME(max_tap)(x + start, best + first, at + first - from, last - first, 2,
+                                      (int32_t)start);
+                    } else {
+                        NAME(max_tap)(x + start, best + first, at + first - from, last - first,
+                                      c->sw, (int32_t)start);
+                    }
+                }
+            }
+            int64_t *places = c->places + line * c->ow + from;
+            for (int64_t i = 0; i < to - from; i++) places[i] = at[i];
+        }
+    }
+}
+#undef PIECE
+
+static void NAME(max_pool2d)(const Args *k) {
+    const int64_t *n = k->n;
+    NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
+                    .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
+                    .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
+    split(NAME(max_pool2d_step), &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
+}
+
+static void NAME(max_pool2d_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    const int64_t size = c->h, windows = c->w;
+    for (int64_t plane = begin; plane < end; plane++) {
+        T *restrict out = c->out + plane * size;
+        const T *restrict g = c->x + plane * windows;
+        const int64_t *restrict places = c->places + plane * windows;
+        memset(out, 0, (size_t)size * sizeof(T));
+        for (int64_t i = 0; i < windows; i++) out[places[i]] += g[i];
+    }
+}
+
+static void NAME(max_pool2d_backward)(const Args *k) {
+    NAME(Pool) c = {.out = k->p[0], .x = k->p[1], .places = k->p[2], .h = k->n[1], .w = k->n[2]};
+    if (!in_range(k, c.places, k->n[0] * c.w, c.h)) return;
+    split(NAME(max_pool2d_backward_step), &c, k->n[0], team(k, k->n[0] * (c.h + c.w)));
+}
+
+/* How many elements the mean of window i along a dimension divides by. */
+INLINE int64_t NAME(extent)(int64_t i, int64_t size, int64_t kernel, int64_t stride, int64_t pad,
+                            int include_pad) {
+    int64_t start = i * stride - pad, end = start + kernel;
+    if (end > size + pad) end = size + pad;
+    if (!include_pad) {
+        if (start < 0) start = 0;
+        if (end > size) end = size;
+    }
+    return end - start;
+}
+
+INLINE void NAME(add_tap)(const T *restrict x, T *restrict sum, int64_t n, int64_t stride) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) sum[i] += x[i * stride];
+}
+
+WIDE static void NAME(avg_pool2d_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t plane = line / c->oh, y = line % c->oh;
+        const T *x = c->x + plane * c->h * c->w;
+        T *sum = c->out + line * c->ow;
+        for (int64_t i = 0; i < c->ow; i++) sum[i] = 0;
+        for (int64_t i = 0; i < c->kh; i++) {
+            const int64_t row = y * c->sh - c->ph + i;
+            if (row < 0 || row >= c->h) continue;
+            for (int64_t j = 0; j < c->kw; j++) {
+                int64_t first, last;
+                NAME(inside)(c, j - c->pw, &first, &last);
+                const T *from = x + row * c->w + first * c->sw + j - c->pw;
+                if (first >= last) continue;
+                if (c->sw == 1) {
+                    NAME(add_tap)(from, sum + first, last - first, 1);
+                } else if (c->sw == 2) {
+                    NAME(add_tap)(from, sum + first, last - first, 2);
+                } else {
+                    NAME(add_tap)(from, sum + first, last - first, c->sw);
+                }
+            }
+        }
+        const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
+        for (int64_t i = 0; i < c->ow; i++) {
+            int64_t columns = NAME(extent)(i, c->w, c->kw, c->sw, c->pw, c->include_pad);
+            sum[i] /= c->divisor != 0 ? (T)c->divisor : (T)(rows * columns);
+        }
+    }
+}
+
+WIDE static void NAME(avg_pool2d_backward_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Pool) *c = context;
+    for (int64_t plane = begin; plane < end; plane++) {
+        T *out = c->out + plane * c->h * c->w;
+        const T *g = c->x + plane * c->oh * c->ow;
+        memset(out, 0, (size_t)(c->h * c->w) * sizeof(T));
+        for (int64_t y = 0; y < c->oh; y++) {
+            const int64_t rows = NAME(extent)(y, c->h, c->kh, c->sh, c->ph, c->include_pad);
+            const int64_t top = y * c->sh - c->ph, bottom = top + c->kh;
+            for (int64_t i = 0; i < c->ow; i++) {
+                const int64_t columns =
+                    NAME(extent)(i, c->w, c->kw, c->sw, c->pw, c->include_pad);
+                const T divisor = c->divisor != 0 ? (T)c->divisor : (T)(rows * columns);
+                const T share = g[y * c->ow + i] / divisor;
+                int64_t left = i * c->sw - c->pw, right = left + c->kw;
+                if (left < 0) left = 0;
+                if (right > c->w) right = c->w;
+                for (int64_t row = top < 0 ? 0 : top; row < bottom && row < c->h; row++)
+                    for (int64_t j = left; j < right; j++) out[row * c->w + j] += share;
+            }
+        }
+    }
+}
+
+INLINE NAME(Pool) NAME(averages)(const Args *k) {
+    const int64_t *n = k->n;
+    return (NAME(Pool)){.out = k->p[0], .x = k->p[1], .h = n[1], .w = n[2], .oh = n[3], .ow = n[4],
+                        .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8], .ph = n[9], .pw = n[10],
+                        .dh = 1, .dw = 1, .include_pad = (int)n[11], .divisor = k->x[0]};
+}
+
+static void NAME(avg_pool2d)(const Args *k) {
+    NAME(Pool) c = NAME(averages)(k);
+    split(NAME(avg_pool2d_step), &c, k->n[0] * c.oh,
+          team(k, k->n[0] * c.oh * c.ow * c.kh * c.kw));
+}
+
+static void NAME(avg_pool2d_backward)(const Args *k) {
+    NAME(Pool) c = NAME(averages)(k);
+    split(NAME(avg_pool2d_backward_step), &c, k->n[0],
+          team(k, k->n[0] * (c.h * c.w + c.oh * c.ow * c.kh * c.kw)));
+}

@@ -1,0 +1,26 @@
+/* Products of few rows with a matrix that many of them meet: it is packed once, where BLAS would
+   pack it for each. */
+#define TEMPLATE "product_template.h"
+
+/* Whether fused multiply-add is an instruction here, and not a call of the C library. */
+static int is_fused(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    return __builtin_cpu_supports("fma") != 0;
+#elif defined(__aarch64__)
+    return 1;
+#else
+    return 0;
+#endif
+}
+
+#define PANEL_BYTES 64 /* a row of a panel: two vectors of AVX2, four of NEON */
+#define MOST_ROWS 6    /* whose sums fit into 16 registers beside it */
+#include "both.h"
+
+#define BOTH(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}
+
+const Row product_rows[] = {
+    BOTH(pack, "wriiii"),
+    BOTH(packed_product, "wrriii"),
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,69 @@
+/* A panel is `WIDTH` columns of the matrix, row by row; the last is filled up with zeros. */
+#define WIDTH ((int64_t)(PANEL_BYTES / sizeof(T)))
+
+static void NAME(pack)(const Args *k) {
+    T *restrict out = k->p[0];
+    const T *restrict a = k->p[1];
+    const int64_t columns = k->n[0], depth = k->n[1], right = k->n[2], down = k->n[3];
+    for (int64_t j0 = 0; j0 < columns; j0 += WIDTH)
+        for (int64_t i = 0; i < depth; i++)
+            for (int64_t j = j0; j < j0 + WIDTH; j++)
+                *out++ = j < columns ? a[j * right + i * down] : 0;
+}
+
+typedef struct {
+    T *out;
+    const T *a, *packed;
+    int64_t rows, depth, columns;
+    int fused;
+} NAME(Product);
+
+/* `rows` and `fused` are constants where this is inlined, and the sums stay in registers. */
+INLINE void NAME(block)(const NAME(Product) * c, int rows, int fused, int64_t row, int64_t panel) {
+    const int64_t depth = c->depth, j0 = panel * WIDTH;
+    const T *restrict a = c->a + row * depth, *restrict b = c->packed + j0 * depth;
+    T sums[MOST_ROWS][PANEL_BYTES / sizeof(T)] = {{0}};
+    for (int64_t i = 0; i < depth; i++) {
+#pragma GCC unroll 6
+        for (int m = 0; m < rows; m++) {
+            const T x = a[m * depth + i];
+#pragma omp simd
+            for (int64_t j = 0; j < WIDTH; j++)
+                sums[m][j] = fused ? FMA(x, b[i * WIDTH + j], sums[m][j])
+                                   : sums[m][j] + x * b[i * WIDTH + j];
+        }
+    }
+    const int64_t width = c->columns - j0 < WIDTH ? c->columns - j0 : WIDTH;
+    for (int m = 0; m < rows; m++)
+        memcpy(c->out + (row + m) * c->columns + j0, sums[m], (size_t)width * sizeof(T));
+}
+
+INLINE void NAME(panel)(const NAME(Product) * c, int fused, int64_t panel) {
+    const int64_t blocks = (c->rows + MOST_ROWS - 1) / MOST_ROWS; /* as equal as can be */
+    for (int64_t k = 0; k < blocks; k++) {
+        const int64_t row = c->rows * k / blocks;
+        switch (c->rows * (k + 1) / blocks - row) {
+            case 1: NAME(block)(c, 1, fused, row, panel); break;
+            case 2: NAME(block)(c, 2, fused, row, panel); break;
+            case 3: NAME(block)(c, 3, fused, row, panel); break;
+            case 4: NAME(block)(c, 4, fused, row, panel); break;
+            case 5: NAME(block)(c, 5, fused, row, panel); break;
+            default: NAME(block)(c, 6, fused, row, panel);
+        }
+    }
+}
+
+WIDE static void NAME(panels)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Product) *c = context;
+    for (int64_t panel = begin; panel < end; panel++) {
+        if (c->fused) NAME(panel)(c, 1, panel);
+        else NAME(panel)(c, 0, panel);
+    }
+}
+
+static void NAME(packed_product)(const Args *k) {
+    NAME(Product) c = {k->p[0], k->p[1], k->p[2], k->n[0], k->n[1], k->n[2], is_fused()};
+    split(NAME(panels), &c, (c.columns + WIDTH - 1) / WIDTH,
+          team(k, c.rows * c.depth * c.columns / 16));
+}
+#undef WIDTH

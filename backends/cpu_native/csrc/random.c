@@ -1,0 +1,229 @@
+/* Random numbers from the state of NumPy's MT19937, in the order in which the NumPy kernels draw. */
+#include "vector_math.h"
+
+/* NumPy's structure: the words, and how many of them are drawn. */
+#define WORDS 624
+#define SHIFT 397
+typedef struct {
+    uint32_t key[WORDS];
+    int position;
+} Twister;
+
+INLINE uint32_t twisted(uint32_t upper, uint32_t lower, uint32_t other) {
+    uint32_t y = (upper & 0x80000000u) | (lower & 0x7FFFFFFFu);
+    return other ^ (y >> 1) ^ ((0u - (y & 1)) & 0x9908B0DFu);
+}
+
+WIDE static void refill(Twister *t) {
+    uint32_t *k = t->key;
+#pragma omp simd
+    for (int i = 0; i < WORDS - SHIFT; i++) k[i] = twisted(k[i], k[i + 1], k[i + SHIFT]);
+#pragma omp simd safelen(64)
+    for (int i = WORDS - SHIFT; i < WORDS - 1; i++)
+        k[i] = twisted(k[i], k[i + 1], k[i + SHIFT - WORDS]);
+    k[WORDS - 1] = twisted(k[WORDS - 1], k[0], k[SHIFT - 1]);
+    t->position = 0;
+}
+
+WIDE static void temper(uint32_t *out, const uint32_t *key, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t y = key[i];
+        y ^= y >> 11;
+        y ^= (y << 7) & 0x9D2C5680u;
+        y ^= (y << 15) & 0xEFC60000u;
+        out[i] = y ^ (y >> 18);
+    }
+}
+
+static void draw(Twister *t, uint32_t *out, int64_t n) {
+    while (n > 0) {
+        if (t->position >= WORDS) refill(t);
+        int64_t some = WORDS - t->position;
+        if (some > n) some = n;
+        temper(out, t->key + t->position, some);
+        t->position += (int)some;
+        out += some;
+        n -= some;
+    }
+}
+
+INLINE Twister *state_of(const Args *k) { return (Twister *)(intptr_t)k->n[0]; }
+
+static void words(const Args *k) { draw(state_of(k), k->p[0], k->n[1]); }
+
+/* Blocks of this many words stay in the level-1 cache between drawing and use. */
+#define BLOCK 2048
+
+WIDE static void to_uniform_f32(float *out, const uint32_t *w, int64_t n, float span, float low,
+                                float open_end) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) {
+        float u = fmaf((float)(int32_t)(w[i] & 0xFFFFFF) * 0x1p-24f, span, low);
+        out[i] = u == open_end ? low : u; /* rounding may have reached the open end */
+    }
+}
+
+static void uniform_f32(const Args *k) {
+    uint32_t w[BLOCK];
+    float *out = k->p[0], low = (float)k->x[0], high = (float)k->x[1];
+    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK) {
+        int64_t n = left < BLOCK ? left : BLOCK;
+        draw(state_of(k), w, n);
+        to_uniform_f32(out + start, w, n, high - low, low, high);
+    }
+}
+
+/* The first word of each pair is the upper half; 53 bits are used. */
+INLINE uint64_t pair(const uint32_t *w, int64_t i) {
+    return (((uint64_t)w[2 * i] << 32) | w[2 * i + 1]) & 0x1FFFFFFFFFFFFFull;
+}
+
+WIDE static void to_unit_f64(double *out, const uint32_t *w, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = (double)(int64_t)pair(w, i) * 0x1p-53;
+}
+
+static void unit_f64(const Args *k) {
+    uint32_t w[BLOCK];
+    double *out = k->p[0];
+    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK / 2) {
+        int64_t n = left < BLOCK / 2 ? left : BLOCK / 2;
+        draw(state_of(k), w, 2 * n);
+        to_unit_f64(out + start, w, n);
+    }
+}
+
+#define BERNOULLI(T, S)                                                                          \
+    WIDE static void to_bernoulli_##S(T *out, const uint32_t *w, int64_t n, uint64_t bound) {     \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = pair(w, i) < bound;         \
+    }                                                                                            \
+    static void bernoulli_##S(const Args *k) {                                                   \
+        uint32_t w[BLOCK];                                                                       \
+        T *out = k->p[0];                                                                        \
+        for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK / 2) {        \
+            int64_t n = left < BLOCK / 2 ? left : BLOCK / 2;                                     \
+            draw(state_of(k), w, 2 * n);                                                         \
+            to_bernoulli_##S(out + start, w, n, (uint64_t)k->n[2]);                              \
+        }                                                                                        \
+    }
+BERNOULLI(float, f32)
+BERNOULLI(double, f64)
+BERNOULLI(uint8_t, u8)
+
+/* Box and Muller: of 16 words the first 8 give radii, the others angles; the cosines come first.
+   Logarithm, sine and cosine are the polynomials of the Cephes library with fused multiply-add, whose
+   every rounding belongs to the stream. */
+INLINE float radius(uint32_t word) {
+    float x = (float)(int32_t)((1u << 24) - (word & 0xFFFFFF)); /* 2^24 (1 - u), exact */
+    int32_t bits = float_to_bits(x) - (0x3F3504F3 + (24 << 23));
+    float e = (float)(bits >> 23);
+    x = bits_to_float((bits & 0x7FFFFF) + 0x3F3504F3) - 1.0f;
+    float p = fmaf(x, 7.0376836292e-2f, -1.1514610310e-1f);
+    p = fmaf(p, x, 1.1676998740e-1f);
+    p = fmaf(p, x, -1.2420140846e-1f);
+    p = fmaf(p, x, 1.4249322787e-1f);
+    p = fmaf(p, x, -1.6668057665e-1f);
+    p = fmaf(p, x, 2.0000714765e-1f);
+    p = fmaf(p, x, -2.4999993993e-1f);
+    p = fmaf(p, x, 3.3333331174e-1f);
+    p = p * x;
+    float z = x * x;
+    float y = fmaf(p, z, e * -2.12194440e-4f) - z * 0.5f;
+    return sqrtf((x + y + e * 0.693359375f) * -2.0f);
+}
+
+INLINE void angle(uint32_t word, float *cosine, float *sine) {
+    float x = (float)(int32_t)(word & 0xFFFFFF) * ((float)6.283185307179586 * 0x1p-24f);
+    int32_t octant = ((int32_t)(x * 1.27323954473516f) + 1) & -2;
+    float k = (float)octant;
+    x = x - k * 0.78515625f;
+    x = x - k * 2.4187564849853515625e-4f;
+    x = fmaf(-k, 3.77489497744594108e-8f, x);
+    float z = x * x;
+    float s = fmaf(z, -1.9515295891e-4f, 8.3321608736e-3f);
+    s = fmaf(s, z, -1.6666654611e-1f);
+    s = fmaf(s * z, x, x);
+    float c = fmaf(z, 2.443315711809948e-5f, -1.388731625493765e-3f);
+    c = fmaf(c, z, 4.166664568298827e-2f);
+    c = fmaf(c * z, z, -(z * 0.5f)) + 1.0f;
+    /* Every other octant swaps the two; signs follow the quadrant. */
+    int swap = octant & 2;
+    uint32_t first = (uint32_t)float_to_bits(swap ? s : c);
+    uint32_t second = (uint32_t)float_to_bits(swap ? c : s);
+    *cosine = bits_to_float((int32_t)(first ^ (((uint32_t)octant + 2) << 29 & 0x80000000u)));
+    *sine = bits_to_float((int32_t)(second ^ ((uint32_t)octant << 29 & 0x80000000u)));
+}
+
+WIDE static void to_normal_f32(float *out, const uint32_t *w, int64_t n, float mean, float std) {
+    for (int64_t start = 0; start < n; start += 16) {
+        const uint32_t *from = w + start;
+        float *to = out + start;
+#pragma omp simd
+        for (int i = 0; i < 8; i++) {
+            float r = radius(from[i]), c, s;
+            angle(from[i + 8], &c, &s);
+            to[i] = fmaf(c * r, std, mean);
+            to[i + 8] = fmaf(s * r, std, mean);
+        }
+    }
+}
+
+/* The transform alone, of given words; n is a multiple of 16. */
+static void normals_of(const Args *k) { to_normal_f32(k->p[0], k->p[1], k->n[0], 0, 1); }
+
+/* n is at least 16.  An end that fills no block costs its words, and then the last 16 numbers are
+   drawn afresh. */
+static void normal_f32(const Args *k) {
+    uint32_t w[BLOCK];
+    float *out = k->p[0], mean = (float)k->x[0], std = (float)k->x[1];
+    Twister *t = state_of(k);
+    int64_t n = k->n[1], ragged = n % 16, full = n - ragged;
+    for (int64_t start = 0; start < full; start += BLOCK) {
+        int64_t some = full - start < BLOCK ? full - start : BLOCK;
+        draw(t, w, some);
+        to_normal_f32(out + start, w, some, mean, std);
+    }
+    if (ragged) {
+        draw(t, w, ragged);
+        draw(t, w, 16);
+        to_normal_f32(out + n - 16, w, 16, mean, std);
+    }
+}
+
+/* Fisher and Yates: entry i is swapped with entry i + word mod (n - i). */
+#define RANDPERM(T, S)                                                  \
+    static void randperm_##S(const Args *k) {                           \
+        uint32_t w[BLOCK];                                              \
+        T *out = k->p[0];                                               \
+        int64_t n = k->n[1];                                            \
+        for (int64_t i = 0; i < n; i++) out[i] = (T)i;                  \
+        for (int64_t start = 0; start < n - 1; start += BLOCK) {        \
+            int64_t left = n - 1 - start;                               \
+            int64_t some = left < BLOCK ? left : BLOCK;                 \
+            draw(state_of(k), w, some);                                 \
+            for (int64_t i = 0; i < some; i++) {                        \
+                int64_t here = start + i;                               \
+                int64_t there = here + w[i] % (uint32_t)(n - here);     \
+                T kept = out[here];                                     \
+                out[here] = out[there];                                 \
+                out[there] = kept;                                      \
+            }                                                           \
+        }                                                               \
+    }
+RANDPERM(int32_t, i32)
+RANDPERM(int64_t, i64)
+
+const Row random_rows[] = {
+    {"words", "wii", words},
+    {"uniform_f32", "wiiff", uniform_f32},
+    {"unit_f64", "wii", unit_f64},
+    {"bernoulli_f32", "wiii", bernoulli_f32},
+    {"bernoulli_f64", "wiii", bernoulli_f64},
+    {"bernoulli_u8", "wiii", bernoulli_u8},
+    {"normals_of", "wri", normals_of},
+    {"normal_f32", "wiiff", normal_f32},
+    {"randperm_i32", "wii", randperm_i32},
+    {"randperm_i64", "wii", randperm_i64},
+    {NULL, NULL, NULL},
+};

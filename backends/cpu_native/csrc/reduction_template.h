@@ -1,0 +1,158 @@
+/* Sums, products and norms over the middle of (outer, n, inner), and running sums along it. */
+
+/* Four accumulators hide the latency of an addition.  Runs of RUN elements are summed in T, their
+   sums in double: rounding errors grow with RUN only.  Short products are taken in order, for it decides
+   whether large factors overflow before a small one comes. */
+#define RUN 2048
+
+#define PRAGMA(text) _Pragma(#text)
+#define FOLDED(name, A, RUNS, SHORT, start_value, combine, term)                                         \
+    INLINE double NAME(name##_run)(const T *a, int64_t n) {                                       \
+        double total = start_value;                                                               \
+        for (int64_t start = 0, count; start < n; start += count) {                               \
+            count = n - start < RUNS ? n - start : RUNS;                                          \
+            int64_t q = count < SHORT ? 0 : count / 4;                                                         \
+            const T *b = a + start;                                                               \
+            A p0 = (A)start_value, p1 = p0, p2 = p0, p3 = p0;                                     \
+            PRAGMA(omp simd reduction(combine : p0, p1, p2, p3))                                  \
+            for (int64_t i = 0; i < q; i++) {                                                     \
+                A x = b[i];                                                                       \
+                p0 = p0 combine(term);                                                            \
+                x = b[i + q];                                                                     \
+                p1 = p1 combine(term);                                                            \
+                x = b[i + 2 * q];                                                                 \
+                p2 = p2 combine(term);                                                            \
+                x = b[i + 3 * q];                                                                 \
+                p3 = p3 combine(term);                                                            \
+            }                                                                                     \
+            for (int64_t i = 4 * q; i < count; i++) {                                             \
+                A x = b[i];                                                                       \
+                p0 = p0 combine(term);                                                            \
+            }                                                                                     \
+            total = total combine((double)(p0 combine p1) combine(double)(p2 combine p3));        \
+        }                                                                                         \
+        return total;                                                                             \
+    }
+
+FOLDED(sum, T, RUN, 0, 0.0, +, x)
+FOLDED(norm2, T, RUN, 0, 0.0, +, x *x)
+FOLDED(prod, double, INT64_MAX, 64, 1.0, *, x)
+#undef FOLDED
+#undef PRAGMA
+
+typedef struct {
+    const T *a;
+    T *out;
+    int64_t n, inner, tiles;
+    double divisor;
+    double *parts;
+} NAME(Reduction);
+
+/* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time. */
+#define TILE 256
+#define CHUNK 16384
+
+#define REDUCTION(name, start_value, combine, term, finish)                                       \
+    WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {         \
+        const NAME(Reduction) *c = context;                                                       \
+        for (int64_t row = begin; row < end; row++) {                                             \
+            double total = NAME(name##_run)(c->a + row * c->n, c->n);                             \
+            c->out[row] = (T)(finish);                                                            \
+        }                                                                                         \
+    }                                                                                             \
+    WIDE static void NAME(name##_chunks)(const void *context, int64_t begin, int64_t end) {       \
+        const NAME(Reduction) *c = context;                                                       \
+        for (int64_t chunk = begin; chunk < end; chunk++) {                                       \
+            int64_t start = chunk * CHUNK, left = c->n - start;                                   \
+            c->parts[chunk] = NAME(name##_run)(c->a + start, left < CHUNK ? left : CHUNK);        \
+        }                                                                                         \
+    }                                                                                             \
+    WIDE static void NAME(name##_columns)(const void *context, int64_t begin, int64_t end) {      \
+        const NAME(Reduction) *c = context;                                                       \
+        for (int64_t piece = begin; piece < end; piece++) {                                       \
+            int64_t outer = piece / c->tiles, first = piece % c->tiles * TILE;                    \
+            int64_t width = c->inner - first < TILE ? c->inner - first : TILE;                    \
+            const T *a = c->a + outer * c->n * c->inner + first;                                  \
+            double totals[TILE];                                                                  \
+            for (int64_t j = 0; j < width; j++) totals[j] = start_value;                          \
+            for (int64_t i = 0; i < c->n; i++) {                                                  \
+                const T *row = a + i * c->inner;                                                  \
+                _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                         \
+                    double x = row[j];                                                            \
+                    totals[j] = totals[j] combine(term);                                          \
+                }                                                                                 \
+            }                                                                                     \
+            T *out = c->out + outer * c->inner + first;                                           \
+            _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                             \
+                double total = totals[j];                                                         \
+                out[j] = (T)(finish);                                                             \
+            }                                                                                     \
+        }                                                                                         \
+    }                                                                                             \
+    static void NAME(name)(const Args *k) {                                                       \
+        int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];                                    \
+        int64_t tiles = (inner + TILE - 1) / TILE, work = outer * n * inner;                      \
+        NAME(Reduction) whole = {k->p[1], k->p[0], n, inner, tiles, k->x[0], NULL};               \
+        const NAME(Reduction) *c = &whole;                                                        \
+        if (inner != 1) {                                                                         \
+            split(NAME(name##_columns), c, outer * tiles, team(k, work));                         \
+        } else if (outer != 1 || n <= CHUNK) {                                                    \
+            split(NAME(name##_rows), c, outer, team(k, work));                                    \
+        } else {                                                                                  \
+            /* The chunks do not depend on the threads, hence the result does not either. */      \
+            int64_t chunks = (n + CHUNK - 1) / CHUNK;                                             \
+            double few[64], total = start_value;                                                  \
+            whole.parts = chunks <= 64 ? few : malloc((size_t)chunks * sizeof(double));           \
+            if (whole.parts == NULL) {                                                            \
+                NAME(name##_rows)(c, 0, 1);                                                       \
+                return;                                                                           \
+            }                                                                                     \
+            split(NAME(name##_chunks), c, chunks, team(k, work));                                 \
+            for (int64_t i = 0; i < chunks; i++) total = total combine whole.parts[i];            \
+            if (whole.parts != few) free(whole.parts);                                            \
+            whole.out[0] = (T)(finish);                                                           \
+        }                                                                                         \
+    }
+
+REDUCTION(sum, 0.0, +, x, total / c->divisor)
+REDUCTION(prod, 1.0, *, x, total)
+REDUCTION(norm2, 0.0, +, x *x, sqrt(total))
+#undef REDUCTION
+
+/* Running sums: along rows in double, along columns in T with a row at a time. */
+static void NAME(cumsum_rows)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    for (int64_t row = begin; row < end; row++) {
+        const T *a = c->a + row * c->n;
+        T *out = c->out + row * c->n;
+        double total = 0;
+        for (int64_t i = 0; i < c->n; i++) {
+            total += a[i];
+            out[i] = (T)total;
+        }
+    }
+}
+
+WIDE static void NAME(cumsum_columns)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    for (int64_t outer = begin; outer < end; outer++) {
+        const T *a = c->a + outer * c->n * c->inner;
+        T *out = c->out + outer * c->n * c->inner;
+        memcpy(out, a, (size_t)c->inner * sizeof(T));
+        for (int64_t i = 1; i < c->n; i++) {
+            const T *row = a + i * c->inner, *before = out + (i - 1) * c->inner;
+            T *target = out + i * c->inner;
+#pragma omp simd
+            for (int64_t j = 0; j < c->inner; j++) target[j] = before[j] + row[j];
+        }
+    }
+}
+
+static void NAME(cumsum)(const Args *k) {
+    NAME(Reduction) c = {k->p[1], k->p[0], k->n[1], k->n[2], 0, 0, NULL};
+    Step step = c.inner == 1 ? NAME(cumsum_rows) : NAME(cumsum_columns);
+    split(step, &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
+}
+#undef RUN
+#undef TILE
+#undef CHUNK

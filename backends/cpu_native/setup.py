@@ -1,0 +1,51 @@
+"""Builds the extension; everything else is said in pyproject.toml.
+
+Without a compiler the package installs all the same and offers no kernels.
+"""
+
+import os
+import platform
+import sys
+from glob import glob
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+
+
+class Build(build_ext):
+    """Adds what the compiler in use understands."""
+
+    def build_extension(self, ext):
+        """Compile with OpenMP where the platform's compiler has it."""
+        if self.compiler.compiler_type == "msvc":
+            ext.extra_compile_args = ["/std:c11", "/O2", "/openmp:experimental"]
+        else:
+            ext.extra_compile_args = list(UNIX)
+            if sys.platform == "darwin":  # Apple's compiler knows the pragmas, not the runtime
+                ext.extra_compile_args.append("-fopenmp-simd")
+            else:
+                ext.extra_compile_args.append("-fopenmp")
+                ext.extra_link_args = ["-fopenmp"]
+            if os.environ.get("FLAMBEAU_NATIVE_SANITIZE"):
+                flags = ["-fsanitize=address,undefined", "-g", "-O1"]
+                ext.extra_compile_args += flags
+                ext.extra_link_args = [*ext.extra_link_args, *flags]
+        super().build_extension(ext)
+
+
+setup(
+    ext_modules=[
+        Extension(
+            "flambeau_native._native",
+            sorted(glob("csrc/*.c")),
+            depends=sorted(glob("csrc/*.h")),
+            define_macros=[("Py_LIMITED_API", "0x030b0000")],
+            py_limited_api=platform.python_implementation() == "CPython",
+            optional=True,
+        )
+    ],
+    cmdclass={"build_ext": Build},
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)

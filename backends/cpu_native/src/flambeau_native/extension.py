@@ -1,0 +1,15 @@
+"""The compiled module, or None where the package was installed without a compiler."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+native: Any
+try:
+    from flambeau_native import _native as native  # type: ignore[attr-defined] - compiled
+except ImportError:
+    native = None
+else:
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=native.after_fork)

@@ -1,0 +1,41 @@
+"""The compiled kernels by family; the file names are those of `flambeau.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau_native.kernels import (
+    activation,
+    elementwise,
+    grid,
+    indexing,
+    loss,
+    normalization,
+    optimizer,
+    pooling,
+    random,
+    recurrent,
+    reduction,
+    special,
+)
+
+FAMILIES = (
+    elementwise,
+    special,
+    reduction,
+    indexing,
+    activation,
+    pooling,
+    grid,
+    normalization,
+    loss,
+    recurrent,
+    random,
+    optimizer,
+)
+
+KERNELS: dict[str, Callable[..., Any]] = {
+    name: kernel for family in FAMILIES for name, kernel in family.KERNELS.items()
+}
+"""Every compiled kernel by the name of its canonical op."""

@@ -1,0 +1,112 @@
+"""What the wrappers share: which arrays compiled code takes, and the kernel for all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau_native.extension import native
+from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.kernels import KERNELS as NUMPY
+
+Array = np.ndarray[Any, Any]
+Kernel = Callable[..., Any]
+
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
+WORD = np.dtype(np.uint16)  # a bfloat16 as compiled code sees it: NumPy exports no buffer of them
+SUFFIX = {FLOAT32: "f32", FLOAT64: "f64"}
+
+
+def compiled(name: str) -> dict[np.dtype, Kernel]:
+    """The compiled functions of `name` by dtype; dtypes without one are absent."""
+    found = {dtype: getattr(native, f"{name}_{suffix}", None) for dtype, suffix in SUFFIX.items()}
+    return {dtype: function for dtype, function in found.items() if function is not None}
+
+
+def otherwise(name: str) -> Kernel:
+    """The NumPy kernel of an op: for dtypes and layouts that are not compiled."""
+    return NUMPY[name]
+
+
+def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Any = np.empty) -> Array:
+    """An uninitialised row-major array."""
+    few = prod(shape) * dtype.itemsize < THRESHOLD
+    return _empty(shape, dtype) if few else empty(shape, dtype)
+
+
+def alike(first: Array, *others: Array | None) -> bool:
+    """Whether all are row-major and of the dtype of `first`, or absent."""
+    dtype = first.dtype
+    if not first.flags.c_contiguous:
+        return False
+    for other in others:
+        if other is not None and not (other.dtype == dtype and other.flags.c_contiguous):
+            return False
+    return True
+
+
+def made_like(a: Array, _empty: Any = np.empty, _limit: int = THRESHOLD) -> Array:
+    """An uninitialised row-major array of the shape and dtype of `a`."""
+    return _empty(a.shape, a.dtype) if a.nbytes < _limit else empty(a.shape, a.dtype)
+
+
+def unary(
+    name: str, function: str = "", smallest: int = 0, general: Kernel | None = None
+) -> Kernel:
+    """A kernel ``(a, *numbers)`` from the compiled functions `function` (default: `name`).
+
+    Arrays of fewer than `smallest` elements are left to NumPy, where one ufunc call is faster.
+    """
+    general = general or otherwise(name)
+    find = compiled(function or name).get
+    bfloat = getattr(native, f"{function or name}_bf16", None)
+
+    def kernel(a: Array, *numbers: float) -> Any:
+        size = a.size
+        if size < smallest or not a.flags.c_contiguous:
+            return general(a, *numbers)
+        run = find(a.dtype)
+        if run is not None:
+            out = made_like(a)
+            run(out, a, size, *numbers)
+            return out
+        if a.dtype == BFLOAT16 and bfloat is not None:
+            out = made_like(a)
+            bfloat(out.view(WORD), a.view(WORD), size, *numbers)
+            return out
+        return general(a, *numbers)
+
+    return kernel
+
+
+def binary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:
+    """A kernel ``(a, b, *numbers)`` of two arrays of one shape."""
+    general = general or otherwise(name)
+    find = compiled(function or name).get
+    bfloat = getattr(native, f"{function or name}_bf16", None)
+
+    def kernel(a: Array, b: Array, *numbers: float) -> Any:
+        if not (
+            a.flags.c_contiguous
+            and b.flags.c_contiguous
+            and a.shape == b.shape
+            and a.dtype == b.dtype
+        ):
+            return general(a, b, *numbers)
+        run = find(a.dtype)
+        if run is not None:
+            out = made_like(a)
+            run(out, a, b, a.size, *numbers)
+            return out
+        if a.dtype == BFLOAT16 and bfloat is not None:
+            out = made_like(a)
+            bfloat(out.view(WORD), a.view(WORD), b.view(WORD), a.size, *numbers)
+            return out
+        return general(a, b, *numbers)
+
+    return kernel

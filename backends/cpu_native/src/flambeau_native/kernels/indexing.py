@@ -1,0 +1,179 @@
+"""Reading and adding by index, and sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from flambeau_native.extension import native
+from flambeau_native.kernels._common import (
+    FLOAT32,
+    FLOAT64,
+    INT32,
+    INT64,
+    Array,
+    Kernel,
+    compiled,
+    made,
+    made_like,
+    otherwise,
+)
+from flambeau_numpy.kernels.elementwise import contiguous
+
+Indices = Sequence[Array | None]
+_index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
+_topk = otherwise("topk")
+_index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
+
+_WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
+_SORTS = {
+    dtype: getattr(native, f"sort_{suffix}", None)
+    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
+}
+_TOPKS = {
+    dtype: getattr(native, f"topk_{suffix}", None)
+    for dtype, suffix in ((FLOAT32, "f32"), (FLOAT64, "f64"), (INT32, "i32"), (INT64, "i64"))
+}
+_FEW = 128  # entries that the compiled selection keeps in order
+_BYTE = np.dtype(np.uint8)
+_RADIX_FROM = 1024  # elements of a row, below which counting digits costs more than comparing
+
+
+def _flat(a: Array, index: Array) -> bool:
+    """Whether compiled code reads both: bfloat16 arrays export no buffer."""
+    return (
+        type(index) is np.ndarray
+        and index.dtype == INT64
+        and index.flags.c_contiguous
+        and a.flags.c_contiguous
+        and a.dtype.kind != "V"
+    )
+
+
+def take(a: Array, rows: Array) -> Array:
+    """The entries of `a` along its first dimension that `rows` names."""
+    shape = (*rows.shape, *a.shape[1:])
+    if not _flat(a, rows) or not a.size:
+        return a.take(rows, 0)
+    out = made(shape, a.dtype)
+    width = prod(a.shape[1:]) * a.itemsize
+    words = _WORDS.get(width)
+    if words is not None:
+        words(out, a, rows, 1, a.shape[0], rows.size, 1)
+    else:
+        native.take(out, a, rows, rows.size, width, a.shape[0])
+    return out
+
+
+def index(a: Array, indices: Indices) -> Array:
+    if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
+        return take(a, rows)
+    return _index(a, indices)
+
+
+def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:
+    return take(weight, indices)
+
+
+def gather(a: Array, dim: int, index: Array) -> Array:
+    words = _WORDS.get(a.itemsize)
+    shape, wanted = a.shape, index.shape
+    if (
+        words is None
+        or not index.size
+        or not index.ndim
+        or not _flat(a, index)
+        or shape[:dim] != wanted[:dim]
+        or shape[dim + 1 :] != wanted[dim + 1 :]
+    ):
+        return _gather(a, dim, index)
+    out = made(wanted, a.dtype)
+    words(out, a, index, prod(shape[:dim]), shape[dim], wanted[dim], prod(shape[dim + 1 :]))
+    return out
+
+
+_add_rows, _scatter_add = compiled("add_rows"), compiled("scatter_add")
+
+
+def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
+    if accumulate and len(indices) == 1 and (rows := indices[0]) is not None:
+        run = _add_rows.get(a.dtype)
+        shape = (*rows.shape, *a.shape[1:])
+        if run is not None and _flat(a, rows) and values.dtype == a.dtype and a.size:
+            if values.shape != shape or not values.flags.c_contiguous:
+                values = np.ascontiguousarray(np.broadcast_to(values, shape))
+            run(a, rows, values, rows.size, prod(a.shape[1:]), a.shape[0])
+            return
+    _index_put_(a, indices, values, accumulate)
+
+
+def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
+    out = contiguous(a)
+    index_put_(out, indices, values, accumulate)
+    return out
+
+
+def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
+    run = _scatter_add.get(a.dtype)
+    shape, given = a.shape, index.shape
+    if (
+        run is None
+        or not index.size
+        or not index.ndim
+        or not _flat(a, index)
+        or not src.flags.c_contiguous
+        or src.shape != given
+        or shape[:dim] != given[:dim]
+        or shape[dim + 1 :] != given[dim + 1 :]
+    ):
+        _scatter_add_(a, dim, index, src)
+        return
+    run(a, index, src, prod(shape[:dim]), shape[dim], given[dim], prod(shape[dim + 1 :]))
+
+
+def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
+    out = contiguous(a)
+    scatter_add_(out, dim, index, src)
+    return out
+
+
+def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
+    run = _SORTS.get(a.dtype)
+    n = a.shape[-1] if a.ndim else 0
+    last = a.ndim - 1 == dim and a.flags.c_contiguous
+    if run is None or not last or not _RADIX_FROM <= n < 1 << 31 or not a.size:
+        return _sort(a, dim, descending, stable)
+    values, places = made_like(a), made(a.shape, INT64)
+    entry = 8 if a.itemsize == 4 else 16
+    run(values, places, a, made((2 * n, entry), _BYTE), a.size // n, n, descending)
+    return values, places
+
+
+def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+    run = _TOPKS.get(a.dtype)
+    last = a.ndim > 0 and a.ndim - 1 == dim and a.flags.c_contiguous and a.size
+    if run is None or not last:
+        return _topk(a, k, dim, largest)
+    if not 0 < k <= _FEW:
+        values, places = sort(a, dim, largest, True)
+        return values[..., :k].copy(), places[..., :k].copy()
+    shape = (*a.shape[:-1], k)
+    values, places = made(shape, a.dtype), made(shape, INT64)
+    n = a.shape[-1]
+    run(values, places, a, a.size // n, n, k, largest)
+    return values, places
+
+
+KERNELS: dict[str, Kernel] = {
+    "index": index,
+    "embedding": embedding,
+    "gather": gather,
+    "index_put": index_put,
+    "index_put_": index_put_,
+    "scatter_add": scatter_add,
+    "scatter_add_": scatter_add_,
+    "sort": sort,
+    "topk": topk,
+}

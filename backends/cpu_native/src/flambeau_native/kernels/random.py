@@ -1,0 +1,86 @@
+"""Random numbers drawn in compiled code: the streams of the NumPy kernels, bit for bit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau_native.extension import native
+from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel, otherwise
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.generator import MT19937
+
+Shape = tuple[int, ...]
+
+
+def _reads_the_state() -> bool:
+    """Whether NumPy's generator keeps its state as the compiled code expects it."""
+    ours, theirs = MT19937(20), MT19937(20)
+    found, wanted = np.empty(1300, np.uint32), theirs.random_bits(1300)
+    native.words(found[:700], ours.memory(), 700)
+    native.words(found[700:], ours.memory(), 600)
+    return bool((found == wanted).all()) and ours.get_words() == theirs.get_words()
+
+
+def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -> Array:
+    kind = TO_NUMPY[dtype]
+    if not math.prod(shape):
+        return _uniform(shape, low, high, dtype, generator)
+    if kind == FLOAT32:
+        out = empty(shape, kind)
+        with generator.lock:
+            native.uniform_f32(out, generator.engine.memory(), out.size, low, high)
+        return out
+    if kind == FLOAT64 and low == 0 and high == 1:
+        out = empty(shape, kind)
+        with generator.lock:
+            native.unit_f64(out, generator.engine.memory(), out.size)
+        return out
+    return _uniform(shape, low, high, dtype, generator)
+
+
+def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+    if TO_NUMPY[dtype] != FLOAT32 or math.prod(shape) < 16:
+        return _normal(shape, mean, std, dtype, generator)
+    out = empty(shape, FLOAT32)
+    with generator.lock:
+        native.normal_f32(out, generator.engine.memory(), out.size, mean, std)
+    return out
+
+
+def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+    kind = TO_NUMPY[dtype]
+    draw = _BERNOULLI.get(kind)
+    if draw is None or not math.prod(shape):
+        return _bernoulli_scalar(shape, p, dtype, generator)
+    out = empty(shape, kind)
+    with generator.lock:
+        draw(out, generator.engine.memory(), out.size, math.ceil(p * 2.0**53))
+    return out
+
+
+def randperm(n: int, dtype: Any, generator: Any) -> Array:
+    if not 1 < n < 1 << 31:
+        return _randperm(n, dtype, generator)
+    # Half the memory is half the cache misses; the copy to 64 bits is cheap beside them.
+    out = empty((n,), np.int32)
+    with generator.lock:
+        native.randperm_i32(out, generator.engine.memory(), n)
+    kind = TO_NUMPY[dtype]
+    return out if kind == out.dtype else out.astype(kind)
+
+
+KERNELS: dict[str, Kernel] = {}
+
+if native is not None and _reads_the_state():
+    KERNELS = {kernel.__name__: kernel for kernel in (uniform, normal, bernoulli_scalar, randperm)}
+    _BERNOULLI = {
+        FLOAT32: native.bernoulli_f32,
+        FLOAT64: native.bernoulli_f64,
+        np.dtype(np.bool_): native.bernoulli_u8,
+        np.dtype(np.uint8): native.bernoulli_u8,
+    }
+    _uniform, _normal, _bernoulli_scalar, _randperm = map(otherwise, KERNELS)

@@ -1,0 +1,87 @@
+"""Sums, means, products, norms and running sums of row-major arrays.
+
+Sums of short runs are taken in the dtype and added up in float64.
+"""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau_native.kernels._common import NUMPY, Array, Kernel, compiled, made_like, otherwise
+
+Dims = tuple[int, ...]
+
+
+def _folded(shape: Dims, dims: Dims) -> tuple[int, int, int] | None:
+    """Sizes before, of and after neighbouring `dims`; None where they are no neighbours."""
+    first, last = min(dims), max(dims)
+    if last - first + 1 != len(dims):
+        return None
+    return prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
+
+
+def _norm2_by_numpy(a: Array, dims: Dims, keepdim: bool) -> Any:
+    return NUMPY["sqrt"](np.asarray(NUMPY["sum"](np.asarray(NUMPY["mul"](a, a)), dims, keepdim)))
+
+
+def _reduction(
+    name: str, function: str = "", mean: bool = False, general: Kernel | None = None
+) -> Kernel:
+    general = general or otherwise(name)
+    find = compiled(function or name).get
+    made = np.empty
+
+    def kernel(a: Array, dims: Dims, keepdim: bool) -> Any:
+        run = find(a.dtype)
+        size, shape = a.size, a.shape
+        if run is None or not size or not a.flags.c_contiguous:
+            return general(a, dims, keepdim)
+        rank = len(shape)
+        if rank and (not dims or max(dims) >= rank):
+            return general(a, dims, keepdim)  # no dimension at all; or one too many: it words that
+        if len(dims) >= rank:
+            sizes: tuple[int, int, int] | None = (1, size, 1)
+            left: Dims = (1,) * rank if keepdim else ()
+        else:
+            sizes = _folded(shape, dims)
+            if sizes is None:
+                return general(a, dims, keepdim)
+            if keepdim:
+                left = tuple([1 if d in dims else n for d, n in enumerate(shape)])
+            else:
+                left = tuple([n for d, n in enumerate(shape) if d not in dims])
+        out = made(left, a.dtype)
+        if divides:
+            run(out, a, *sizes, sizes[1] if mean else 1.0)
+        else:
+            run(out, a, *sizes)
+        return out
+
+    divides = (function or name) == "sum"
+    return kernel
+
+
+def _make_cumsum() -> Kernel:
+    general, find = otherwise("cumsum"), compiled("cumsum").get
+
+    def cumsum(a: Array, dim: int) -> Any:
+        run = find(a.dtype)
+        if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
+            return general(a, dim)
+        out = made_like(a)
+        run(out, a, prod(a.shape[:dim]), a.shape[dim], prod(a.shape[dim + 1 :]))
+        return out
+
+    return cumsum
+
+
+KERNELS: dict[str, Kernel] = {
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean", "sum", mean=True),
+    "prod": _reduction("prod"),
+    "norm2": _reduction("norm2", general=_norm2_by_numpy),
+    "cumsum": _make_cumsum(),
+}

@@ -1,0 +1,38 @@
+"""What the plugin host asks of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from flambeau.plugin import KernelSet, hookimpl
+from flambeau_native import __version__
+
+api_version = "1.0"
+
+
+@hookimpl(tryfirst=True)
+def flambeau_kernels(device_type: str) -> KernelSet | None:
+    """The compiled kernels, before those of NumPy; none where the extension was not built."""
+    if device_type != "cpu":
+        return None
+    from flambeau_native.extension import native
+
+    if native is None:
+        return None
+    from flambeau_native.kernels import KERNELS
+    from flambeau_numpy.threads import followers
+
+    followers["flambeau-native"] = native.set_threads
+    return KernelSet(f"flambeau-native {__version__}", KERNELS)
+
+
+@hookimpl
+def flambeau_report(device_type: str) -> Mapping[str, str] | None:
+    """Whether there are compiled kernels."""
+    if device_type != "cpu":
+        return None
+    from flambeau_native.extension import native
+
+    if native is None:
+        return {"native": "not compiled: no compiler at installation"}
+    return {"native": "compiled", "native threads": str(native.get_threads())}

@@ -1,0 +1,25 @@
+"""Where no compiler built the extension, the tests of this folder are skipped and say so."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import pytest
+
+_BUILT = find_spec("flambeau_native") is not None and find_spec("flambeau_native._native")
+
+
+def pytest_ignore_collect(collection_path):
+    if not _BUILT and collection_path.name.startswith("test_"):
+        return collection_path.name != "test_not_built.py"
+    return None
+
+
+@pytest.fixture
+def threads():
+    """A function that sets the number of threads of the compiled kernels for one test."""
+    from flambeau_native.extension import native
+
+    before = native.get_threads()
+    yield native.set_threads
+    native.set_threads(before)

@@ -1,0 +1,101 @@
+"""Every function is as accurate as docs/design/native.md says, in units of the last place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import special
+
+from flambeau_native.extension import native
+
+
+def floats(low=-np.inf, high=np.inf):
+    """A float32 out of every 1009, NaN and infinities aside, and the edges."""
+    bits = np.arange(0, 1 << 32, 1009, dtype=np.uint64).astype(np.uint32).view(np.float32)
+    edges = np.array([0.0, -0.0, 1e-45, -1e-45, 1.0, -1.0, 2.0, 88.7, -88.7], np.float32)
+    beside = np.nextafter(edges, np.float32(0)), np.nextafter(edges, np.float32(9))
+    some = np.concatenate([bits, edges, *beside])
+    return some[(some >= low) & (some <= high) & np.isfinite(some)]
+
+
+def softplus(x):
+    return np.where(x > 20, x, np.log1p(np.exp(np.minimum(x, 30))))
+
+
+def silu(x):
+    return x * special.expit(x)
+
+
+# Function, numbers, exact function, greatest error in ulp, interval.
+F32 = [
+    ("sigmoid", (), special.expit, 3, (-87, np.inf)),
+    ("silu", (), silu, 4, (-87, np.inf)),
+    ("erf", (), special.erf, 2, ()),
+    ("rsqrt", (), lambda x: 1 / np.sqrt(x), 2, (1e-38, np.inf)),
+    ("reciprocal", (), lambda x: 1 / x, 1, (1e-37, 1e37)),
+    ("softplus", (1.0, 20.0), softplus, 3, (-87, np.inf)),
+    ("lgamma", (), special.gammaln, 2, (1e-38, 4e36)),
+]
+
+
+def ulp(found, exact):
+    nearest = exact.astype(found.dtype)
+    return np.abs(found.astype(exact.dtype) - exact) / np.spacing(np.abs(nearest))
+
+
+@pytest.mark.parametrize(("name", "numbers", "exact", "bound", "interval"), F32)
+def test_float32_error_in_ulp(name, numbers, exact, bound, interval):
+    x = floats(*interval)
+    out = np.empty_like(x)
+    getattr(native, f"{name}_f32")(out, x, x.size, *numbers)
+    with np.errstate(all="ignore"):
+        wanted = exact(x.astype(np.float64))
+    kept = np.isfinite(wanted) & (np.abs(wanted) < 3e38)
+    errors = ulp(out[kept], wanted[kept])
+    worst = errors.argmax()
+    assert errors[worst] <= bound, (x[kept][worst], out[kept][worst])
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu"])
+def test_float64_error_in_ulp(name):
+    x = np.random.default_rng(0).uniform(-700, 700, 200_000)
+    x = np.concatenate([x, x / 100, x / 1e6])
+    out = np.empty_like(x)
+    getattr(native, f"{name}_f64")(out, x, x.size)
+    wide = x.astype(np.longdouble)
+    wanted = 1 / (1 + np.exp(-wide))
+    if name == "silu":
+        wanted = wanted * wide
+    assert ulp(out, wanted).max() <= 4
+
+
+@pytest.mark.parametrize(("name", "tanh"), [("gelu", False), ("gelu_tanh", True)])
+def test_gelu_error_is_small_against_its_argument(name, tanh):
+    x = floats(-20, 20)
+    out = np.empty_like(x)
+    getattr(native, f"{name}_f32")(out, x, x.size)
+    wide = x.astype(np.float64)
+    if tanh:
+        inner = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
+        wanted = 0.5 * wide * (1 + np.tanh(inner))
+    else:
+        wanted = wide * special.ndtr(wide)
+    assert (np.abs(out - wanted) <= 1.5e-7 * np.abs(wide) + 1e-45).all()
+
+
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_softmax_error_is_small_against_the_greatest(name, dtype):
+    x = np.random.default_rng(1).normal(0, 20, (50, 333)).astype(dtype)
+    out = np.empty_like(x)
+    getattr(native, f"{name}_{'f32' if dtype is np.float32 else 'f64'}")(out, x, *x.shape)
+    wanted = getattr(special, name)(x.astype(np.longdouble), axis=1)
+    scale = 1.0 if name == "softmax" else np.abs(wanted).max()
+    assert np.abs(out - wanted).max() <= 8 * np.finfo(dtype).eps * scale
+
+
+def test_sums_lose_no_more_than_a_few_ulp():
+    x = np.random.default_rng(2).uniform(0, 1, 3_000_001).astype(np.float32)
+    out = np.empty(1, np.float32)
+    native.sum_f32(out, x, 1, x.size, 1, 1.0)
+    assert ulp(out, np.array([x.astype(np.float64).sum()]))[0] <= 2

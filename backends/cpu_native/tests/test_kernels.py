@@ -1,0 +1,439 @@
+"""The compiled kernels against the NumPy kernels in float64, over sizes, layouts and corners."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from flambeau_native.kernels import KERNELS as COMPILED
+from flambeau_numpy.kernels import KERNELS as NUMPY
+
+SIZES = [0, 1, 7, 16, 17, 1000, 4099]
+DTYPES = [np.float32, np.float64]
+TOLERANCE = {np.dtype(np.float32): 3e-6, np.dtype(np.float64): 1e-13}
+SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-40, 3e38, -3e38]
+
+
+def numbers(shape, dtype, seed=0):
+    return np.random.default_rng(seed).normal(0, 2, shape).astype(dtype)
+
+
+def wide(value):
+    is_float = isinstance(value, np.ndarray) and value.dtype.kind in "fV"
+    return value.astype(np.float64) if is_float else value
+
+
+def results(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
+def agree(name, *args, scale=1.0, reference=None):
+    """Compare with the NumPy kernel in float64, or with another function."""
+    dtype = next(a.dtype for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f")
+    found = results(COMPILED[name](*args))
+    wanted = results((reference or NUMPY[name])(*map(wide, args)))
+    assert len(found) == len(wanted)
+    for have, want in zip(found, wanted, strict=True):
+        want = np.asarray(want)
+        assert have.shape == want.shape
+        if want.dtype.kind == "f":
+            assert have.dtype == dtype
+            bound = TOLERANCE[dtype] * scale
+            np.testing.assert_allclose(wide(have), want, rtol=bound, atol=bound)
+        else:
+            np.testing.assert_array_equal(have, want)
+
+
+UNARY = {
+    "relu": (),
+    "leaky_relu": (0.1,),
+    "sigmoid": (),
+    "silu": (),
+    "softplus": (1.5, 20.0),
+    "gelu": ("none",),
+    "erf": (),
+    "sign": (),
+    "reciprocal": (),
+    "rsqrt": (),
+    "lgamma": (),
+}
+BINARY = {
+    "threshold_backward": (0.5,),
+    "leaky_relu_backward": (0.1,),
+    "gelu_backward": ("none",),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", UNARY)
+def test_pointwise_functions(name, size, dtype):
+    x = numbers(size, dtype)
+    agree(name, np.abs(x) + dtype(0.1) if name in ("rsqrt", "lgamma") else x, *UNARY[name])
+    if name == "gelu":
+        agree(name, x, "tanh")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", UNARY)
+def test_special_values_are_those_of_numpy(name, dtype):
+    x = np.array(SPECIAL * 3, dtype)
+    with np.errstate(all="ignore"):
+        found = np.asarray(COMPILED[name](x, *UNARY[name]), np.float64)
+        wanted = np.asarray(NUMPY[name](x, *UNARY[name]), np.float64)
+    if name == "gelu":  # inf · 0 at minus infinity, where the blockwise formula may clip first
+        found, wanted = found[x != -np.inf], wanted[x != -np.inf]
+    np.testing.assert_allclose(found, wanted, rtol=2e-6, atol=1e-37)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", BINARY)
+def test_pointwise_gradients(name, size, dtype):
+    agree(name, numbers(size, dtype), numbers(size, dtype, 1), *BINARY[name])
+    if name == "gelu_backward":
+        agree(name, numbers(size, dtype), numbers(size, dtype, 1), "tanh")
+
+
+@pytest.mark.parametrize("name", [*(n for n in UNARY if n != "lgamma"), *BINARY])
+def test_bfloat16_is_computed_in_float32_and_rounded_once(name):
+    x = (np.abs(numbers(501, np.float32)) + 0.1).astype(ml_dtypes.bfloat16)
+    arrays = (x, x[::-1].copy()) if name in BINARY else (x,)
+    options = BINARY.get(name) or UNARY.get(name, ())
+    found = np.asarray(COMPILED[name](*arrays, *options))
+    assert found.dtype == x.dtype
+    single = COMPILED[name](*(a.astype(np.float32) for a in arrays), *options)
+    np.testing.assert_array_equal(found, np.asarray(single).astype(x.dtype))
+
+
+@pytest.mark.parametrize("name", [*UNARY, *BINARY])
+def test_other_layouts_are_left_to_numpy(name):
+    x = np.abs(numbers((40, 60), np.float32)) + np.float32(0.1)
+    for a in (x.T, x[:, ::2], x[::-1], np.broadcast_to(x[:1], x.shape)):
+        arrays = (a, a) if name in BINARY else (a,)
+        options = BINARY.get(name) or UNARY.get(name, ())
+        agree(name, *arrays, *options)
+
+
+def askew(a):
+    """A copy of `a` whose items begin at odd addresses."""
+    memory = np.zeros(a.nbytes + 1, np.uint8)
+    copy = memory[1:].view(a.dtype).reshape(a.shape)
+    copy[...] = a
+    return copy
+
+
+MATRIX, PLACES = numbers((40, 50), np.float64), np.arange(2000).reshape(40, 50) % 40
+ASKEW = {
+    "sigmoid": (MATRIX,),
+    "threshold_backward": (MATRIX, MATRIX, 0.5),
+    "sum": (MATRIX, (0,), False),
+    "softmax": (MATRIX, 1),
+    "layer_norm": (MATRIX, MATRIX[0], MATRIX[1], (50,), 1e-5),
+    "batch_norm_train": (MATRIX.reshape(2, 2, 500), MATRIX[0, :2], MATRIX[1, :2], 1e-5),
+    "cross_entropy": (MATRIX, PLACES[0, :40], -100),
+    "max_pool2d": (MATRIX[None], (2, 2), (2, 2), (0, 0), (1, 1), False),
+    "gather": (MATRIX, 0, PLACES),
+    "index": (MATRIX, (PLACES[0],)),
+    "index_put": (MATRIX, (PLACES[:2, 0],), MATRIX[:2], True),
+    "scatter_add": (MATRIX, 0, PLACES, MATRIX),
+    "sort": (MATRIX, 1, False, True),
+    "contiguous": (MATRIX,),
+    "clamp": (MATRIX, -1.0, 1.0),
+}
+
+
+ASKEW_CASES = [
+    *((name, dtype) for name in ASKEW for dtype in (*DTYPES, ml_dtypes.bfloat16)),
+    *((name, np.complex128) for name in ("gather", "index", "contiguous")),
+]
+
+
+@pytest.mark.parametrize(("name", "dtype"), ASKEW_CASES)
+def test_items_at_odd_addresses_are_read_as_others(name, dtype):
+    def given(place):
+        def array(a):
+            if isinstance(a, tuple):
+                return tuple(map(array, a))
+            if not isinstance(a, np.ndarray):
+                return a
+            return place(a.astype(dtype) if a.dtype == np.float64 else a)
+
+        args = [array(a) for a in ASKEW[name]]
+        if name == "contiguous":
+            args = [args[0].T]
+        return args
+
+    moved = given(askew)
+    assert not moved[0].flags.aligned
+    found, wanted = results(COMPILED[name](*moved)), results(COMPILED[name](*given(np.copy)))
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(have, want)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_items_at_odd_addresses_are_written_as_others(dtype):
+    sides = []
+    for place in (askew, np.copy):
+        p, m, v = (place(numbers(1001, dtype, seed) ** 2) for seed in range(3))
+        grad, steps = place(numbers(1001, dtype, 3)), [np.zeros((), np.float32)]
+        COMPILED["sgd_step_"]([p], [grad], [m], 0.1, 0.9, 0.0, 0.1, False, False)
+        options = (1e-2, 0.9, 0.99, 1e-8, 0.0, False, False, False)
+        COMPILED["adam_step_"]([p], [grad], [m], [v], [], steps, *options)
+        sides.append((p, m, v, grad))
+    for found, wanted in zip(*sides, strict=True):
+        assert not found.flags.aligned
+        np.testing.assert_array_equal(found, wanted)
+
+
+REDUCED = [
+    ((), ()),
+    ((1,), (0,)),
+    ((7,), (0,)),
+    ((40_001,), (0,)),
+    ((5, 1001), (1,)),
+    ((1001, 5), (0,)),
+    ((3, 700, 5), (1,)),
+    ((3, 4, 5), (0, 2)),
+    ((3, 4, 5), (1, 2)),
+    ((3, 4, 5), (2, 1, 0)),
+    ((0, 3), (0,)),
+    ((3, 0), (0,)),
+]
+
+
+@pytest.mark.parametrize("keepdim", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("shape", "dims"), REDUCED)
+@pytest.mark.parametrize("name", ["sum", "mean", "norm2", "prod"])
+def test_reductions(name, shape, dims, dtype, keepdim):
+    x = numbers(shape, dtype)
+    if name == "prod":
+        x = np.asarray(1 + x / 100 / max(1, x.size) ** 0.5, dtype)
+    reference = None
+    if name == "norm2":
+
+        def reference(a, dims, keepdim):
+            return np.sqrt(np.sum(a * a, axis=dims, keepdims=keepdim))
+
+    with np.errstate(all="ignore"):
+        agree(name, x, dims, keepdim, scale=20, reference=reference)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "norm2", "prod"])
+def test_reductions_pass_nan_and_infinity_on(name):
+    x = numbers((3, 600), np.float32)
+    x[0, 300], x[1, 599] = np.nan, np.inf
+    found = COMPILED[name](x, (1,), False)
+    assert np.isnan(found[0])
+    assert np.isinf(found[1])
+    assert np.isfinite(found[2]) or name == "prod"
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim"), [((9,), 0), ((5, 300), 1), ((300, 5), 0), ((2, 3, 4), 1)]
+)
+def test_running_sums(shape, dim):
+    for dtype in DTYPES:
+        agree("cumsum", numbers(shape, dtype), dim, scale=30)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(1, 1), (3, 17), (70, 33), (2, 5, 64)])
+def test_layer_norm(shape, affine, dtype):
+    x, g = numbers(shape, dtype) + 5, numbers(shape, dtype, 1)
+    kind = shape[-1:]
+    weight, bias = (numbers(kind, dtype, 2), numbers(kind, dtype, 3)) if affine else (None, None)
+    agree("layer_norm", x, weight, bias, kind, 1e-5, scale=40)
+    _, mean, invstd = NUMPY["layer_norm"](x, weight, bias, kind, 1e-5)
+    agree("layer_norm_backward", g, x, weight, mean, invstd, kind, scale=200)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("shape", [(4, 3, 3, 5), (1, 1, 40), (2, 5), (3, 2, 2, 2), (0, 3, 9)])
+def test_batch_norm(shape, affine, dtype):
+    x, g = numbers(shape, dtype) + 5, numbers(shape, dtype, 1)
+    kind = shape[1:2]
+    weight, bias = (numbers(kind, dtype, 2), numbers(kind, dtype, 3)) if affine else (None, None)
+    agree("batch_norm_train", x, weight, bias, 1e-5, scale=40)
+    if not x.size:
+        return
+    _, mean, invstd = NUMPY["batch_norm_train"](x, weight, bias, 1e-5)
+    agree("batch_norm", x, weight, bias, mean, invstd, scale=40)
+    agree("batch_norm_backward", g, x, weight, mean, invstd, scale=200)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(5, 7), (1, 1), (64, 1000), (9,)])
+def test_cross_entropy(shape, dtype):
+    x = numbers(shape, dtype) * 5
+    target = np.asarray(np.random.default_rng(0).integers(0, shape[-1], shape[:-1]))
+    if target.size > 2:
+        target[1] = -100
+    agree("cross_entropy", x, target, -100, scale=10)
+    _, log_probs, count = NUMPY["cross_entropy"](x, target, -100)
+    grad = np.asarray(1.5, dtype)
+    agree(
+        "cross_entropy_backward", grad, log_probs, target, -100, np.asarray(count, dtype), scale=5
+    )
+
+
+POOLS = [
+    ((2, 2), (2, 2), (0, 0), (1, 1), False),
+    ((3, 3), (2, 2), (1, 1), (1, 1), False),
+    ((3, 2), (1, 3), (1, 0), (2, 1), True),
+    ((5, 5), (1, 1), (2, 2), (1, 1), False),
+    ((2, 3), (3, 4), (1, 1), (1, 2), True),
+]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+@pytest.mark.parametrize("shape", [(2, 3, 9, 11), (1, 8, 8), (1, 1, 5, 700)])
+def test_pooling(shape, pool):
+    kernel, stride, padding, _, ceil_mode = pool
+    for dtype in DTYPES:
+        x = np.round(numbers(shape, dtype))  # with many equal elements
+        agree("max_pool2d", x, *pool)
+        x[..., 2, 3], x[..., 4, 4], x[..., 4, 3] = np.nan, np.nan, -np.inf
+        agree("max_pool2d", x, *pool)
+        values, places = NUMPY["max_pool2d"](x, *pool)
+        agree("max_pool2d_backward", numbers(values.shape, dtype), places, shape)
+        for counted, divisor in ((True, None), (False, None), (True, 3)):
+            x = numbers(shape, dtype)
+            options = (kernel, stride, padding, ceil_mode, counted, divisor)
+            agree("avg_pool2d", x, *options)
+            out = NUMPY["avg_pool2d"](x, *options)
+            agree("avg_pool2d_backward", numbers(out.shape, dtype), shape, *options)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int32, np.int64, np.uint8, np.complex128])
+def test_reading_by_index(dtype):
+    a = (numbers((6, 5, 4), np.float64) * 9).astype(dtype)
+    rows = np.array([[0, 5], [3, 3]])
+    np.testing.assert_array_equal(COMPILED["index"](a, (rows,)), a[rows])
+    np.testing.assert_array_equal(COMPILED["index"](a[:, 0, 0].copy(), (rows,)), a[:, 0, 0][rows])
+    np.testing.assert_array_equal(COMPILED["embedding"](a, rows, -1, False), a[rows])
+    for dim in range(3):
+        shape = list(a.shape)
+        shape[dim] = 7
+        places = np.random.default_rng(0).integers(0, a.shape[dim], shape)
+        wanted = np.take_along_axis(a, places, dim)
+        np.testing.assert_array_equal(COMPILED["gather"](a, dim, places), wanted)
+    smaller = places[:4, :2]
+    wanted = NUMPY["gather"](a, 2, smaller)
+    np.testing.assert_array_equal(COMPILED["gather"](a, 2, smaller), wanted)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_adding_by_index(dtype):
+    a = numbers((6, 5), dtype)
+    rows = np.array([0, 5, 3, 3, 0, 0])
+    agree("index_put", a, (rows,), numbers((6, 5), dtype, 1), True)
+    agree("index_put", a, (rows,), numbers(5, dtype, 1), True)
+    agree("index_put", a, (rows[:2],), numbers((2, 5), dtype, 1), False)
+    for dim in range(2):
+        shape = (9, 5) if dim == 0 else (6, 9)
+        places = np.random.default_rng(0).integers(0, a.shape[dim], shape)
+        agree("scatter_add", a, dim, places, numbers(shape, dtype, 2))
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int32, np.int64])
+def test_sorting_is_stable_and_puts_nan_last(dtype, descending):
+    x = (numbers((3, 5000), np.float64) * 100).round().astype(dtype)
+    if x.dtype.kind == "f":
+        x[:, 77:99], x[0, 5], x[1, 6] = np.nan, np.inf, -np.inf
+        x[2, 300:400] = -0.0
+    found, wanted = (table["sort"](x, 1, descending, True) for table in (COMPILED, NUMPY))
+    np.testing.assert_array_equal(found[0], wanted[0])
+    np.testing.assert_array_equal(found[1], wanted[1])
+    assert found[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("k", [0, 1, 4, 128, 129])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int32, np.int64])
+def test_the_first_of_an_order_are_those_of_the_sort(dtype, k, largest):
+    x = (numbers((3, 1500), np.float64) * 100).round().astype(dtype)
+    if x.dtype.kind == "f":
+        x[0, 77:79], x[0, 5], x[1, 6] = np.nan, np.inf, -np.inf
+    found, wanted = COMPILED["topk"](x, k, 1, largest), NUMPY["sort"](x, 1, largest, True)
+    for have, want in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(have, want[:, :k])
+
+
+@pytest.mark.parametrize("limits", [(-0.5, 0.5), (None, 0.5), (-0.5, None), (1.0, -1.0)])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int64])
+def test_clamp(dtype, limits):
+    x = (numbers(3001, np.float64) * 3).astype(dtype)
+    if x.dtype.kind == "f":
+        x[:5] = np.nan, np.inf, -np.inf, -0.0, 0.0
+        np.testing.assert_array_equal(COMPILED["clamp"](x, *limits), NUMPY["clamp"](x, *limits))
+    else:
+        limits = [None if limit is None else int(limit) for limit in limits]
+        np.testing.assert_array_equal(COMPILED["clamp"](x, *limits), NUMPY["clamp"](x, *limits))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
+@pytest.mark.parametrize("shape", [(40, 70), (33, 65), (2, 40, 31), (1, 2000)])
+def test_copies_of_transposed_matrices(shape, dtype):
+    x = numbers(shape, np.float64).astype(dtype)
+    found = COMPILED["contiguous"](x.swapaxes(-1, -2))
+    assert found.flags.c_contiguous
+    np.testing.assert_array_equal(found, x.swapaxes(-1, -2))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_weighted_sums_of_places(dtype):
+    planes, weight = numbers((2, 3, 30), dtype), numbers((2, 4, 17), dtype, 1)
+    index = np.random.default_rng(0).integers(0, 30, (2, 4, 17))
+    agree("tap_sum", planes, index, weight, scale=5)
+    agree("tap_spread", numbers((2, 3, 17), dtype), index, weight, 30, scale=5)
+    agree("tap_dot", numbers((2, 3, 17), dtype), planes, index, scale=5)
+
+
+OPTIONS = [
+    {"momentum": 0.0},
+    {"momentum": 0.9},
+    {"momentum": 0.9, "dampening": 0.2, "weight_decay": 0.1},
+    {"momentum": 0.9, "nesterov": True, "maximize": True, "weight_decay": 0.1},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_sgd_rounds_as_numpy_does(dtype, options):
+    defaults = {"momentum": 0.0, "dampening": 0.0, "weight_decay": 0.0, "nesterov": False}
+    given = [0.03, *(defaults | {"maximize": False} | options).values()]
+    sides = []
+    for kernels in (NUMPY, COMPILED):
+        params = [numbers(1001, dtype), numbers((30, 40), dtype).T]
+        grads = [numbers(1001, dtype, 1), numbers((30, 40), dtype, 2).T]
+        buffers = [np.zeros_like(p) for p in params]
+        for _ in range(3):
+            kernels["sgd_step_"](params, grads, buffers, *given)
+        sides.append([*params, *buffers])
+    for wanted, found in zip(*sides, strict=True):
+        np.testing.assert_array_max_ulp(found, wanted, 2)
+
+
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("decoupled", [False, True])
+@pytest.mark.parametrize("maximize", [False, True])
+@pytest.mark.parametrize("beta1", [0.9, 0.3])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_adam_rounds_as_numpy_does(dtype, beta1, maximize, decoupled, amsgrad):
+    sides = []
+    for kernels in (NUMPY, COMPILED):
+        params, grads = [numbers(1001, dtype)], [numbers(1001, dtype, 1)]
+        state = [[np.zeros(1001, dtype)] for _ in range(3)]
+        steps = [np.zeros((), np.float32)]
+        for _ in range(3):
+            options = (1e-2, beta1, 0.99, 1e-8, 0.1, decoupled, amsgrad, maximize)
+            kernels["adam_step_"](params, grads, *state, steps, *options)
+        sides.append([*params, *(s[0] for s in state), *steps])
+    for wanted, found in zip(*sides, strict=True):
+        np.testing.assert_allclose(found, wanted, rtol=8 * np.finfo(dtype).eps, atol=1e-12)

@@ -1,0 +1,76 @@
+"""Compiled random numbers are those of the NumPy kernels, bit for bit, and leave the same state."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from flambeau import plugin
+from flambeau_native.extension import native
+from flambeau_native.kernels import random
+from flambeau_numpy._box_muller import BoxMuller32
+from flambeau_numpy.generator import MT19937
+from flambeau_numpy.kernels.random import KERNELS as NUMPY
+
+SIZES = [0, 1, 5, 15, 16, 17, 31, 33, 624, 1000, 2047, 2048, 2049, 10_007]
+
+
+class Generator:
+    def __init__(self):
+        self.lock, self.engine, self.next_normal = threading.RLock(), MT19937(7), None
+
+
+def same(name, *args):
+    ours, theirs = Generator(), Generator()
+    for _ in range(2):
+        found, wanted = random.KERNELS[name](*args, ours), NUMPY[name](*args, theirs)
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+        assert ours.engine.get_words() == theirs.engine.get_words()
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.float16])
+def test_uniform(size, dtype):
+    for low, high in ((0.0, 1.0), (-1.5, 2.7), (3.0, 3.0)):
+        same("uniform", (size,), low, high, dtype)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_normal(size):
+    for mean, std in ((0.0, 1.0), (0.3, 1.7), (0.0, 0.1), (5.0, 0.0)):
+        same("normal", (size,), mean, std, plugin.float32)
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.bool_, plugin.int64])
+def test_bernoulli(size, dtype):
+    for p in (0.0, 0.3, 1.0):
+        same("bernoulli_scalar", (size,), p, dtype)
+
+
+@pytest.mark.parametrize("n", SIZES)
+def test_randperm(n):
+    same("randperm", n, plugin.int64)
+    same("randperm", n, plugin.int32)
+
+
+def test_a_stream_may_change_hands_at_any_word():
+    ours, theirs = MT19937(3), MT19937(3)
+    for n in (1, 3, 620, 1, 624, 625):
+        out = np.empty(n, np.uint32)
+        native.words(out, ours.memory(), n)
+        np.testing.assert_array_equal(out, theirs.random_bits(n))
+        np.testing.assert_array_equal(ours.random_bits64(2), theirs.random_bits64(2))
+
+
+def test_normals_of_all_24_bits_in_steps_of_61():
+    words = np.arange(0, 1 << 24, 61, dtype=np.uint32)
+    words = words[: words.size // 16 * 16]
+    wanted = np.empty(words.size, np.float32)
+    BoxMuller32(words.size // 2).fill(words.copy(), wanted)
+    found = np.empty_like(wanted)
+    native.normals_of(found, words, words.size)
+    np.testing.assert_array_equal(found, wanted)

@@ -1,0 +1,81 @@
+"""Linear systems, inverses, determinants and exponentials by LAPACK."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.kernels.factorization import each, lapack
+from flambeau_numpy.silence import quiet
+
+Array = np.ndarray[Any, Any]
+
+
+@quiet
+def triangular_solve(a: Array, b: Array, upper: bool, unitriangular: bool) -> Array:
+    """X with A X = B; zeros on the diagonal give infinities, as division does."""
+    result = np.empty_like(b, order="C")
+    if result.size:
+        trsm = lapack("trsm", b.dtype)
+        for i in each(b):
+            # BLAS reads columns first: the transpose of a row-major matrix costs no copy.
+            result[i] = trsm(1, a[i].T, b[i], lower=upper, trans_a=1, diag=unitriangular)
+    return result
+
+
+@quiet
+def solve_ex(a: Array, b: Array) -> tuple[Array, Array]:
+    """X with A X = B and 0, or NaN and the place of the first zero pivot."""
+    info = np.zeros(a.shape[:-2], np.int32)
+    try:
+        return np.linalg.solve(a, b), info
+    except np.linalg.LinAlgError:
+        result = np.full(b.shape, np.nan, b.dtype)
+        gesv = lapack("gesv", a.dtype)
+        for i in each(a):
+            _, _, x, info[i] = gesv(a[i], b[i])
+            if not info[i]:
+                result[i] = x
+        return result, info
+
+
+@quiet
+def inv_ex(a: Array) -> tuple[Array, Array]:
+    """The inverse and 0, or NaN and the place of the first zero pivot."""
+    try:
+        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+    except np.linalg.LinAlgError:
+        one = np.eye(a.shape[-1], dtype=a.dtype)
+        return solve_ex(a, np.broadcast_to(one, a.shape))
+
+
+@quiet
+def determinant(a: Array) -> Array:
+    """The determinant."""
+    return np.linalg.det(a)
+
+
+@quiet
+def slogdet(a: Array) -> tuple[Array, Array]:
+    """The determinant's sign and the logarithm of its size."""
+    sign, size = np.linalg.slogdet(a)
+    return np.asarray(sign), np.asarray(size)
+
+
+@quiet
+def matrix_exponential(a: Array) -> Array:
+    """The exponential by Padé approximation, scaling and squaring."""
+    from scipy.linalg import expm
+
+    return expm(a) if a.size else a.copy()
+
+
+KERNELS = {
+    "triangular_solve": triangular_solve,
+    "solve_ex": solve_ex,
+    "inv_ex": inv_ex,
+    "determinant": determinant,
+    "slogdet": slogdet,
+    "matrix_exponential": matrix_exponential,
+}

@@ -1,0 +1,11 @@
+"""The kernels of oneDNN by family; the file names are those of `flambeau.ops`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau_onednn.kernels import convolution
+
+KERNELS: dict[str, Callable[..., Any]] = dict(convolution.KERNELS)
+"""Every kernel by the name of its canonical op."""

@@ -1,0 +1,106 @@
+"""Convolution of images and volumes, and its two gradients.
+
+float32 and bfloat16 are computed by oneDNN. Other dtypes, empty arrays, and what oneDNN has no
+implementation for on this processor are left to the NumPy kernel, and so is what it does faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.kernels import KERNELS as NUMPY
+from flambeau_onednn.library import onednn
+from flambeau_onednn.primitives import (
+    BACKWARD_DATA,
+    BACKWARD_WEIGHTS,
+    FORWARD,
+    LIMIT,
+    Array,
+    Convolution,
+    Plans,
+)
+from flambeau_onednn.threads import get_num_threads, limited
+
+FLOAT32 = np.dtype(np.float32)
+
+THIN = 4
+"""Gradients of images of so few channels are faster in NumPy: oneDNN fills blocks of 16."""
+
+plans = Plans(LIMIT)
+
+
+def run(
+    kind: int,
+    arrays: tuple[Array, ...],
+    image: tuple[int, ...],
+    weight: tuple[int, ...],
+    *geometry: Any,
+) -> Array | None:
+    """The result of a convolution of `kind`, or None if it is not for oneDNN."""
+    dtype = arrays[0].dtype
+    if dtype != FLOAT32 and dtype != BFLOAT16:
+        return None
+    if not all(array.size and array.dtype == dtype for array in arrays):
+        return None
+    *window, groups = geometry
+    geometry = (*map(tuple, window), groups)
+    # A primitive divides its work, and its scratchpad, among the threads it was made for.
+    threads, bias = get_num_threads(), len(arrays) == 3
+    key = (kind, image, weight, bias, geometry, dtype, threads)
+
+    def make() -> Convolution:
+        library = onednn()
+        assert library is not None  # the plugin offers these kernels only where there is one
+        return Convolution(library, kind, image, weight, bias, geometry, half=dtype == BFLOAT16)
+
+    with limited(threads):
+        plan = plans.find(key, make)
+        return None if plan is None else plan(*map(np.ascontiguousarray, arrays))
+
+
+def _forward(name: str) -> Callable[..., Array]:
+    otherwise = NUMPY[name]
+
+    def convolution(x: Array, weight: Array, bias: Array | None, *geometry: Any) -> Array:
+        arrays = (x, weight) if bias is None else (x, weight, bias)
+        out = run(FORWARD, arrays, x.shape, weight.shape, *geometry)
+        return otherwise(x, weight, bias, *geometry) if out is None else out
+
+    return convolution
+
+
+def _input_grad(name: str) -> Callable[..., Array]:
+    otherwise = NUMPY[name]
+
+    def input_grad(grad: Array, weight: Array, shape: tuple[int, ...], *geometry: Any) -> Array:
+        if len(shape) == 4 and shape[1] <= THIN and geometry[-1] == 1:
+            return otherwise(grad, weight, shape, *geometry)
+        out = run(BACKWARD_DATA, (grad, weight), tuple(shape), weight.shape, *geometry)
+        return otherwise(grad, weight, shape, *geometry) if out is None else out
+
+    return input_grad
+
+
+def _weight_grad(name: str) -> Callable[..., Array]:
+    otherwise = NUMPY[name]
+
+    def weight_grad(grad: Array, x: Array, shape: tuple[int, ...], *geometry: Any) -> Array:
+        out = run(BACKWARD_WEIGHTS, (x, grad), x.shape, tuple(shape), *geometry)
+        return otherwise(grad, x, shape, *geometry) if out is None else out
+
+    return weight_grad
+
+
+KERNELS = {
+    f"conv{n}d{suffix}": make(f"conv{n}d{suffix}")
+    for n in (2, 3)
+    for suffix, make in (
+        ("", _forward),
+        ("_input_grad", _input_grad),
+        ("_weight_grad", _weight_grad),
+    )
+}

@@ -1,0 +1,196 @@
+"""The shared library of oneDNN: where it is found, and the part of its C API that is used.
+
+In this order: the file that ``FLAMBEAU_ONEDNN_LIBRARY`` names; the package ``onednn-cpu-gomp``, in
+the environment of this interpreter; the library that the system knows as ``dnnl``.
+"""
+
+from __future__ import annotations
+
+import os
+import sysconfig
+from collections.abc import Callable, Iterator
+from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes.util import find_library
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from pathlib import Path
+from typing import Any
+
+VARIABLE = "FLAMBEAU_ONEDNN_LIBRARY"
+MAJOR = 3
+"""The version of the C API; that of 2.x made operation descriptors first."""
+
+DIMS = c_int64 * 12
+CPU, IN_ORDER, USER_SCRATCHPAD = 1, 1, 1
+UNIMPLEMENTED = 3
+F32, BF16 = 3, 2
+
+
+class Argument(Structure):
+    """One operand of a primitive: its role and its memory."""
+
+    _fields_ = (("role", c_int), ("memory", c_void_p))
+
+
+class _Version(Structure):
+    _fields_ = (
+        ("major", c_int),
+        ("minor", c_int),
+        ("patch", c_int),
+        ("hash", c_char_p),
+        ("cpu_runtime", c_int),
+        ("gpu_runtime", c_int),
+    )
+
+
+_HANDLE = POINTER(c_void_p)
+_SIGNATURES: dict[str, tuple[Any, ...]] = {
+    "engine_create": (_HANDLE, c_int, c_size_t),
+    "stream_create": (_HANDLE, c_void_p, c_int),
+    "stream_destroy": (c_void_p,),
+    "set_primitive_cache_capacity": (c_int,),
+    "memory_desc_create_with_strides": (_HANDLE, c_int, DIMS, c_int, DIMS),
+    "memory_desc_create_with_tag": (_HANDLE, c_int, DIMS, c_int, c_int),
+    "memory_desc_clone": (_HANDLE, c_void_p),
+    "memory_desc_destroy": (c_void_p,),
+    "memory_create": (_HANDLE, c_void_p, c_void_p, c_void_p),
+    "memory_set_data_handle": (c_void_p, c_void_p),
+    "memory_destroy": (c_void_p,),
+    "primitive_attr_create": (_HANDLE,),
+    "primitive_attr_set_scratchpad_mode": (c_void_p, c_int),
+    "reorder_primitive_desc_create": (_HANDLE, *[c_void_p] * 5),
+    "convolution_forward_primitive_desc_create": (
+        *(_HANDLE, c_void_p, c_int, c_int),
+        *([c_void_p] * 4 + [DIMS] * 4),
+        c_void_p,
+    ),
+    "convolution_backward_data_primitive_desc_create": (
+        *(_HANDLE, c_void_p, c_int),
+        *([c_void_p] * 3 + [DIMS] * 4),
+        *(c_void_p, c_void_p),
+    ),
+    "convolution_backward_weights_primitive_desc_create": (
+        *(_HANDLE, c_void_p, c_int),
+        *([c_void_p] * 4 + [DIMS] * 4),
+        *(c_void_p, c_void_p),
+    ),
+    "primitive_desc_destroy": (c_void_p,),
+    "primitive_create": (_HANDLE, c_void_p),
+    "primitive_destroy": (c_void_p,),
+    "primitive_execute": (c_void_p, c_void_p, c_int, c_void_p),
+}
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer of the library, not an error of the user
+    """oneDNN has no implementation for this operation on this processor."""
+
+
+class Library:
+    """oneDNN, loaded: ``library.call("engine_create", ...)`` calls ``dnnl_engine_create``.
+
+    Attributes:
+        path: the file.
+        version: such as ``3.2.0``.
+        engine, attributes: the handles that all primitives share; kept until the process ends.
+    """
+
+    def __init__(self, path: str) -> None:
+        loaded = CDLL(path)
+        stated = getattr(loaded, "dnnl_version", None)
+        if stated is None:
+            raise OSError(f"{path} is not oneDNN")
+        stated.restype = POINTER(_Version)
+        version: Any = stated().contents
+        self.path = path
+        self.version = f"{version.major}.{version.minor}.{version.patch}"
+        if version.major != MAJOR:
+            raise OSError(f"{path} is oneDNN {self.version}, and version {MAJOR} is needed")
+        self._functions: dict[str, Any] = {}
+        for name, arguments in _SIGNATURES.items():
+            function = getattr(loaded, f"dnnl_{name}")
+            function.argtypes, function.restype = arguments, c_int
+            self._functions[name] = function
+        self.query = loaded.dnnl_primitive_desc_query_md
+        self.query.argtypes, self.query.restype = (c_void_p, c_int, c_int), c_void_p
+        self.size_of = loaded.dnnl_memory_desc_get_size
+        self.size_of.argtypes, self.size_of.restype = (c_void_p,), c_size_t
+        self.equal = loaded.dnnl_memory_desc_equal
+        self.equal.argtypes, self.equal.restype = (c_void_p, c_void_p), c_int
+        self.set_data = self._functions["memory_set_data_handle"]
+        self.execute = self._functions["primitive_execute"]
+        # Symbols of the OpenMP that oneDNN itself uses; a build for another runtime has none.
+        self.get_threads = getattr(loaded, "omp_get_max_threads", None)
+        self.set_threads = getattr(loaded, "omp_set_num_threads", None)
+        self.call("set_primitive_cache_capacity", 0)  # `primitives` keeps them, with their memory
+        self.engine = self.made("engine_create", CPU, 0)
+        self.attributes = self.made("primitive_attr_create")
+        self.call("primitive_attr_set_scratchpad_mode", self.attributes, USER_SCRATCHPAD)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Call a function and raise if it fails.
+
+        Raises:
+            Unsupported: there is no implementation for these arguments.
+            RuntimeError: any other failure.
+        """
+        status = self._functions[name](*arguments)
+        if status == UNIMPLEMENTED:
+            raise Unsupported(name)
+        if status:
+            raise RuntimeError(f"oneDNN {self.version}: dnnl_{name} failed with status {status}")
+
+    def destroyer(self, kind: str) -> Callable[[c_void_p], int]:
+        """The function that ends the life of an object."""
+        return self._functions[f"{kind}_destroy"]
+
+    def made(self, name: str, *arguments: Any) -> c_void_p:
+        """The object that a function creates, which writes its handle to the first argument."""
+        handle = c_void_p()
+        self.call(name, byref(handle), *arguments)
+        return handle
+
+
+def _packaged() -> Iterator[Path]:
+    try:
+        listed = files("onednn-cpu-gomp") or ()
+    except PackageNotFoundError:
+        return
+    for file in listed:
+        if file.name.startswith("libdnnl.so"):
+            yield Path(str(file.locate()))
+    yield Path(sysconfig.get_path("data"), "lib", "libdnnl.so.3")
+
+
+def _candidates() -> Iterator[str]:
+    if stated := os.environ.get(VARIABLE):
+        yield stated
+        return
+    yield from (str(path.resolve()) for path in _packaged() if path.exists())
+    if known := find_library("dnnl"):
+        yield known
+
+
+@cache
+def _load() -> tuple[Library | None, str]:
+    reasons: list[str] = []
+    for path in _candidates():
+        try:
+            library = Library(path)
+        except (OSError, AttributeError, RuntimeError) as error:
+            reasons.append(str(error))
+            continue
+        return library, f"{library.version} ({path})"
+    why = "; ".join(reasons) or (
+        f"no library; pip install onednn-cpu-gomp, or name one in {VARIABLE}"
+    )
+    return None, f"not used: {why}"
+
+
+def onednn() -> Library | None:
+    """The library, loaded once; None if there is none that can be used."""
+    return _load()[0]
+
+
+def description() -> str:
+    """Version and file of the library, or why it is not used."""
+    return _load()[1]

@@ -1,0 +1,310 @@
+"""Convolution primitives: made once per shape, kept, and run on NumPy arrays.
+
+oneDNN chooses the layout of each operand (blocks of 8 or 16 channels, as a rule). Arrays come and
+go in C order, so a plan has, beside the convolution, a reorder for each operand whose chosen layout
+is another one. The memory between them comes from the caching allocator for the time of a call.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from ctypes import c_void_p
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_onednn.library import BF16, DIMS, F32, IN_ORDER, Argument, Library, Unsupported
+
+Array = np.ndarray[Any, Any]
+
+LIMIT = 512
+"""Plans kept. A network has a few for each of its layers and batch sizes."""
+
+TAG_ANY = 1
+DIRECT = 1
+FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS = 64, 160, 192
+
+# Roles of operands in a primitive, and the queries for the layouts that a descriptor chose.
+SOURCE, WEIGHTS, BIAS, TARGET, SCRATCHPAD = 1, 33, 41, 17, 80
+SOURCE_GRAD, WEIGHTS_GRAD, TARGET_GRAD = 129, 161, 145
+_QUERY = {
+    SOURCE: 129,
+    SOURCE_GRAD: 130,
+    WEIGHTS: 131,
+    WEIGHTS_GRAD: 132,
+    TARGET: 133,
+    TARGET_GRAD: 134,
+    SCRATCHPAD: 136,
+}
+_ROLES = {  # operands read, and the one written
+    FORWARD: (SOURCE, WEIGHTS, TARGET),
+    BACKWARD_DATA: (TARGET_GRAD, WEIGHTS, SOURCE_GRAD),
+    BACKWARD_WEIGHTS: (SOURCE, TARGET_GRAD, WEIGHTS_GRAD),
+}
+
+
+class _Owned:
+    """A handle of the library that is destroyed with this object."""
+
+    __slots__ = ("_destroy", "handle")
+
+    def __init__(self, library: Library, kind: str, handle: c_void_p) -> None:
+        self.handle = handle
+        self._destroy = library.destroyer(kind)
+
+    def __del__(self) -> None:
+        self._destroy(self.handle)
+
+
+class _Step:
+    """A primitive with the layouts of its operands in the order in which they are given."""
+
+    def __init__(self, library: Library, description: _Owned, roles: Sequence[int]) -> None:
+        self.roles = roles
+        handle = library.made("primitive_create", description.handle)
+        self.primitive = _Owned(library, "primitive", handle)
+
+
+class _Call:
+    """What one thread at a time needs to run a plan: a stream, memories, and lists of operands."""
+
+    def __init__(self, library: Library, plan: Convolution) -> None:
+        self.stream = _Owned(
+            library, "stream", library.made("stream_create", library.engine, IN_ORDER)
+        )
+        self.memories = [
+            _Owned(library, "memory", library.made("memory_create", d.handle, library.engine, None))
+            for d in plan.layouts
+        ]
+        self.runs: list[tuple[c_void_p, c_void_p, int, Any]] = []
+        for step, operands in plan.steps:
+            listed = (Argument * len(operands))()
+            for place, role, which in zip(listed, step.roles, operands, strict=True):
+                place.role, place.memory = role, self.memories[which].handle.value
+            run = (step.primitive.handle, self.stream.handle, len(operands), listed)
+            self.runs.append(run)
+        self.handles = [memory.handle for memory in self.memories]
+
+
+class Convolution:
+    """A convolution of one kind for one geometry, or one of its gradients.
+
+    Args:
+        library: oneDNN.
+        kind: ``FORWARD``, ``BACKWARD_DATA`` or ``BACKWARD_WEIGHTS``.
+        image, weight: shapes of the input and the weight, of two or three spatial dimensions.
+        bias: whether a bias is added.
+        geometry: stride, padding and dilation per dimension, and groups.
+        half: whether arrays are bfloat16 instead of float32.
+
+    Raises:
+        Unsupported: oneDNN has no implementation of it on this processor.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        kind: int,
+        image: tuple[int, ...],
+        weight: tuple[int, ...],
+        bias: bool,
+        geometry: tuple[Any, ...],
+        half: bool,
+    ) -> None:
+        stride, padding, dilation, groups = geometry
+        self._library, self._type = library, BF16 if half else F32
+        out = tuple(
+            (n + 2 * p - d * (k - 1) - 1) // s + 1
+            for n, k, s, p, d in zip(image[2:], weight[2:], stride, padding, dilation, strict=True)
+        )
+        if groups > 1:
+            filters = (groups, weight[0] // groups, *weight[1:])
+        else:
+            filters = weight
+        target = (image[0], weight[0], *out)
+        shapes = {
+            SOURCE: image,
+            SOURCE_GRAD: image,
+            WEIGHTS: filters,
+            WEIGHTS_GRAD: filters,
+            TARGET: target,
+            TARGET_GRAD: target,
+        }
+        *read, written = _ROLES[kind]
+        self.shape = {FORWARD: target, BACKWARD_DATA: image, BACKWARD_WEIGHTS: weight}[kind]
+
+        shift = self._rows((weight[0],)) if bias else None
+        described = self._described(kind, image, filters, target, shift, geometry)
+        self.layouts: list[_Owned] = []  # one for each memory of a call
+        self.between: list[tuple[int, int]] = []  # memories that are not the caller's: index, bytes
+        self.steps: list[tuple[_Step, list[int]]] = []
+        given = [self._added(self._rows(shapes[role])) for role in (*read, written)]
+        self.given = given[:-1]
+        self.written = given[-1]
+        operands, roles = [], []
+        last: tuple[_Step, list[int]] | None = None
+        for role, which in zip((*read, written), given, strict=True):
+            chosen = self._chosen(described, role)
+            used = which
+            if not library.equal(chosen.handle, self.layouts[which].handle):
+                used = self._temporary(chosen)
+                pair = (used, which) if role == written else (which, used)
+                step = self._reorder(*pair), list(pair)
+                if role == written:
+                    last = step
+                else:
+                    self.steps.append(step)
+            operands.append(used)
+            roles.append(role)
+        if shift is not None:
+            self.given.append(self._added(shift))
+            operands.append(self.given[-1])
+            roles.append(BIAS)
+        scratchpad = self._chosen(described, SCRATCHPAD)
+        if library.size_of(scratchpad.handle):
+            operands.append(self._temporary(scratchpad))
+            roles.append(SCRATCHPAD)
+        self.steps.append((_Step(library, described, roles), operands))
+        if last is not None:
+            self.steps.append(last)
+        self._spare: list[_Call] = []
+
+    # Making.
+
+    def _rows(self, shape: tuple[int, ...]) -> _Owned:
+        """The layout of an array in C order."""
+        strides, step = [0] * len(shape), 1
+        for i in range(len(shape) - 1, -1, -1):
+            strides[i], step = step, step * shape[i]
+        handle = self._library.made(
+            "memory_desc_create_with_strides",
+            *(len(shape), DIMS(*shape), self._type, DIMS(*strides)),
+        )
+        return _Owned(self._library, "memory_desc", handle)
+
+    def _free(self, shape: tuple[int, ...]) -> _Owned:
+        """A layout that oneDNN may choose."""
+        handle = self._library.made(
+            "memory_desc_create_with_tag", len(shape), DIMS(*shape), self._type, TAG_ANY
+        )
+        return _Owned(self._library, "memory_desc", handle)
+
+    def _described(
+        self,
+        kind: int,
+        image: tuple[int, ...],
+        filters: tuple[int, ...],
+        target: tuple[int, ...],
+        shift: _Owned | None,
+        geometry: tuple[Any, ...],
+    ) -> _Owned:
+        library, (stride, padding, dilation, _) = self._library, geometry
+        # oneDNN counts the pixels left out between taps.
+        window = [DIMS(*stride), DIMS(*(d - 1 for d in dilation)), DIMS(*padding), DIMS(*padding)]
+        source, weights, result = self._free(image), self._free(filters), self._free(target)
+
+        def made(name: str, *arguments: Any) -> _Owned:
+            handle = library.made(f"convolution_{name}_primitive_desc_create", *arguments)
+            return _Owned(library, "primitive_desc", handle)
+
+        ends = source.handle, weights.handle
+        forward = made(
+            *("forward", library.engine, FORWARD, DIRECT, *ends),
+            *(None if shift is None else shift.handle, result.handle, *window, library.attributes),
+        )
+        if kind == FORWARD:
+            return forward
+        name, inner = "backward_data", (*ends, result.handle)
+        if kind == BACKWARD_WEIGHTS:
+            name, inner = "backward_weights", (*ends, None, result.handle)
+        hint = forward.handle
+        return made(name, library.engine, DIRECT, *inner, *window, hint, library.attributes)
+
+    def _chosen(self, described: _Owned, role: int) -> _Owned:
+        handle = c_void_p(self._library.query(described.handle, _QUERY[role], 0))
+        return _Owned(self._library, "memory_desc", self._library.made("memory_desc_clone", handle))
+
+    def _reorder(self, source: int, target: int) -> _Step:
+        library = self._library
+        engine, ends = library.engine, (self.layouts[source].handle, self.layouts[target].handle)
+        handle = library.made(
+            "reorder_primitive_desc_create", ends[0], engine, ends[1], engine, None
+        )
+        description = _Owned(library, "primitive_desc", handle)
+        return _Step(library, description, (SOURCE, TARGET))
+
+    def _added(self, layout: _Owned) -> int:
+        self.layouts.append(layout)
+        return len(self.layouts) - 1
+
+    def _temporary(self, layout: _Owned) -> int:
+        which = self._added(layout)
+        self.between.append((which, self._library.size_of(layout.handle)))
+        return which
+
+    # Running.
+
+    def __call__(self, *given: Array) -> Array:
+        """The result for arrays in C order, in the order input, weight, bias (those that it has).
+
+        The gradient with respect to the input takes (grad, weight), that of the weight (input,
+        grad).
+        """
+        library = self._library
+        call = self._spare.pop() if self._spare else _Call(library, self)
+        set_data, handles = library.set_data, call.handles
+        out = empty(self.shape, given[0].dtype)
+        set_data(handles[self.written], address(out))
+        for which, array in zip(self.given, given, strict=True):
+            set_data(handles[which], address(array))
+        # Named, so that the memory lives until the last step has ended.
+        held = [(which, empty((size,), np.uint8)) for which, size in self.between]
+        for which, array in held:
+            set_data(handles[which], address(array))
+        for run in call.runs:
+            if status := library.execute(*run):
+                raise RuntimeError(f"oneDNN {library.version}: execution failed, status {status}")
+        del held
+        self._spare.append(call)
+        return out
+
+
+def address(array: Array) -> int:
+    """Where the elements of an array begin."""
+    return array.__array_interface__["data"][0]
+
+
+class Plans:
+    """The least recently used plans are dropped beyond `limit`.
+
+    >>> plans = Plans(2)
+    >>> [plans.find(key, lambda key=key: key.upper()) for key in "aba"], list(plans.kept)
+    (['A', 'B', 'A'], ['b', 'a'])
+    >>> plans.find("c", lambda: "C"), list(plans.kept)
+    ('C', ['a', 'c'])
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.kept: OrderedDict[Any, Any] = OrderedDict()
+        self.lock = Lock()
+
+    def find(self, key: Any, make: Callable[[], Any]) -> Any:
+        """What `make` returned for `key`; None where it raised `Unsupported`."""
+        with self.lock:
+            if key in self.kept:
+                self.kept.move_to_end(key)
+                return self.kept[key]
+        try:
+            made = make()
+        except Unsupported:
+            made = None
+        with self.lock:
+            self.kept[key] = made
+            # Dropped ones are destroyed outside of the lock, and by whoever still runs them.
+            dropped = [self.kept.popitem(last=False) for _ in range(len(self.kept) - self.limit)]
+        del dropped
+        return made

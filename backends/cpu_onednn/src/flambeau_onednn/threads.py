@@ -1,0 +1,61 @@
+"""How many threads oneDNN uses.
+
+OpenMP keeps the number per calling thread, and PyTorch, or compiled kernels of another package, may
+share the runtime. So it is set around each use and put back.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from flambeau_onednn.library import onednn
+
+_count = 1
+_forked = False
+
+
+def get_num_threads() -> int:
+    """The number of threads of a primitive made or run now; 1 in forked processes."""
+    return 1 if _forked else _count
+
+
+def set_num_threads(count: int) -> None:
+    """Let primitives use `count` threads.
+
+    Raises:
+        ValueError: `count` is not positive.
+    """
+    global _count
+    if count < 1:
+        raise ValueError(f"the number of threads must be positive, got {count}")
+    _count = count
+
+
+@contextmanager
+def limited(count: int) -> Iterator[None]:
+    """OpenMP with `count` threads in this thread, and what it was before afterwards."""
+    library = onednn()
+    if library is None or library.get_threads is None or library.set_threads is None:
+        yield
+        return
+    before = library.get_threads()
+    if before == count:
+        yield
+        return
+    library.set_threads(count)
+    try:
+        yield
+    finally:
+        library.set_threads(before)
+
+
+def _after_fork() -> None:
+    # The child has OpenMP's records of threads, and not the threads: it would wait for them.
+    global _forked
+    _forked = True
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

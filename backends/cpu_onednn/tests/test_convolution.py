@@ -1,0 +1,178 @@
+"""Convolution by oneDNN against the NumPy kernels in float64."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.kernels import KERNELS as NUMPY
+from flambeau_onednn.kernels import convolution
+from flambeau_onednn.kernels.convolution import KERNELS
+
+RANDOM = np.random.default_rng(0)
+EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
+NAMES = ("", "_input_grad", "_weight_grad")
+
+# image, features, kernel, stride, padding, dilation, groups
+PLANE = [
+    ((3, 4, 9, 11), 8, kernel, stride, padding, dilation, groups)
+    for kernel, stride, padding, dilation, groups in product(
+        [(1, 1), (3, 3), (5, 2)],
+        [(1, 1), (2, 1), (3, 3)],
+        [(0, 0), (1, 2)],
+        [(1, 1), (2, 1)],
+        [1, 2, 4],
+    )
+]
+NOTABLE = [
+    ((2, 3, 17, 19), 5, (7, 7), (2, 2), (3, 3), (1, 1), 1),  # the stem of residual networks
+    ((4, 1, 28, 28), 6, (5, 5), (1, 1), (2, 2), (1, 1), 1),
+    ((2, 17, 7, 7), 17, (3, 3), (1, 1), (1, 1), (1, 1), 17),  # depthwise, not a whole block
+    ((2, 32, 8, 8), 64, (3, 3), (2, 2), (1, 1), (1, 1), 32),  # two features for each channel
+    ((2, 64, 6, 6), 48, (3, 3), (1, 1), (1, 1), (1, 1), 1),
+    ((2, 64, 7, 7), 48, (1, 1), (2, 2), (0, 0), (1, 1), 1),
+    ((1, 2, 1, 1), 3, (1, 1), (1, 1), (0, 0), (1, 1), 1),
+    ((2, 3, 5, 8), 4, (5, 8), (1, 1), (0, 0), (1, 1), 1),  # one pixel out
+    ((2, 4, 1, 40), 8, (1, 9), (1, 4), (0, 12), (1, 3), 2),  # conv1d
+    ((1, 2, 4, 4), 3, (2, 2), (1, 1), (4, 4), (1, 1), 1),  # padding wider than the kernel
+]
+VOLUME = [
+    ((2, 4, 5, 6, 7), 6, kernel, stride, padding, dilation, groups)
+    for kernel, stride, padding, dilation, groups in product(
+        [(1, 1, 1), (3, 2, 3)],
+        [(1, 1, 1), (1, 2, 3)],
+        [(0, 0, 0), (1, 0, 2)],
+        [(1, 1, 1), (2, 1, 1)],
+        [1, 2],
+    )
+]
+
+
+def draw(*shape: int) -> np.ndarray:
+    return RANDOM.normal(size=shape)
+
+
+def named(dimensions: int) -> list[str]:
+    return [f"conv{dimensions}d{suffix}" for suffix in NAMES]
+
+
+def calls(case: Any, bias: bool) -> dict[str, tuple[Any, ...]]:
+    """The arguments of the three kernels for one geometry, in float64."""
+    image, features, kernel, *geometry = case
+    x, weight = draw(*image), draw(features, image[1] // geometry[-1], *kernel)
+    shift = draw(features) if bias else None
+    forward, input_grad, weight_grad = named(len(kernel))
+    grad = draw(*NUMPY[forward](x, weight, None, *geometry).shape)
+    return {
+        forward: (x, weight, shift, *geometry),
+        input_grad: (grad, weight, x.shape, *geometry),
+        weight_grad: (grad, x, weight.shape, *geometry),
+    }
+
+
+def cast(arguments: tuple[Any, ...], dtype: Any) -> tuple[Any, ...]:
+    return tuple(a.astype(dtype) if isinstance(a, np.ndarray) else a for a in arguments)
+
+
+def check(case: Any, bias: bool = True, dtype: Any = np.float32, demanded: bool = True) -> None:
+    dtype = np.dtype(dtype)
+    for name, arguments in calls(case, bias).items():
+        given = cast(arguments, dtype)
+        before = cast(given, dtype)
+        wanted = NUMPY[name](*cast(given, np.float64))
+        # A sum of n terms is exact to its greatest terms: the scale is the sum of the sizes.
+        sizes = tuple(abs(a) if isinstance(a, np.ndarray) else a for a in cast(given, np.float64))
+        scale = NUMPY[name](*sizes)
+        found = KERNELS[name](*given)
+        assert found.dtype == dtype
+        assert found.shape == wanted.shape
+        assert found.flags.c_contiguous
+        error = abs(found.astype(np.float64) - wanted)
+        assert (error <= EPS[dtype] * scale + 1e-30).all(), (name, case, (error / scale).max())
+        for a, b in zip(given, before, strict=True):
+            np.testing.assert_array_equal(a, b)  # operands are read only
+    if demanded:
+        kept = list(convolution.plans.kept.values())[-3:]
+        assert None not in kept, f"left to NumPy: {case}"
+
+
+@pytest.mark.parametrize("case", PLANE + NOTABLE, ids=str)
+def test_convolution_of_images_and_its_gradients_agree_with_float64(case):
+    check(case)
+    check(case, bias=False)
+
+
+@pytest.mark.parametrize("case", VOLUME, ids=str)
+def test_convolution_of_volumes_and_its_gradients_agree_with_float64(case):
+    check(case)
+
+
+@pytest.mark.parametrize("case", [*NOTABLE, PLANE[0], PLANE[-1], VOLUME[0], VOLUME[-1]], ids=str)
+def test_bfloat16_agrees_with_float64(case):
+    check(case, dtype=BFLOAT16, demanded=False)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_other_dtypes_are_left_to_numpy(dtype):
+    for name, arguments in calls(NOTABLE[0], bias=True).items():
+        given = cast(arguments, dtype)
+        found, wanted = KERNELS[name](*given), NUMPY[name](*given)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("image", [(0, 3, 8, 8), (2, 0, 8, 8)])
+def test_empty_arrays_give_what_numpy_gives(image):
+    case = (image, 4, (3, 3), (1, 1), (1, 1), (1, 1), 1)
+    for name, arguments in calls(case, bias=True).items():
+        given = cast(arguments, np.float32)
+        np.testing.assert_array_equal(KERNELS[name](*given), NUMPY[name](*given))
+
+
+def test_arrays_of_any_strides_are_read_as_they_are():
+    for name, arguments in calls(NOTABLE[3], bias=False).items():
+        given = cast(arguments, np.float32)
+        strided = tuple(
+            np.flip(np.ascontiguousarray(np.flip(a.swapaxes(0, -1)))).swapaxes(0, -1)
+            if isinstance(a, np.ndarray)
+            else a
+            for a in given
+        )
+        np.testing.assert_array_equal(KERNELS[name](*strided), KERNELS[name](*given))
+    x, weight = np.float32(draw(2, 3, 6, 6)), np.float32(draw(4, 3, 3, 3))
+    grad = np.broadcast_to(np.float32(1.5), (2, 4, 6, 6))  # the gradient of a sum
+    geometry = ((1, 1), (1, 1), (1, 1), 1)
+    for name, arguments in (
+        ("conv2d_input_grad", (weight, x.shape)),
+        ("conv2d_weight_grad", (x, weight.shape)),
+    ):
+        wanted = KERNELS[name](grad.copy(), *arguments, *geometry)
+        np.testing.assert_array_equal(KERNELS[name](grad, *arguments, *geometry), wanted)
+
+
+def test_nan_and_infinity_reach_the_pixels_that_see_them_and_no_others():
+    x, weight = np.zeros((1, 16, 6, 6), np.float32), np.ones((16, 16, 3, 3), np.float32)
+    x[0, 3, 1, 1], x[0, 5, 5, 5] = np.nan, np.inf
+    out = KERNELS["conv2d"](x, weight, None, (1, 1), (1, 1), (1, 1), 1)
+    wanted = np.zeros((6, 6), np.float32)
+    wanted[:3, :3], wanted[4:, 4:] = np.nan, np.inf
+    np.testing.assert_array_equal(out, np.broadcast_to(wanted, out.shape))
+
+
+def test_the_adjoints_are_adjoint():
+    """⟨conv(x), g⟩ = ⟨x, input_grad(g)⟩ = ⟨w, weight_grad(g)⟩."""
+    for case in (NOTABLE[0], NOTABLE[2], VOLUME[-1]):
+        forward, input_grad, weight_grad = (
+            (name, cast(arguments, np.float32)) for name, arguments in calls(case, False).items()
+        )
+        out, grad = KERNELS[forward[0]](*forward[1]), input_grad[1][0]
+        x, weight = forward[1][:2]
+        gx, gw = KERNELS[input_grad[0]](*input_grad[1]), KERNELS[weight_grad[0]](*weight_grad[1])
+        total = np.vdot(out, grad)
+        scale = 1e-4 * np.linalg.norm(out) * np.linalg.norm(grad)
+        assert abs(np.vdot(x, gx) - total) < scale
+        assert abs(np.vdot(weight, gw) - total) < scale

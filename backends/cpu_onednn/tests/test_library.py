@@ -1,0 +1,69 @@
+"""How the library is found, and what happens where there is none."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import pytest
+
+pytestmark = pytest.mark.skipif(
+    find_spec("flambeau_onednn") is None, reason="flambeau-onednn is not installed"
+)
+
+HEAD = """
+import flambeau as fb
+from flambeau.plugin.host import host
+if "flambeau-onednn" not in {e.distribution for es in host.installed().values() for e in es}:
+    from flambeau_onednn import plugin
+    host.register(plugin, name="flambeau-onednn", device_types=["cpu"])
+"""
+
+
+def _run(program: str, **environment: str) -> str:
+    command = [sys.executable, "-W", "error", "-c", HEAD + program]
+    known = os.environ | environment
+    done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_oneDNN_is_there(missing):
+    if missing:
+        pytest.skip(missing)
+
+
+@pytest.mark.parametrize("path", ["nosuch.so", sys.executable])
+def test_without_the_library_numpy_computes_and_the_report_says_why(path):
+    program = (
+        "x = fb.ones(1, 1, 3, 3); print(float(fb.nn.functional.conv2d(x, x)));"
+        "print(host.providers('cpu')['conv2d'].split()[0]); print(host.report('cpu')['onednn'])"
+    )
+    total, provider, report = _run(program, FLAMBEAU_ONEDNN_LIBRARY=path).splitlines()
+    assert (float(total), provider) == (9.0, "flambeau-numpy")
+    assert report.startswith("not used: ")
+    assert path in report
+
+
+def test_the_doctor_says_why_the_library_is_not_used():
+    program = (
+        "from flambeau.__main__ import main; from flambeau.plugin.host import host; import sys;"
+        "main(['doctor'], plugins=host)"
+    )
+    found = _run(program, FLAMBEAU_ONEDNN_LIBRARY="nosuch.so")
+    line = next(line for line in found.splitlines() if "onednn" in line and "not used" in line)
+    assert line.startswith("note")
+    assert "nosuch.so" in line
+
+
+def test_with_the_library_oneDNN_serves_convolution_and_nothing_else(missing):
+    if missing:
+        pytest.skip(missing)
+    program = (
+        "host.activate('cpu');"
+        "print([op for op, p in sorted(host.providers('cpu').items()) if 'onednn' in p])"
+    )
+    names = [f"conv{n}d{s}" for n in (2, 3) for s in ("", "_input_grad", "_weight_grad")]
+    assert _run(program) == str(sorted(names))

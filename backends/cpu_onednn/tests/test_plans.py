@@ -1,0 +1,154 @@
+"""Kept primitives, threads, and forked processes."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import threading
+
+import numpy as np
+import pytest
+
+from flambeau_numpy.threads import followers
+from flambeau_onednn.kernels import convolution
+from flambeau_onednn.kernels.convolution import KERNELS
+from flambeau_onednn.library import Unsupported, onednn
+from flambeau_onednn.primitives import Convolution, Plans
+from flambeau_onednn.threads import get_num_threads, limited, set_num_threads
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(4, 16, 20, 20)).astype(np.float32)
+WEIGHT = RANDOM.normal(size=(32, 16, 3, 3)).astype(np.float32)
+GEOMETRY = ((1, 1), (1, 1), (1, 1), 1)
+
+
+def conv() -> np.ndarray:
+    return KERNELS["conv2d"](X, WEIGHT, None, *GEOMETRY)
+
+
+def test_a_plan_is_made_once_for_a_geometry_and_a_number_of_threads(monkeypatch, threads):
+    monkeypatch.setattr(convolution, "plans", Plans(8))
+    conv()
+    conv()
+    assert len(convolution.plans.kept) == 1
+    threads(get_num_threads() + 1)
+    conv()
+    assert len(convolution.plans.kept) == 2
+    KERNELS["conv2d"](X, WEIGHT, None, (1, 1), (0, 0), (1, 1), 1)
+    assert len(convolution.plans.kept) == 3
+
+
+def test_what_is_not_supported_is_asked_once_and_remembered():
+    asked = []
+
+    def make():
+        asked.append(1)
+        raise Unsupported("convolution")
+
+    plans = Plans(4)
+    assert plans.find("key", make) is plans.find("key", make) is None
+    assert len(asked) == 1
+
+
+def test_old_plans_are_destroyed_and_made_again(monkeypatch):
+    monkeypatch.setattr(convolution, "plans", Plans(2))
+    wanted = conv()
+    for padding in range(2, 6):
+        KERNELS["conv2d"](X, WEIGHT, None, (1, 1), (padding, padding), (1, 1), 1)
+    gc.collect()
+    assert len(convolution.plans.kept) == 2
+    np.testing.assert_array_equal(conv(), wanted)
+
+
+def test_threads_may_run_one_plan_at_the_same_time():
+    images = [X * scale for scale in (1, 2, 4, 8)]
+    wanted = [KERNELS["conv2d"](x, WEIGHT, None, *GEOMETRY) for x in images]
+    wrong: list[int] = []
+
+    def work(i: int) -> None:
+        for _ in range(20):
+            found = KERNELS["conv2d"](images[i], WEIGHT, None, *GEOMETRY)
+            if not np.array_equal(found, wanted[i]):
+                wrong.append(i)
+
+    workers = [threading.Thread(target=work, args=(i,)) for i in range(len(images))]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not wrong
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_results_for_several_threads_agree(threads, count):
+    threads(1)
+    wanted = conv()
+    threads(count)
+    np.testing.assert_allclose(conv(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_the_number_of_threads_of_others_is_put_back():
+    library = onednn()
+    if library.get_threads is None:
+        pytest.skip("this oneDNN does not use OpenMP")
+    before = library.get_threads()
+    with limited(before + 2):
+        assert library.get_threads() == before + 2
+    assert library.get_threads() == before
+
+
+def test_the_number_of_threads_must_be_positive():
+    with pytest.raises(ValueError, match="must be positive, got 0"):
+        set_num_threads(0)
+
+
+def test_set_num_threads_of_flambeau_governs_oneDNN(threads, monkeypatch):
+    import flambeau as fb
+    from flambeau_onednn.plugin import flambeau_kernels
+
+    before = fb.get_num_threads()
+    monkeypatch.setitem(followers, "flambeau-onednn", None)
+    assert flambeau_kernels("cpu") is not None
+    assert flambeau_kernels("cuda") is None
+    assert get_num_threads() == before
+    try:
+        fb.set_num_threads(2)
+        assert get_num_threads() == 2
+    finally:
+        fb.set_num_threads(before)
+
+
+def test_a_failure_names_the_function_and_the_version():
+    with pytest.raises(RuntimeError, match=r"oneDNN 3\..*: dnnl_engine_create failed with status"):
+        onednn().made("engine_create", 77, 0)
+
+
+def test_a_geometry_that_does_not_fit_is_an_error():
+    with pytest.raises(RuntimeError, match="convolution_forward_primitive_desc_create failed"):
+        Convolution(onednn(), 64, (1, 2, 4, 4), (3, 5, 3, 3), False, GEOMETRY, False)
+
+
+def _in_child(queue):
+    set_num_threads(4)
+    queue.put((get_num_threads(), conv()))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_forked_child_has_one_thread_and_finishes(threads):
+    threads(2)
+    wanted = conv()  # the pool of threads exists now
+    context = multiprocessing.get_context("fork")
+    queue = context.SimpleQueue()
+    child = context.Process(target=_in_child, args=(queue,))
+    child.start()
+    received = None
+    if queue._reader.poll(60):
+        received = queue.get()
+    else:
+        child.kill()
+    child.join()
+    assert received is not None, "the child waits for threads that it does not have"
+    assert received[0] == 1
+    np.testing.assert_allclose(received[1], wanted, rtol=1e-5, atol=1e-5)

@@ -1,0 +1,145 @@
+"""What a runtime says about arrays, in terms of a `Layer`; `backend` adds the devices."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau import plugin
+from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_cupy.layer import Array, Layer
+
+Scalar = bool | int | float | complex
+
+
+class ArrayBackend(plugin.Accelerator):
+    """Arrays of one layer as native arrays; views alias.
+
+    Args:
+        layer: the array module.
+    """
+
+    strided = True
+
+    def __init__(self, layer: Layer) -> None:
+        self.layer = layer
+        self.array = layer.array
+
+    def dtype_of(self, array: Array) -> plugin.dtype:
+        """The flambeau dtype of `array`."""
+        return FROM_NUMPY[array.dtype]
+
+    def to_array(self, value: Any) -> Array:
+        """What a kernel returned in place of an array, as an array."""
+        return self.layer.xp.asarray(value)
+
+    # Host memory.
+
+    def from_host(
+        self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int
+    ) -> Array:
+        """A copy of C-contiguous little-endian elements."""
+        kind = TO_NUMPY[dtype]
+        host = np.frombuffer(data, np.uint8, prod(shape) * kind.itemsize).view(kind).reshape(shape)
+        return self.on_device(host)
+
+    def on_device(self, host: np.ndarray) -> Array:
+        """A copy of a NumPy array as native array."""
+        return host.copy()
+
+    def on_host(self, array: Array) -> np.ndarray:
+        """A row-major NumPy array of the elements."""
+        return np.ascontiguousarray(array)
+
+    def to_host(self, array: Array) -> bytes:
+        """The elements as C-contiguous little-endian bytes."""
+        return self.on_host(array).tobytes()
+
+    def scalar(self, value: Scalar, dtype: plugin.dtype) -> Array:
+        """A 0-d array holding `value`."""
+        return self.on_device(host_scalar(value, dtype))
+
+    def item(self, array: Array) -> Scalar:
+        """The only element as a Python number.
+
+        Raises:
+            ValueError: there is not exactly one element.
+        """
+        if array.size != 1:
+            raise ValueError(f"item() needs one element, got {array.size} (shape {array.shape})")
+        found = self.tolist(array.reshape(1))
+        return found[0]
+
+    def tolist(self, array: Array) -> Any:
+        """The elements as nested lists of Python numbers."""
+        host = self.on_host(array).reshape(array.shape)
+        return (host.astype(np.float32) if host.dtype == BFLOAT16 else host).tolist()
+
+    # Strides.
+
+    def strides(self, array: Array) -> tuple[int, ...]:
+        """Steps between neighbours along each dimension, in elements."""
+        size = array.itemsize
+        return tuple([s // size for s in array.strides])
+
+    def data_ptr(self, array: Array) -> int:
+        """The address of the first element; 0 if there is none."""
+        return self.layer.address(array) if array.size else 0
+
+    def offset(self, array: Array, root: Array) -> int:
+        """Where the first element of `array` lies in `root`, in elements from its first."""
+        if array is root:
+            return 0
+        return (self.layer.address(array) - self.layer.address(root)) // array.itemsize
+
+    def owns(self, array: Array) -> bool:
+        """Whether no other array shares the memory of `array`."""
+        return array.base is None
+
+    def as_strided(
+        self, root: Array, shape: tuple[int, ...], stride: tuple[int, ...], offset: int
+    ) -> Array:
+        """A view of the memory of `root`; `stride` and `offset` in elements.
+
+        Raises:
+            ValueError: the view would reach beyond the memory of `root`.
+        """
+        size, last = root.itemsize, _last(root)
+        reach = offset + sum(s * (n - 1) for s, n in zip(stride, shape, strict=True) if n)
+        if prod(shape) and not 0 <= offset <= reach <= last:
+            raise ValueError(
+                f"as_strided: sizes {shape}, strides {stride} and offset {offset} reach beyond the "
+                f"memory of an array of shape {root.shape}"
+            )
+        steps = tuple([s * size for s in stride])
+        return self.layer.window(root, shape, steps, offset * size if prod(shape) else 0)
+
+    def reinterpret(self, root: Array, dtype: plugin.dtype) -> Array:
+        """The memory of `root`, from its first to its last element, as a vector of `dtype`."""
+        kind = TO_NUMPY[dtype]
+        flat = self.layer.window(root, (_last(root) + 1,), (root.itemsize,), 0)
+        whole = flat.nbytes // kind.itemsize * kind.itemsize
+        return flat.view(np.uint8)[:whole].view(kind)
+
+
+def host_scalar(value: Scalar, dtype: plugin.dtype) -> np.ndarray:
+    """A 0-d NumPy array of `value`, converted as C does: integers wrap, floats overflow."""
+    kind = TO_NUMPY[dtype]
+    if isinstance(value, complex) and kind.kind != "c":
+        value = value.real
+    if kind.kind in "iu":
+        bits = 8 * kind.itemsize
+        low = 0 if kind.kind == "u" else -(1 << (bits - 1))
+        return np.array(((int(value) - low) & ((1 << bits) - 1)) + low, kind)  # type: ignore[arg-type]
+    with np.errstate(all="ignore"):
+        return np.array(value, np.complex128 if kind.kind == "c" else np.float64).astype(kind)
+
+
+def _last(root: Array) -> int:
+    """The last element of the memory of `root`, counted from its first; -1 if there is none."""
+    if not root.size:
+        return -1
+    steps = zip(root.strides, root.shape, strict=True)
+    return sum(s * (n - 1) for s, n in steps) // root.itemsize

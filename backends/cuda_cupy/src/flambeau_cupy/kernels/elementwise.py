@@ -1,0 +1,193 @@
+"""Elementwise kernels: casts, arithmetic, comparison, logic, rounding and elementary functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
+from flambeau_cupy.layer import Array, Kernel, Layer
+
+UNARY = {
+    "abs": "absolute",
+    "exp": "exp",
+    "expm1": "expm1",
+    "log": "log",
+    "log1p": "log1p",
+    "log2": "log2",
+    "log10": "log10",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "sqrt": "sqrt",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "neg": "negative",
+}
+BINARY = {
+    "add": "add",
+    "sub": "subtract",
+    "mul": "multiply",
+    "div": "true_divide",
+    "atan2": "arctan2",
+    "maximum": "maximum",
+    "minimum": "minimum",
+}
+COMPARISON = {
+    "eq": "equal",
+    "ne": "not_equal",
+    "lt": "less",
+    "le": "less_equal",
+    "gt": "greater",
+    "ge": "greater_equal",
+}
+BITS = {"bitwise_and": "bitwise_and", "bitwise_or": "bitwise_or", "bitwise_xor": "bitwise_xor"}
+ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
+DIVISION = {"remainder": "remainder", "fmod": "fmod", "floor_divide": "floor_divide"}
+
+
+def make(layer: Layer) -> dict[str, Kernel]:
+    """The kernels of this family."""
+    xp = layer.xp
+
+    def cast(a: Array, dtype: Any) -> Array:
+        kind = TO_NUMPY[dtype]
+        if a.dtype.kind == "c" and kind.kind not in "cb":
+            a = a.real
+        if a.dtype == BFLOAT16 and kind != BFLOAT16:
+            a = a.astype(np.float32)  # exact; from there every module knows the way
+        elif kind == BFLOAT16 and a.dtype.kind not in "fV":
+            a = a.astype(np.float32)
+        return a.astype(kind)
+
+    def clone(a: Array) -> Array:
+        return a.copy("K") if _dense(a) else a.copy("C")
+
+    def assign(dst: Array, src: Array) -> None:
+        if src.dtype != dst.dtype:
+            from flambeau_cupy.dtypes import FROM_NUMPY
+
+            src = cast(src, FROM_NUMPY[dst.dtype])
+        dst[...] = src
+
+    def float_binary(name: str) -> Kernel:
+        function = getattr(xp, name)
+
+        def kernel(a: Array, b: Array) -> Array:
+            return layer.held(function(a, b)).astype(a.dtype, copy=False)
+
+        return kernel
+
+    def comparison(name: str) -> Kernel:
+        function = getattr(xp, name)
+        return lambda a, b: layer.held(function(layer.wide(a), layer.wide(b)))
+
+    def rounding(name: str) -> Kernel:
+        function = layer.rounded(getattr(xp, name))
+        return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
+
+    def division(name: str) -> Kernel:
+        function = layer.rounded(getattr(xp, name))
+
+        def kernel(a: Array, b: Array) -> Array:
+            if b.dtype.kind in "iu" and not bool((b != 0).all()):
+                raise ZeroDivisionError("integer division or modulo by zero")
+            return function(a, b)
+
+        return kernel
+
+    def sign(a: Array) -> Array:
+        if a.dtype.kind == "b":
+            return a.copy()
+        found = layer.held(xp.sign(a))
+        return found if a.dtype.kind in "iu" else xp.where(a != a, xp.zeros_like(found), found)
+
+    def reciprocal(a: Array) -> Array:
+        return layer.held(xp.ones((), a.dtype) / a)
+
+    def rsqrt(a: Array) -> Array:
+        return reciprocal(layer.held(xp.sqrt(a)))
+
+    def power(a: Array, b: Array) -> Array:
+        kind = a.dtype.kind
+        if kind == "b":
+            return layer.held(a | ~b)
+        if kind == "i":
+            inverse = xp.where(a == 1, 1, xp.where(a == -1, 1 - 2 * (b & 1), 0)).astype(a.dtype)
+            positive = xp.power(a, xp.maximum(b, xp.zeros((), b.dtype)))
+            return xp.where(b < 0, inverse, positive).astype(a.dtype)
+        return layer.held(xp.power(a, b))
+
+    def isfinite(a: Array) -> Array:
+        return layer.held(xp.isfinite(layer.wide(a)))
+
+    def where(condition: Array, a: Array, b: Array) -> Array:
+        return layer.held(xp.where(condition, a, b))
+
+    made: dict[str, Kernel] = {
+        "cast": cast,
+        "clone": clone,
+        "contiguous": layer.copy,
+        "assign": assign,
+        "sign": layer.rounded(sign),
+        "reciprocal": layer.rounded(reciprocal),
+        "rsqrt": layer.rounded(rsqrt),
+        "erf": layer.rounded(layer.special.erf),
+        "pow": layer.rounded(power),
+        "bitwise_not": lambda a: layer.held(xp.invert(a)),
+        "isfinite": isfinite,
+        "where": where,
+    }
+    made |= {name: layer.rounded(getattr(xp, found)) for name, found in UNARY.items()}
+    made |= {name: layer.rounded(float_binary(found)) for name, found in BINARY.items()}
+    made |= {name: comparison(found) for name, found in COMPARISON.items()}
+    made |= {name: float_binary(found) for name, found in BITS.items()}
+    made |= {name: rounding(found) for name, found in ROUNDING.items()}
+    made |= {name: division(found) for name, found in DIVISION.items()}
+
+    def in_place(kernel: Kernel) -> Kernel:
+        def write(a: Array, *rest: Any) -> None:
+            a[...] = kernel(a, *rest)
+
+        return write
+
+    names = [*UNARY, *BINARY, *BITS, *DIVISION, "pow", "reciprocal", "rsqrt", "sign"]
+    # Comparisons and half precisions go through one temporary; the others could write directly.
+    made |= {f"{name}_": in_place(made[name]) for name in names}
+    made |= {f"{name}_": direct(layer, getattr(xp, f), made[name]) for name, f in DIRECT.items()}
+    return {name: layer.quiet(kernel) for name, kernel in made.items()}
+
+
+DIRECT = {"add": "add", "sub": "subtract", "mul": "multiply"}
+
+
+def direct(layer: Layer, function: Any, general: Kernel) -> Kernel:
+    """The in-place form of a function that takes ``out``."""
+
+    def write(a: Array, b: Array) -> None:
+        if a.dtype in HALVES or b.dtype != a.dtype:
+            a[...] = general(a, b)
+        else:
+            function(a, b, out=a)
+
+    return write
+
+
+def _dense(a: Array) -> bool:
+    """Whether the elements fill their memory without gaps or overlaps, in whatever order."""
+    step = a.itemsize
+    for stride, n in sorted(zip(a.strides, a.shape, strict=True)):
+        if n == 1:
+            continue
+        if stride != step:
+            return False
+        step *= n
+    return True

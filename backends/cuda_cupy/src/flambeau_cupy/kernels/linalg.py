@@ -1,0 +1,46 @@
+"""Matrix products: half precisions are accumulated in float32 and rounded once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau_cupy.layer import Array, Kernel, Layer
+
+
+def make(layer: Layer) -> dict[str, Kernel]:
+    """The kernels of this family."""
+    xp = layer.xp
+
+    def matmul(a: Array, b: Array) -> Array:
+        if a.dtype.kind == "b":
+            return layer.held(xp.matmul(a.astype(np.int32), b.astype(np.int32))) > 0
+        return layer.held(xp.matmul(a, b))
+
+    product = layer.quiet(layer.rounded(matmul))
+
+    def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+        out = matmul(a, b)
+        if alpha != 1:
+            out *= xp.asarray(alpha, out.dtype)
+        if beta != 0:  # NaN in `bias` does not count where beta is 0
+            out += bias if beta == 1 else bias * xp.asarray(beta, bias.dtype)
+        return out
+
+    def add_product(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+        kind, wide = a.dtype, layer.wide
+        return addmm(wide(bias), wide(a), wide(b), beta, alpha).astype(kind, copy=False)
+
+    def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+        kind = x.dtype
+        out = matmul(layer.wide(x), layer.wide(weight).T)
+        if bias is not None:
+            out = out + layer.wide(bias)
+        return out.astype(kind, copy=False)
+
+    return {
+        "matmul": product,
+        "addmm": layer.quiet(add_product),
+        "linear": layer.quiet(linear),
+    }

@@ -1,0 +1,175 @@
+"""Random numbers from the stream of `flambeau_cupy.philox`.
+
+Element i of an array takes word i of its draw, or words 2i and 2i + 1 where it needs 64 bits.
+Uniforms are the top 24 bits of a word (float32, and halves rounded from it) or the top 53 of two.
+Normals come in pairs by Box and Muller: elements 2i and 2i + 1 are r·cos θ and r·sin θ with
+r = √(-2 log(1 - u)) and θ = 2πv from the uniforms u, v of their two places.  These are not the
+numbers of PyTorch on CUDA, which depend on the size of its launches.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau_cupy.dtypes import BFLOAT16, TO_NUMPY
+from flambeau_cupy.layer import Array, Kernel, Layer
+
+Shape = tuple[int, ...]
+_WIDE_RANGE = 1 << 28
+_DIGITS = {
+    np.dtype(np.float16): 11,
+    BFLOAT16: 8,
+    np.dtype(np.float32): 24,
+    np.dtype(np.float64): 53,
+}
+
+
+def make(layer: Layer) -> dict[str, Kernel]:
+    """The kernels of this family."""
+    xp = layer.xp
+
+    def words32(generator: Any, n: int) -> Array:
+        with generator.lock:
+            return generator.engine.drawn(xp, n)
+
+    def words64(generator: Any, n: int) -> Array:
+        pairs = words32(generator, 2 * n).reshape(n, 2).astype(np.uint64)
+        return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
+
+    def uniforms(generator: Any, n: int, kind: np.dtype) -> Array:
+        if kind == np.float64:
+            return (words64(generator, n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return (words32(generator, n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
+
+    def real(kind: np.dtype) -> np.dtype:
+        return np.dtype(np.float64 if kind == np.float64 else np.float32)
+
+    def halves(draw: Kernel, shape: Shape, a: float, b: float, kind: np.dtype, g: Any) -> Array:
+        part = np.dtype(np.float32 if kind.itemsize == 8 else np.float64)
+        return draw((*shape, 2), a, b, part, g).view(kind).reshape(shape)
+
+    def uniform_of(shape: Shape, low: float, high: float, kind: np.dtype, generator: Any) -> Array:
+        if kind.kind == "c":
+            return halves(uniform_of, shape, low, high, kind, generator)
+        compute = real(kind)
+        u = uniforms(generator, math.prod(shape), compute)
+        start, end = compute.type(low), compute.type(high)
+        out = (u * (end - start) + start).astype(kind)
+        # Rounding may have reached the open end.
+        first, last = np.array(start).astype(kind), np.array(end).astype(kind)
+        return xp.where(out == xp.asarray(last), xp.asarray(first), out).reshape(shape)
+
+    def normal_of(shape: Shape, mean: float, std: float, kind: np.dtype, generator: Any) -> Array:
+        if kind.kind == "c":
+            return halves(normal_of, shape, mean, std / math.sqrt(2.0), kind, generator)
+        n, compute = math.prod(shape), real(kind)
+        u = uniforms(generator, n + n % 2, compute).reshape(-1, 2)
+        one, two_pi = compute.type(1), compute.type(2 * math.pi)
+        radius = xp.sqrt(compute.type(-2) * xp.log(one - u[:, 0]))
+        theta = two_pi * u[:, 1]
+        pairs = xp.stack([radius * xp.cos(theta), radius * xp.sin(theta)], -1).reshape(-1)[:n]
+        return (pairs * compute.type(std) + compute.type(mean)).astype(kind).reshape(shape)
+
+    def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -> Array:
+        return uniform_of(shape, low, high, TO_NUMPY[dtype], generator)
+
+    def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+        return normal_of(shape, mean, std, TO_NUMPY[dtype], generator)
+
+    def bernoulli(p: Array, generator: Any) -> Array:
+        compute = real(p.dtype)
+        u = uniforms(generator, p.size, compute).reshape(p.shape)
+        return (u < p.astype(compute)).astype(p.dtype)
+
+    def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+        u = uniforms(generator, math.prod(shape), np.dtype(np.float64))
+        return (u < p).astype(TO_NUMPY[dtype]).reshape(shape)
+
+    def stored(numbers: Array, kind: np.dtype) -> Array:
+        return numbers.astype(np.float32).astype(kind) if kind in _DIGITS else numbers.astype(kind)
+
+    def randint(low: int, high: int, shape: Shape, dtype: Any, generator: Any) -> Array:
+        n, span, kind = math.prod(shape), high - low, TO_NUMPY[dtype]
+        if span >= _WIDE_RANGE:
+            bits = words64(generator, n)
+        else:
+            bits = words32(generator, n).astype(np.uint64)
+        if span < 1 << 64:
+            bits = bits % np.uint64(span)
+        numbers = bits.view(np.int64) + np.int64(low if span < 1 << 64 else 0)
+        if kind == np.float64:
+            return numbers.astype(kind).reshape(shape)
+        return stored(numbers, kind).reshape(shape)
+
+    def random_full(shape: Shape, dtype: Any, generator: Any) -> Array:
+        kind = TO_NUMPY[dtype]
+        if kind in _DIGITS:
+            span = (1 << _DIGITS[kind]) + 1
+        elif kind.kind == "b":
+            span = 2
+        else:
+            span = 1 << (8 * kind.itemsize - (kind.kind == "i"))
+        draw = words64 if kind.itemsize == 8 else words32
+        numbers = (draw(generator, math.prod(shape)).astype(np.uint64) % np.uint64(span)).view(
+            np.int64
+        )
+        return numbers.astype(kind).reshape(shape)
+
+    def randperm(n: int, dtype: Any, generator: Any) -> Array:
+        # Keys of 64 bits: two equal ones among 2^32 elements are rarer than one in two.
+        order = xp.argsort(words64(generator, n), kind="stable")
+        return order.astype(TO_NUMPY[dtype])
+
+    def exponential(shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
+        u = uniforms(generator, math.prod(shape), np.dtype(np.float64))
+        return (xp.log1p(-u) * (-1.0 / rate)).astype(TO_NUMPY[dtype]).reshape(shape)
+
+    def cauchy(shape: Shape, median: float, sigma: float, dtype: Any, generator: Any) -> Array:
+        u = uniforms(generator, math.prod(shape), np.dtype(np.float64))
+        found = median + sigma * xp.tan(math.pi * (u - 0.5))
+        return found.astype(TO_NUMPY[dtype]).reshape(shape)
+
+    def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+        z = normal_of(shape, mean, std, np.dtype(np.float64), generator)
+        return xp.exp(z).astype(TO_NUMPY[dtype])
+
+    def geometric(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+        u = uniforms(generator, math.prod(shape), np.dtype(np.float64))
+        trials = xp.ceil(xp.log1p(-u) / math.log1p(-p))
+        # u = 0 is the first trial, as every u below p.
+        return xp.maximum(trials, 1.0).astype(TO_NUMPY[dtype]).reshape(shape)
+
+    def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+        weights = probs.astype(np.float64)
+        if replacement and num_samples > 1:
+            sums = xp.cumsum(weights, axis=-1)
+            bounds = sums / sums[..., -1:]
+            shape = (*probs.shape[:-1], num_samples)
+            u = uniforms(generator, math.prod(shape), np.dtype(np.float64)).reshape(shape)
+            found = (u[..., :, None] >= bounds[..., None, :]).sum(-1)
+            last = (weights > 0) * xp.arange(probs.shape[-1])
+            return xp.minimum(found, last.max(-1, keepdims=True)).astype(np.int64)
+        u = uniforms(generator, probs.size, np.dtype(np.float64)).reshape(probs.shape)
+        scores = weights / -xp.log1p(-u)
+        scores = xp.where(weights > 0, scores, -1.0)
+        return xp.argsort(-scores, axis=-1, kind="stable")[..., :num_samples].astype(np.int64)
+
+    made = {
+        "uniform": uniform,
+        "normal": normal,
+        "normal_serial": normal,
+        "bernoulli": bernoulli,
+        "bernoulli_scalar": bernoulli_scalar,
+        "randint": randint,
+        "random_full": random_full,
+        "randperm": randperm,
+        "exponential": exponential,
+        "cauchy": cauchy,
+        "log_normal": log_normal,
+        "geometric": geometric,
+        "multinomial": multinomial,
+    }
+    return {name: layer.quiet(kernel) for name, kernel in made.items()}

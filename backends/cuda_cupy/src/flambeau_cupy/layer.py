@@ -1,0 +1,163 @@
+"""The array module that kernels are written against: CuPy on a device, NumPy in tests.
+
+Kernels use what both have by one name through `Layer.xp`. What they have by different names, or
+what one of them does in another way, is a method here, so that the very functions that run on a
+device run on NumPy.
+"""
+
+# pyright: reportMissingImports=false
+# CuPy is not installed where types are checked.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from flambeau_cupy.dtypes import BFLOAT16, HALVES
+
+Array = Any
+Kernel = Callable[..., Any]
+
+
+class Layer:
+    """An array module and its peculiarities.
+
+    Attributes:
+        xp: the module: ``cupy`` or ``numpy``.
+        array: its array class.
+        special: its ``scipy.special``.
+    """
+
+    xp: Any
+    array: type
+    special: Any
+
+    def address(self, a: Array) -> int:
+        """The address of the first element."""
+        raise NotImplementedError
+
+    def window(
+        self, a: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Array:
+        """A view of the memory of `a`: strides and offset from its first element in bytes.
+
+        Its ``base`` is never None.
+        """
+        raise NotImplementedError
+
+    def add_at(self, a: Array, key: Any, values: Array) -> None:
+        """``a[key] += values``, counting places that come more than once each time."""
+        raise NotImplementedError
+
+    def quiet(self, kernel: Kernel) -> Kernel:
+        """`kernel` without warnings about infinities and NaN."""
+        return kernel
+
+    # What follows is the same for both.
+
+    def wide(self, a: Array) -> Array:
+        """`a` as kernels compute with it: half precisions as float32."""
+        return a.astype(np.float32) if a.dtype in HALVES else a
+
+    def held(self, a: Any) -> Array:
+        """What a function of the module returned as an array (NumPy has scalars for 0-d)."""
+        return a if type(a) is self.array else self.xp.asarray(a)
+
+    def copy(self, a: Array) -> Array:
+        """A row-major copy."""
+        return a.copy("C")
+
+    def rounded(self, kernel: Kernel) -> Kernel:
+        """`kernel` with half precisions computed in float32 and rounded once."""
+
+        def run(a: Array, *rest: Any) -> Any:
+            kind = a.dtype
+            if kind not in HALVES:
+                return self.held(kernel(a, *rest))
+            others = [self.wide(r) if type(r) is self.array else r for r in rest]
+            return self.held(kernel(a.astype(np.float32), *others)).astype(kind)
+
+        return wraps(kernel)(run)
+
+
+class CupyLayer(Layer):
+    """CuPy."""
+
+    def __init__(self) -> None:
+        import cupy
+        from cupyx.scipy import special
+
+        self.xp, self.array, self.special = cupy, cupy.ndarray, special
+
+    def address(self, a: Array) -> int:
+        """The address of the first element on the device."""
+        return a.data.ptr
+
+    def window(
+        self, a: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Array:
+        """See `Layer.window`; an array made over a pointer has no base, a view of it has."""
+        return self.array(shape, a.dtype, a.data + offset, strides).view()
+
+    def add_at(self, a: Array, key: Any, values: Array) -> None:
+        """See `Layer.add_at`; the hardware adds numbers of 32 and 64 bits only."""
+        kind = a.dtype
+        if kind == np.int64:  # two's complement: the same addition
+            a.view(np.uint64).scatter_add(key, values.astype(np.int64).view(np.uint64))
+        elif kind.kind == "c":
+            real, imag = a.real.copy(), a.imag.copy()
+            real.scatter_add(key, values.real.copy())
+            imag.scatter_add(key, values.imag.copy())
+            a.real, a.imag = real, imag
+        elif kind.itemsize < 4:
+            total = a.astype(np.float32 if kind in HALVES else np.int32)
+            total.scatter_add(key, values.astype(total.dtype))
+            a[...] = total.astype(kind)
+        else:
+            a.scatter_add(key, values)
+
+
+class NumpyLayer(Layer):
+    """NumPy standing in for CuPy, where kernels are checked without a device."""
+
+    def __init__(self) -> None:
+        from scipy import special
+
+        self.xp, self.array, self.special = np, np.ndarray, special
+
+    def address(self, a: Array) -> int:
+        """The address of the first element."""
+        return a.__array_interface__["data"][0]
+
+    def window(
+        self, a: Array, shape: tuple[int, ...], strides: tuple[int, ...], offset: int
+    ) -> Array:
+        """See `Layer.window`."""
+        if not offset:
+            return np.lib.stride_tricks.as_strided(a, shape, strides)
+        if not all(shape):
+            return np.lib.stride_tricks.as_strided(a.reshape(-1)[:0], shape, strides)
+        flat = np.lib.stride_tricks.as_strided(a, (offset // a.itemsize + 1,), (a.itemsize,))
+        return np.lib.stride_tricks.as_strided(flat[-1:], shape, strides)
+
+    def add_at(self, a: Array, key: Any, values: Array) -> None:
+        """See `Layer.add_at`."""
+        if a.dtype == BFLOAT16:
+            total = a.astype(np.float32)
+            np.add.at(total, key, values.astype(np.float32))
+            a[...] = total.astype(BFLOAT16)
+        else:
+            np.add.at(a, key, values)
+
+    def quiet(self, kernel: Kernel) -> Kernel:
+        """See `Layer.quiet`; CuPy never warns."""
+
+        @wraps(kernel)
+        def run(*args: Any) -> Any:
+            with np.errstate(all="ignore"):
+                return kernel(*args)
+
+        return run
