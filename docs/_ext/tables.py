@@ -1,0 +1,256 @@
+"""Tables that the op declarations, the plugins and the contract page already contain."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import docstrings
+from inventory import Entry, members
+from reference import Reference, arguments, directive, signature
+
+import flambeau
+from flambeau.ops import OPS, random
+from flambeau.plugin import Backend, hookspecs
+from flambeau.plugin.host import host
+from flambeau.testing.samples import DTYPE, SAMPLES, Arr
+
+CONTRACT = Path(__file__).resolve().parents[1] / "design" / "contract.md"
+UNLISTED = {"no-index": ""}  # the reference of `flambeau.plugin` describes it, too
+# How the contract speaks of ops whose names it shortens.
+SPOKEN = {
+    "maximum": "max",
+    "minimum": "min",
+    "remainder": "remainder|division by zero",
+    "fmod": "fmod|division by zero",
+}
+FAMILY = re.compile(r"^## Canonical primitives.*?\n(?=In-place kernels)", re.DOTALL | re.MULTILINE)
+
+
+def op_table(_: Reference) -> str:
+    """Every canonical op: tier, gradient, and the installed packages with a kernel of their own."""
+    devices = [d for d in host.device_types() if d != "meta" and _usable(d)]
+    active = {device: host.activate(device) for device in devices}
+    head = ["op", "tier", "gradient", *(f"`{device}`" for device in devices)]
+    rows = [head, ["---"] * len(head)]
+    for name, op in sorted(OPS.items()):
+        cells = [
+            f"`{name}({', '.join(op.params)})`",
+            op.tier,
+            op.gradient_state.partition(":")[0],
+            *(active[d].providers.get(name, "decomposed").partition(" ")[0] for d in devices),
+        ]
+        rows.append(cells)
+    tiers = Counter(op.tier for op in OPS.values())
+    lead = (
+        f"{tiers['primitive']} primitives and {tiers['composite']} composites, "
+        f"on the devices that were installed when this page was made."
+    )
+    return lead + "\n\n" + "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _usable(device: str) -> bool:
+    try:
+        host.activate(device)
+    except RuntimeError:
+        return False
+    return True
+
+
+def meanings() -> dict[str, tuple[str, str]]:
+    """Of each primitive in the contract's table: the family and the sentence about it."""
+    found: dict[str, tuple[str, str]] = {}
+    family = ""
+    section = FAMILY.search(CONTRACT.read_text("utf-8"))
+    for row in section[0].splitlines() if section else ():
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        if not row.startswith("|") or len(cells) < 3 or cells[0].startswith(("family", "-")):
+            continue
+        family = cells[0] or family
+        for code in re.findall(r"`([^`]+)`", cells[1]):
+            for name in re.sub(r"\([^)]*\)", " ", code).split():
+                found[name] = (family, cells[2])
+    return found
+
+
+def primitives(_: Reference) -> str:
+    """Every primitive: its signature, what it means, its shape rule, and calls that are tested."""
+    known = meanings()
+    parts = []
+    families: dict[str, list[str]] = {}
+    for name, op in OPS.items():
+        if op.tier == "primitive":
+            family = known.get(name, (op.body.__module__.rpartition(".")[2], ""))[0]
+            families.setdefault(family, []).append(name)
+    for family, names in families.items():
+        parts.append(f"## {family.capitalize()}")
+        parts += [_primitive(name, known.get(name, ("", ""))[1]) for name in sorted(names)]
+    return "\n\n".join(parts)
+
+
+def _primitive(name: str, meaning: str) -> str:
+    op = OPS[name]
+    rule = textwrap.dedent(inspect.getsource(op.body))
+    kinds = {"same": "that of the first array", None: "that of the shape rule"}
+    result = kinds.get(op.out, f"`{getattr(op.out, 'name', op.out)}`")
+    facts = [_public_meaning(name), _about(name, meaning)]
+    facts.append(f"Dtype of the result: {result}. Gradient: {op.gradient_state}.")
+    if op.promotes == "float":
+        facts.append("Integers arrive as the default float.")
+    body = [" ".join(fact for fact in facts if fact)]
+    if calls := _calls(name):
+        body.append(f"Tested with, among others: {calls}.")
+    body.append("```python\n" + rule.rstrip() + "\n```")
+    return f"### {name}\n\n`{name}({', '.join(op.params)})`\n\n" + "\n\n".join(body)
+
+
+def _public_meaning(name: str) -> str:
+    """What the public function of this name says about itself first."""
+    function = getattr(flambeau, name, None)
+    first = inspect.cleandoc(getattr(function, "__doc__", None) or "").split("\n\n")[0]
+    others = set(arguments(function)) - {*OPS[name].params, "input"}
+    if not first or ">>>" in first or others & set(re.findall(r"\w+", first)):
+        return ""  # it is about more than the op: `alpha` of `add`
+    return docstrings.text(first, lambda _: None).rstrip(".") + "."
+
+
+def _about(name: str, meaning: str) -> str:
+    """The clauses of the contract's sentence that are about `name`, where it is about several."""
+    row = [other for other, (_, text) in meanings().items() if text == meaning]
+    kept = []
+    for clause in meaning.split("; "):
+        about = [other for other in row if re.search(rf"\b({SPOKEN.get(other, other)})\b", clause)]
+        if name in about or (not about and clause not in ("unary", "binary")) or len(row) == 1:
+            kept.append(clause)
+    meaning = "; ".join(kept)
+    return f"{meaning[0].upper()}{meaning[1:].rstrip('.')}." if meaning else ""
+
+
+def _calls(name: str) -> str:
+    shown = dict.fromkeys(
+        f"`{name}({', '.join(_argument(a) for a in sample.args)})`" for sample in SAMPLES[name]
+    )
+    return ", ".join([call for call in shown if len(call) < 72][:3])
+
+
+def _argument(value: object) -> str:
+    """An argument of a sample; an array by shape and dtype, if it is not the default one."""
+    if isinstance(value, Arr):
+        kind = "" if value.dtype is None else f"{value.dtype.name} "
+        return f"{kind}[{', '.join(map(str, value.shape))}]"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(_argument, value))
+        return f"({inside}{',' if len(value) == 1 else ''})"
+    return "dtype" if value is DTYPE else getattr(value, "name", None) or repr(value)
+
+
+def hooks(reference: Reference) -> str:
+    """The hooks with their arguments and docstrings."""
+    parts = ["```{py:currentmodule} flambeau.plugin.hookspecs\n```"]
+    for name, value in vars(hookspecs).items():
+        if name.startswith("flambeau_"):
+            parts.append(
+                directive("function", name + signature(value), _plugin_text(reference, value))
+            )
+    return "\n\n".join(parts)
+
+
+def backend(reference: Reference) -> str:
+    """The class `Backend`: its attributes and methods, required and optional."""
+    rows = [_plugin_text(reference, Backend)]
+    for name, value in members(Backend, reference.classes):
+        if inspect.isfunction(value):
+            head = name + signature(value, bound=True)
+            rows.append(directive("method", head, _plugin_text(reference, value), options=UNLISTED))
+    body = "\n\n".join(rows)
+    return directive("class", "flambeau.plugin.Backend", body, options=UNLISTED, level=4)
+
+
+def _plugin_text(reference: Reference, value: object) -> str:
+    taken = frozenset(arguments(value)) if inspect.isfunction(value) else frozenset()
+    return docstrings.markdown(
+        inspect.getdoc(value) or "", lambda name: reference.resolve(name, "flambeau.plugin", taken)
+    )
+
+
+def modules(reference: Reference) -> str:
+    """The modules with a page, and how many names each has."""
+    rows = ["| module | what it is | names |", "|---|---|---|"]
+    for page in reference.pages:
+        title = docstrings.text(page.title, lambda _: None).replace("|", "\\|")
+        rows.append(f"| {{doc}}`{page.name}` | {title} | {len(page.entries)} |")
+    listed = "\n".join(page.name for page in reference.pages)
+    return "\n".join(rows) + f"\n\n```{{toctree}}\n:hidden:\n\nops\n{listed}\n```"
+
+
+def former_names(reference: Reference) -> str:
+    """Functions that take argument names of PyTorch 1.0 beside their own."""
+    rows = ["| function | also takes |", "|---|---|"]
+    for entry in _functions(reference):
+        wrapped = getattr(entry.value, "__wrapped__", None)
+        if wrapped is None:
+            continue
+        try:
+            extra = set(inspect.signature(entry.value).parameters) - set(
+                inspect.signature(wrapped).parameters
+            )
+        except (TypeError, ValueError):
+            continue
+        if extra:
+            names = ", ".join(f"`{name}`" for name in sorted(extra))
+            rows.append(f"| {{py:obj}}`{entry.name}` | {names} |")
+    return "\n".join(rows)
+
+
+def _functions(reference: Reference) -> Iterator[Entry]:
+    for page in reference.pages:
+        for entry in page.entries:
+            if entry.same_as is None and inspect.isfunction(entry.value):
+                yield entry
+
+
+def random_streams(_: Reference) -> str:
+    """The canonical random ops: what each draws, and how equal its numbers are to PyTorch's."""
+    rows = ["| stream | what it draws | compared with PyTorch |", "|---|---|---|"]
+    for name, value in vars(random).items():
+        if name.startswith("_") or not inspect.isfunction(value):
+            continue
+        if value.__module__ != random.__name__ or not value.__doc__:
+            continue
+        first, *rest = _sentences(value.__doc__)
+        told = [sentence for sentence in (first, *rest) if "PyTorch" in sentence]
+        if not told:
+            continue  # no stream: a helper of the others
+        shown = [docstrings.text(cell, lambda _: None) for cell in (first, " ".join(told))]
+        rows.append(f"| `{name}` | " + " | ".join(cell.replace("\n", " ") for cell in shown) + " |")
+    return "\n".join(rows)
+
+
+def _sentences(docstring: str) -> list[str]:
+    """The sentences of the paragraphs before the first session or section."""
+    prose = re.split(r">>>|\n *(?:Raises|Args):\n", inspect.cleandoc(docstring))[0]
+    return [s for s in re.split(r"(?<=[.:]) +(?=[A-Z])", " ".join(prose.split())) if s]
+
+
+def differences(_: Reference) -> str:
+    """The table of accepted differences on the page about agreement."""
+    page = (CONTRACT.parent / "agreement.md").read_text("utf-8")
+    section = page.partition("## What still differs")[2].partition("\n## ")[0]
+    table = [row for row in section.splitlines() if row.startswith("|")]
+    return "\n".join(table)
+
+
+TABLES: dict[str, Callable[[Reference], str]] = {
+    "backend": backend,
+    "differences": differences,
+    "former-names": former_names,
+    "hooks": hooks,
+    "modules": modules,
+    "ops": op_table,
+    "primitives": primitives,
+    "random-streams": random_streams,
+}

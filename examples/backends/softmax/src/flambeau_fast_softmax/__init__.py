@@ -1,0 +1,3 @@
+"""An accelerator for flambeau: another softmax for device ``cpu``."""
+
+__version__ = "0.1"

@@ -1,0 +1,1 @@
+"""Device ``toy`` for flambeau: NumPy arrays behind a foreign name."""
