@@ -5,30 +5,57 @@ JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 ARGS   ?=
 KIT    ?= -q
 
+# Of the kit on JAX, which compiles every op for every shape, what takes minutes and not an hour.
+FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
+  or every_primitive or (derivatives and contiguous and (matmul or softmax or conv2d or layer_norm or sort))
+
 VENV     := .venv
 RUN      := $(VENV)/bin/python
-PACKAGES := core nn backends/cpu_numpy
+PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cuda_cupy
+# What can be imported anywhere: flambeau_cupy needs CuPy.
+DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
 SOURCES  := $(shell find $(PACKAGES:%=%/src) -name '*.py')
 MERGED   := build/merged
+SITE     := build/docs
+SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(SITE)/doctrees
 
 # Test workers share the cores already; a thread pool in each of them would fight over the same ones.
-test coverage parity docs: export OMP_NUM_THREADS = 1
-test coverage parity docs: export OPENBLAS_NUM_THREADS = 1
+test coverage parity docs foreign cuda-sources: export OMP_NUM_THREADS = 1
+test coverage parity docs foreign cuda-sources: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test coverage lint parity bench docs merged generate clean
+.PHONY: help venv demo test cuda-sources foreign foreign-kit coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
-	@sed -n 's/^\([a-z]*\):.* ## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.* ## \(.*\)/  \1\t\2/p' $(MAKEFILE_LIST) | expand -t 14
 
 venv: $(VENV)/installed ## .venv with the packages installed for editing
 
 demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
 	$(RUN) examples/digits.py $(ARGS)
 
-test: $(VENV)/with-test ## every test that needs no PyTorch, in parallel, and the conformance kit
+test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance kit
 	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity $(ARGS)
+	FLAMBEAU_BLOCK=flambeau-native \
 	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
+	@# The rest of cpu is the same with flambeau-native: only what it computes is tested again.
+	@ops=$$($(RUN) -m flambeau_native) || { echo 'flambeau-native: no C compiler built it; not tested'; exit 0; }; \
+	set -x; $(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops"
+	@! $(RUN) -c 'import flambeau_onednn' 2>/dev/null || { set -x; \
+	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k 'cpu-conv2d or cpu-conv3d'; }
+
+cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
+	$(RUN) -m pytest -n $(JOBS) backends/cuda_cupy/tests $(ARGS)
+
+foreign: $(VENV)/with-test ## the backend on JAX: its own tests and a sample of the conformance kit
+	@if $(RUN) -m pip install --quiet --group foreign; then $(MAKE) --no-print-directory foreign-kit; \
+	  else echo 'skipped: JAX cannot be installed here (no wheel for this Python, or no network)'; fi
+
+foreign-kit:
+	$(RUN) -m pip install --quiet --no-deps --upgrade --target build/foreign ./examples/backends/jax
+	$(RUN) -m pytest -n $(JOBS) -m 'not slow' tests/test_foreign_backends.py $(ARGS)
+	PYTHONPATH=build/foreign $(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend \
+	  --device jax -k '$(FOREIGN)' $(KIT)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
 	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity --cov --cov-report=term $(ARGS)
@@ -46,9 +73,15 @@ parity: $(VENV)/with-parity ## the same programs on flambeau and on PyTorch
 bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, from one interleaved run
 	$(RUN) benchmarks/run.py $(ARGS)
 
-docs: $(VENV)/with-test ## run every example of the docstrings and of the pages
-	$(RUN) -m pytest -n $(JOBS) --doctest-modules $(PACKAGES:%=%/src) tests/test_documentation.py \
-	  --ignore=core/src/flambeau/testing/backend $(ARGS)
+docs: $(VENV)/with-docs ## the site in build/docs/html, its links, and every example in it and in docstrings
+	$(RUN) docs/_ext/pages.py $(SITE)/source
+	$(SPHINX) -b html $(SITE)/source $(SITE)/html
+	$(RUN) -m pytest -n $(JOBS) --doctest-modules $(DOCTESTED:%=%/src) tests/test_documentation.py \
+	  tests/test_documentation_site.py --ignore=core/src/flambeau/testing/backend $(ARGS)
+
+links: $(VENV)/with-docs ## whether the addresses outside of the site still answer
+	$(RUN) docs/_ext/pages.py $(SITE)/source
+	$(SPHINX) -b linkcheck $(SITE)/source $(SITE)/links
 
 merged: $(MERGED)/.stamp ## the packages in one folder, as wheels install them
 
@@ -61,7 +94,7 @@ clean: ## remove what make made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Dependency groups need pip 25.1, which is younger than Python 3.11 and 3.12.
-$(VENV)/installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml)
+$(VENV)/installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(wildcard backends/cpu_native/csrc/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo '$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
@@ -73,7 +106,7 @@ $(VENV)/with-%: $(VENV)/installed
 	$(RUN) -m pip install --quiet --group $*
 	@touch $@
 
-$(MERGED)/.stamp: $(VENV)/installed $(SOURCES)
+$(MERGED)/.stamp: Makefile $(VENV)/installed $(SOURCES)
 	rm -rf $(MERGED)
 	$(RUN) -m pip install --quiet --no-deps --target $(MERGED) $(PACKAGES:%=./%)
 	@touch $@

@@ -32,6 +32,7 @@ class Row:
         numpy_setup: makes its names, given the module numpy.
         threads: the numbers of threads with which the row is measured.
         reset: run before every timed batch with the names of the side, to free what piles up.
+        rounds: at most so many rounds of a single run each, for what takes tenths of a second.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Row:
     numpy_setup: Setup | None = None
     threads: tuple[int, ...] = (1,)
     reset: Callable[[dict[str, Any]], None] | None = None
+    rounds: int | None = None
 
 
 @dataclass
@@ -93,13 +95,16 @@ def measure(
             # Locals of the timed function: they may be assigned, and are read alike on all sides.
             bind = "; ".join(f"{key} = names[{key!r}]" for key in names)
             timer = timeit.Timer(statement, bind, timer=clock, globals={"names": names})
-            timer.timeit(3)
+            timer.timeit(1 if row.rounds else 3)
             timers[name] = (timer, names)
         except Exception as error:  # one missing operation must not cost the rest of the table
             side.error = f"{type(error).__name__}: {error}".split("\n")[0]
     # One number of runs for all sides, so that each warms its caches equally often.
-    slowest = max((timer.timeit(5) / 5 for timer, _ in timers.values()), default=1.0)
-    runs = max(3, round(batch_seconds / slowest))
+    if row.rounds:
+        rounds, runs = min(rounds, row.rounds), 1
+    else:
+        slowest = max((timer.timeit(5) / 5 for timer, _ in timers.values()), default=1.0)
+        runs = max(3, round(batch_seconds / slowest))
     order = list(timers)
     shuffled = random.Random(row.name)
     for number in range(rounds + 2):

@@ -368,6 +368,7 @@ CONTROLS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CONTROLS)
 def test_without_the_fault_the_same_tests_pass(name: str) -> None:
     assert list(complaints("faultless", CONTROLS[name])) == []

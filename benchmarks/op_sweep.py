@@ -1,0 +1,204 @@
+"""About sixty operations at three sizes: the ratio to torch of each, and the worst ten.
+
+    python benchmarks/op_sweep.py [--quick] [--ops softmax] [--sizes 8 10000 1000000] [--threads 1]
+
+Every operation makes fresh outputs; rows with "backward" time the forward and backward pass.  The
+clock and the interleaving are those of run.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from statistics import geometric_mean
+from typing import Any
+
+from harness import OURS, THEIRS, Result, Row, measure
+from run import environment, libraries, set_threads
+
+# Name: the statement.  `x`, `y` are vectors, `m` a matrix with rows of up to 1024, `i` an index
+# along them, `b` a batch of images, `p` a positive vector.
+FORWARD = {
+    **{name: f"x {op} y" for name, op in {"add": "+", "mul": "*", "sub": "-", "div": "/"}.items()},
+    "add number": "x + 0.5",
+    "mul broadcast": "m * row",
+    "pow 2": "x ** 2",
+    "maximum": "t.maximum(x, y)",
+    "where": "t.where(x > 0, x, y)",
+    "clamp": "x.clamp(-0.5, 0.5)",
+    "compare": "x > y",
+    **{
+        name: f"x.{name}()"
+        for name in (
+            "abs neg exp tanh sigmoid relu sin cos erf floor round sign reciprocal square isnan"
+        ).split()
+    },
+    **{name: f"p.{name}()" for name in "log sqrt rsqrt log1p lgamma".split()},
+    "gelu": "F.gelu(x)",
+    "silu": "F.silu(x)",
+    "softplus": "F.softplus(x)",
+    "leaky_relu": "F.leaky_relu(x)",
+    "dropout": "F.dropout(x, 0.3, True)",
+    **{name: f"x.{name}()" for name in "sum mean max argmax std cumsum norm prod all".split()},
+    "sum rows": "m.sum(-1)",
+    "sum columns": "m.sum(0)",
+    "mean rows": "m.mean(-1)",
+    "var rows": "m.var(-1)",
+    "max rows": "m.max(-1)",
+    "logsumexp": "m.logsumexp(-1)",
+    "softmax": "m.softmax(-1)",
+    "log_softmax": "m.log_softmax(-1)",
+    "layer_norm": "F.layer_norm(m, (n,))",
+    "batch_norm": "F.batch_norm(b, None, None, training=True)",
+    "max_pool2d": "F.max_pool2d(b, 2)",
+    "avg_pool2d": "F.avg_pool2d(b, 2)",
+    "cross_entropy": "F.cross_entropy(m, target)",
+    "mse_loss": "F.mse_loss(x, y)",
+    "embedding": "F.embedding(i, m)",
+    "index_select": "m.index_select(0, i)",
+    "gather": "m.gather(1, columns)",
+    "boolean mask": "x[mask]",
+    "sort": "x.sort()",
+    "topk": "x.topk(4)",
+    "cat": "t.cat([x, y])",
+    "stack": "t.stack([x, y])",
+    "transposed copy": "m.t().contiguous()",
+    "clone": "x.clone()",
+    "to float64": "x.double()",
+    "rand": "t.rand(size)",
+    "randn": "t.randn(size)",
+    "randperm": "t.randperm(size)",
+    "zeros": "t.zeros(size)",
+    "arange": "t.arange(size)",
+}
+BACKWARD = {
+    "mul": "(gx * gy).backward(x)",
+    "tanh": "gx.tanh().backward(x)",
+    "gelu": "F.gelu(gx).backward(x)",
+    "sum": "gx.sum().backward()",
+    "softmax": "gm.softmax(-1).backward(m)",
+    "layer_norm": "F.layer_norm(gm, (n,)).backward(m)",
+    "batch_norm": "F.batch_norm(gb, None, None, training=True).backward(b)",
+    "max_pool2d": "F.max_pool2d(gb, 2).sum().backward()",
+    "cross_entropy": "F.cross_entropy(gm, target).backward()",
+    "embedding": "F.embedding(i, gm).sum().backward()",
+    "cumsum": "gx.cumsum(0).backward(x)",
+}
+INPLACE = {
+    "add_": "x.add_(y)",
+    "mul_": "x.mul_(1.0)",
+    "copy_": "x.copy_(y)",
+    "zero_": "x.zero_()",
+    "slice assignment": "x[2:5] = 1.0",
+}
+
+
+def names_of(size: int) -> Any:
+    """The setup of every row: the same tensors, made of the same numbers, for both libraries."""
+
+    def setup(t: Any) -> dict[str, Any]:
+        import importlib
+
+        t.manual_seed(0)
+        x, y = t.randn(size), t.randn(size)
+        n = min(size, 1024)
+        m = t.randn(max(1, size // n), n)
+        channels = max(1, min(32, size // 64))
+        side = max(2, math.isqrt(max(4, size // (8 * channels))))
+        b = t.randn(8, channels, side, side)
+        rows = m.shape[0]
+        names = {
+            "t": t,
+            "F": importlib.import_module(f"{t.__name__}.nn.functional"),
+            "size": size,
+            "n": n,
+            "x": x,
+            "y": y,
+            "p": x.abs() + 0.1,
+            "m": m,
+            "b": b,
+            "row": t.randn(n),
+            "i": t.randint(0, rows, (rows,)),
+            "columns": t.randint(0, n, (rows, n)),
+            "target": t.randint(0, n, (rows,)),
+            "mask": x > 0,
+        }
+        grads = {f"g{name}": names[name].clone().requires_grad_() for name in ("x", "y", "m", "b")}
+        return names | grads
+
+    return setup
+
+
+def forget(names: dict[str, Any]) -> None:
+    """Drop the gradients that the backward rows add up."""
+    for name in ("gx", "gy", "gm", "gb"):
+        names[name].grad = None
+
+
+def rows(sizes: list[int], wanted: str) -> list[Row]:
+    """One row per operation and size."""
+    statements = dict(FORWARD) | INPLACE
+    statements |= {f"{name} backward": statement for name, statement in BACKWARD.items()}
+    return [
+        Row(f"{name} {size}", statement, names_of(size), reset=forget)
+        for name, statement in statements.items()
+        for size in sizes
+        if wanted in name
+    ]
+
+
+def table(results: dict[str, dict[int, Result]], sizes: list[int]) -> str:
+    """Ratios by operation and size; microseconds of flambeau in brackets."""
+    width = max(map(len, results))
+    lines = [f"{'':{width}}" + "".join(f"{size:>20}" for size in sizes)]
+    for name, by_size in results.items():
+        cells = []
+        for size in sizes:
+            result = by_size[size]
+            ratio, time = result.ratio(THEIRS), result.microseconds(OURS)
+            error = next((side.error for side in result.sides.values() if side.error), None)
+            cells.append(error[:18] if error or not ratio else f"{ratio[0]:.2f} ({time:.1f})")
+        lines.append(f"{name:{width}}" + "".join(f"{cell:>20}" for cell in cells))
+    return "\n".join(lines)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--ops", default="", help="only operations whose name contains this")
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 10_000, 1_000_000])
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args(arguments)
+
+    sides = {name: side for name, side in libraries().items() if name in (OURS, THEIRS)}
+    set_threads(sides, options.threads)
+    rounds, batch = (5, 0.001) if options.quick else (21, 0.004)
+    results: dict[str, dict[int, Result]] = {}
+    for row in rows(options.sizes, options.ops):
+        print(f"{row.name} ...", file=sys.stderr, end="\033[K\r")
+        name, _, size = row.name.rpartition(" ")
+        result = measure(row, sides, options.threads, rounds, batch)
+        results.setdefault(name, {})[int(size)] = result
+    print(file=sys.stderr, end="\033[K")
+    print(", ".join(f"{name} {value}" for name, value in environment(sides).items()))
+    print("\nours / torch, and our microseconds\n")
+    print(table(results, options.sizes))
+    ratios = {
+        f"{name} {size}": ratio[0]
+        for name, by_size in results.items()
+        for size, result in by_size.items()
+        if (ratio := result.ratio(THEIRS))
+    }
+    for size in options.sizes:
+        found = [ratio for name, ratio in ratios.items() if name.endswith(f" {size}")]
+        if found:
+            print(f"\ngeometric mean at {size}: {geometric_mean(found):.2f}", end="")
+    print("\n\nworst ten")
+    for name in sorted(ratios, key=ratios.__getitem__, reverse=True)[:10]:
+        print(f"  {name}: {ratios[name]:.2f}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

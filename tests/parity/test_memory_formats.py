@@ -1,0 +1,94 @@
+"""Orders of memory agree with PyTorch: strides, values, gradients, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import flambeau as fb  # noqa: E402
+
+LIBRARIES = (fb, torch)
+RANKS = {"channels_last": 4, "channels_last_3d": 5, "contiguous_format": 5}
+WAYS = {
+    "contiguous": lambda x, order: x.contiguous(memory_format=order),
+    "clone": lambda x, order: x.clone(memory_format=order),
+    "to": lambda x, order: x.to(memory_format=order),
+    "to with a dtype": lambda x, order: x.to(x.dtype, memory_format=order),
+}
+# `to` leaves PyTorch's tensors as they are for `contiguous_format`, unless channels are last.
+CASES = [
+    pytest.param(
+        name, way, transposed, id=f"{name}-{way}-{'transposed' if transposed else 'plain'}"
+    )
+    for name in RANKS
+    for way in WAYS
+    for transposed in (False, True)
+    if not (name == "contiguous_format" and way.startswith("to") and transposed)
+]
+SHAPES = [(2, 3, 4, 5, 6), (1, 1, 1, 1, 1), (2, 1, 3, 1, 2), (2, 3, 0, 2, 2)]
+
+
+def ramp(lib: Any, shape: tuple[int, ...]) -> Any:
+    return lib.arange(float(lib.Size(shape).numel())).reshape(shape)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("name", "way", "transposed"), CASES)
+def test_strides_and_values_are_pytorchs(
+    name: str, way: str, transposed: bool, shape: tuple[int, ...]
+) -> None:
+    found = []
+    for lib in LIBRARIES:
+        x = ramp(lib, shape[: RANKS[name]])
+        if transposed:
+            x = x.transpose(1, -1)
+        y = WAYS[way](x, getattr(lib, name))
+        assert y.is_contiguous(memory_format=getattr(lib, name))
+        # Strides along sizes of one, and of empty tensors, address nothing.
+        strides = [s for n, s in zip(y.shape, y.stride(), strict=True) if n > 1 and y.numel()]
+        found.append((strides, y.tolist(), y.is_contiguous()))
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("name", "rank"), [("channels_last", 5), ("channels_last_3d", 4)])
+def test_a_format_of_another_rank_is_refused(way: str, name: str, rank: int) -> None:
+    for lib in LIBRARIES:
+        with pytest.raises(RuntimeError, match="required rank"):
+            WAYS[way](ramp(lib, SHAPES[0][:rank]), getattr(lib, name))
+        assert not ramp(lib, SHAPES[0][:rank]).is_contiguous(memory_format=getattr(lib, name))
+
+
+def test_what_is_in_order_is_not_copied_but_cloned() -> None:
+    for lib in LIBRARIES:
+        x = ramp(lib, (2, 3, 2, 2, 2)).contiguous(memory_format=lib.channels_last_3d)
+        assert x.contiguous(memory_format=lib.channels_last_3d) is x
+        y = x.clone(memory_format=lib.channels_last_3d)
+        y.zero_()
+        assert x.sum().item() > 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+def test_gradients_pass_through_a_change_of_order(device: str) -> None:
+    x = ramp(fb, (2, 3, 2, 2, 2)).to(device).requires_grad_()
+    y = x.contiguous(memory_format=fb.channels_last_3d)
+    y.mul(ramp(fb, (2, 3, 2, 2, 2)).to(device)).sum().backward()
+    assert x.grad.tolist() == x.tolist()
+
+
+@pytest.mark.parametrize("kind", ["Conv3d", "ConvTranspose3d"])
+def test_weights_of_convolutions_take_the_order(kind: str) -> None:
+    found = []
+    for lib in LIBRARIES:
+        lib.manual_seed(0)
+        net = lib.nn.Sequential(getattr(lib.nn, kind)(2, 3, 2), lib.nn.Conv2d(3, 2, 2))
+        weight = net[0].weight
+        back = lib.nn.utils.convert_conv3d_weight_memory_format(net, lib.channels_last_3d)
+        assert back is net
+        assert net[0].weight is weight
+        found.append((weight.stride(), net[1].weight.stride(), weight.tolist()))
+        assert net[0](ramp(lib, (1, 2, 3, 3, 3))).shape[1] == 3
+    assert found[0] == found[1]

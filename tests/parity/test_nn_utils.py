@@ -1,0 +1,215 @@
+"""Reparametrised, fused and stateless modules agree with PyTorch."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import flambeau as fb  # noqa: E402
+
+LIBRARIES = (fb, torch)
+pytestmark = pytest.mark.filterwarnings("ignore:.*weight_norm:FutureWarning")
+
+
+def flat(result: Any) -> list[Any]:
+    if isinstance(result, (tuple, list)):
+        return [x for part in result for x in flat(part)]
+    return [result]
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    ours, theirs = flat(ours), flat(theirs)
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        if isinstance(b, torch.Tensor):
+            assert (tuple(a.shape), str(a.dtype)) == (tuple(b.shape), str(b.dtype))
+            mine, yours = (t.detach().flatten().tolist() for t in (a, b))
+            assert mine == pytest.approx(yours, rel=1e-8, abs=1e-8)
+        else:
+            assert a == b
+
+
+def reparametrised(lib: Any, change: Any, make: Any, shape: tuple[int, ...]) -> list[Any]:
+    """Keys, results of two forwards in training and one after it, gradients, repr."""
+    lib.manual_seed(6)
+    module = change(lib, make(lib).double())
+    x = lib.randn(shape, dtype=lib.float64)
+    found = [list(module.state_dict()), repr(module)]
+    for _ in range(2):
+        output = module(x)
+        output.sin().sum().backward()
+        found += [output, *[p.grad for p in module.parameters()]]
+    module.eval()
+    return [*found, module(x), *module.state_dict().values()]
+
+
+LAYERS = [
+    (lambda lib: lib.nn.Linear(3, 4), (2, 3)),
+    (lambda lib: lib.nn.Conv2d(2, 3, 2), (1, 2, 4, 4)),
+    (lambda lib: lib.nn.ConvTranspose2d(2, 3, 2), (1, 2, 4, 4)),
+]
+CHANGES = [
+    lambda lib, m: lib.nn.utils.weight_norm(m),
+    lambda lib, m: lib.nn.utils.weight_norm(m, dim=None),
+    lambda lib, m: lib.nn.utils.weight_norm(m, "weight", 1),
+    lambda lib, m: lib.nn.utils.spectral_norm(m),
+    lambda lib, m: lib.nn.utils.spectral_norm(m, n_power_iterations=3),
+    lambda lib, m: lib.nn.utils.parametrizations.weight_norm(m),
+    lambda lib, m: lib.nn.utils.remove_weight_norm(lib.nn.utils.weight_norm(m)),
+    lambda lib, m: lib.nn.utils.remove_spectral_norm(lib.nn.utils.spectral_norm(m)),
+    lambda lib, m: lib.nn.utils.parametrize.remove_parametrizations(
+        lib.nn.utils.parametrizations.weight_norm(m), "weight"
+    ),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=range(len(CHANGES)))
+@pytest.mark.parametrize("layer", LAYERS, ids=range(len(LAYERS)))
+def test_reparametrised_layers_agree(layer, change):
+    assert_same(*(reparametrised(lib, change, *layer) for lib in LIBRARIES))
+
+
+def symmetric(lib: Any) -> Any:
+    class Symmetric(lib.nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+        def right_inverse(self, x):
+            return x.triu()
+
+    return Symmetric()
+
+
+def doubled(lib: Any) -> Any:
+    class Doubled(lib.nn.Module):
+        def forward(self, x):
+            return 2 * x
+
+        def right_inverse(self, x):
+            return x / 2
+
+    return Doubled()
+
+
+def test_chains_of_parametrizations_agree():
+    found = []
+    for lib in LIBRARIES:
+        P = lib.nn.utils.parametrize
+        lib.manual_seed(1)
+        layer = lib.nn.Linear(3, 3)
+        P.register_parametrization(layer, "weight", symmetric(lib))
+        P.register_parametrization(layer, "weight", doubled(lib))
+        before = layer.weight.detach().clone()
+        layer.weight = lib.eye(3)
+        after = layer.weight.detach().clone()
+        copied = copy.deepcopy(layer).weight
+        layer(lib.ones(3)).sum().backward()
+        names = list(layer.state_dict()), type(layer).__name__, P.is_parametrized(layer)
+        gradient = layer.parametrizations.weight.original.grad
+        P.remove_parametrizations(layer, "weight")
+        found.append([*names, before, after, gradient, layer.weight, copied, repr(layer)])
+        assert isinstance(layer.weight, lib.nn.Parameter)
+    assert_same(*found)
+
+
+def test_a_copy_keeps_its_parametrization_when_the_original_loses_it():
+    layer = fb.nn.utils.parametrizations.weight_norm(fb.nn.Linear(2, 2))
+    twin = copy.deepcopy(layer)
+    fb.nn.utils.parametrize.remove_parametrizations(layer, "weight")
+    assert twin.weight.tolist() == layer.weight.tolist()
+
+
+def test_cached_computes_once_and_forgets():
+    layer = fb.nn.utils.parametrizations.weight_norm(fb.nn.Linear(2, 2))
+    with fb.nn.utils.parametrize.cached():
+        first = layer.weight
+        assert layer.weight is first
+    assert layer.weight is not first
+
+
+def test_parametrized_modules_refuse_pickling_and_load_by_state():
+    import pickle
+
+    one, other = (fb.nn.utils.parametrizations.weight_norm(fb.nn.Linear(2, 2)) for _ in range(2))
+    with pytest.raises(RuntimeError, match="state_dict"):
+        pickle.dumps(one)
+    other.load_state_dict(one.state_dict())
+    assert other.weight.tolist() == one.weight.tolist()
+
+
+def test_fused_layers_agree_with_the_pair():
+    for lib in LIBRARIES:
+        lib.manual_seed(2)
+        for layer, bn, transposed, shape in (
+            (lib.nn.Conv2d(2, 3, 2, bias=False), lib.nn.BatchNorm2d(3), False, (1, 2, 4, 4)),
+            (lib.nn.ConvTranspose2d(2, 3, 2), lib.nn.BatchNorm2d(3), True, (1, 2, 4, 4)),
+        ):
+            x = lib.randn(shape)
+            bn(layer(x))
+            layer.eval()
+            bn.eval()
+            fused = lib.nn.utils.fuse_conv_bn_eval(layer, bn, transposed)
+            assert fused(x).flatten().tolist() == pytest.approx(
+                bn(layer(x)).flatten().tolist(), rel=1e-4, abs=1e-5
+            )
+
+
+def stateless(lib: Any) -> Any:
+    return lib.func.functional_call if lib is torch else lib.nn.utils.stateless.functional_call
+
+
+def test_functional_calls_agree_and_leave_the_module_alone():
+    found = []
+    for lib in LIBRARIES:
+        lib.manual_seed(3)
+        model = lib.nn.Sequential(lib.nn.Linear(2, 2), lib.nn.BatchNorm1d(2)).double()
+        given = {
+            "0.weight": lib.ones(2, 2, dtype=lib.float64).requires_grad_(),
+            "1.running_mean": lib.ones(2, dtype=lib.float64),
+        }
+        x = lib.randn(4, 2, dtype=lib.float64)
+        output = stateless(lib)(model, given, (x,))
+        (gradient,) = lib.autograd.grad(output.sin().sum(), given["0.weight"])
+        found.append([output, gradient, given["1.running_mean"], *model.state_dict().values()])
+    assert_same(*found)
+
+
+ERRORS = [
+    lambda lib: lib.nn.utils.remove_weight_norm(lib.nn.Linear(2, 2)),
+    lambda lib: lib.nn.utils.weight_norm(lib.nn.utils.weight_norm(lib.nn.Linear(2, 2))),
+    lambda lib: lib.nn.utils.remove_spectral_norm(lib.nn.Linear(2, 2)),
+    lambda lib: lib.nn.utils.spectral_norm(lib.nn.utils.spectral_norm(lib.nn.Linear(2, 2))),
+    lambda lib: lib.nn.utils.spectral_norm(lib.nn.Linear(2, 2), n_power_iterations=0),
+    lambda lib: lib.nn.utils.parametrize.remove_parametrizations(lib.nn.Linear(2, 2), "weight"),
+    lambda lib: lib.nn.utils.parametrize.register_parametrization(
+        lib.nn.Linear(2, 2), "x", symmetric(lib)
+    ),
+    lambda lib: lib.nn.utils.parametrize.register_parametrization(
+        lib.nn.Linear(2, 2), "bias", lib.nn.Unflatten(0, (1, 2))
+    ),
+    lambda lib: lib.nn.utils.skip_init(lib.nn.ReLU),
+    lambda lib: stateless(lib)(lib.nn.Linear(2, 2), {"x": lib.ones(2)}, lib.ones(2), strict=True),
+    lambda lib: lib.nn.utils.fuse_conv_bn_eval(lib.nn.Conv2d(1, 1, 1), lib.nn.BatchNorm2d(1)),
+]
+
+
+@pytest.mark.parametrize("call", ERRORS, ids=range(len(ERRORS)))
+def test_errors_have_the_class_and_text_of_pytorch(call):
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 - whatever PyTorch raises
+        call(torch)
+    with pytest.raises(type(theirs.value)) as ours:
+        call(fb)
+    assert str(ours.value)[:20] == str(theirs.value)[:20]
+
+
+def test_skip_init_draws_no_random_numbers():
+    fb.manual_seed(0)
+    expected = fb.rand(1).item()
+    fb.manual_seed(0)
+    layer = fb.nn.utils.skip_init(fb.nn.Linear, 2, 3)
+    assert fb.rand(1).item() == expected
+    assert (layer.weight.device.type, tuple(layer.weight.shape)) == ("cpu", (3, 2))

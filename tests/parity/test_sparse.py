@@ -1,0 +1,337 @@
+"""Sparse tensors, their gradients and their optimisers agree with PyTorch."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+import flambeau as fb  # noqa: E402
+
+WHERE = [[1, 0, 1, 2, 1], [2, 0, 0, 1, 2]]
+VALUES = [3.0, -4.0, 5.0, 0.5, 2.0]
+SIZE = (3, 4)
+
+
+@pytest.fixture(autouse=True)
+def _without_beta_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse")
+        yield
+
+
+def made(t: Any, *, coalesced: bool = False, hybrid: bool = False, device: Any = None) -> Any:
+    values = t.tensor(VALUES, dtype=t.float64, device=device)
+    size: tuple[int, ...] = SIZE
+    if hybrid:
+        values, size = t.stack([values, values * 2], 1), (*SIZE, 2)
+    s = t.sparse_coo_tensor(t.tensor(WHERE, device=device), values, size)
+    return s.coalesce() if coalesced else s
+
+
+def plain(x: Any) -> Any:
+    """What can be compared: layout, dtype, size and elements, not how an uncoalesced one splits."""
+    if not hasattr(x, "dtype"):
+        return x
+    if x.is_sparse:
+        once = x.coalesce()
+        return (
+            "sparse",
+            str(x.dtype),
+            tuple(x.shape),
+            x.is_coalesced(),
+            once.indices().tolist(),
+            once.values().tolist(),
+        )
+    return "dense", str(x.dtype), tuple(x.shape), x.tolist()
+
+
+CALLS = {
+    "add": lambda t, s: s + s,
+    "add scaled": lambda t, s: s.add(s * 2, alpha=3),
+    "add other positions": lambda t, s: s + s.index_select(0, t.tensor([2, 0, 1])),
+    "mul sparse": lambda t, s: (s * s.index_select(0, t.tensor([1, 0, 2]))).to_dense(),
+    "sub": lambda t, s: s - s * 0.5,
+    "mul number": lambda t, s: s * 2,
+    "number mul": lambda t, s: 2 * s,
+    "div number": lambda t, s: s / 4,
+    "floor_divide": lambda t, s: s // 2,
+    "neg": lambda t, s: -s,
+    "abs": lambda t, s: s.abs(),
+    "pow": lambda t, s: s**2,
+    "tanh": lambda t, s: t.tanh(s),
+    "relu": lambda t, s: s.relu(),
+    "isnan": lambda t, s: s.isnan(),
+    "dense add": lambda t, s: t.ones(s.shape, dtype=s.dtype) + s,
+    "dense sub": lambda t, s: t.ones(s.shape, dtype=s.dtype) - s,
+    "dense add_": lambda t, s: t.ones(s.shape, dtype=s.dtype).add_(s, alpha=2),
+    "mul dense": lambda t, s: s * t.arange(s.numel(), dtype=s.dtype).reshape(s.shape),
+    "dense mul": lambda t, s: t.arange(s.numel(), dtype=s.dtype).reshape(s.shape) * s,
+    "to_dense": lambda t, s: s.to_dense(),
+    "float": lambda t, s: s.float(),
+    "to": lambda t, s: s.to(t.float32),
+    "clone": lambda t, s: s.clone(),
+    "detach": lambda t, s: s.detach(),
+    "sum": lambda t, s: s.sum(),
+    "sparse.sum 0": lambda t, s: t.sparse.sum(s, 0),
+    "sparse.sum -1": lambda t, s: t.sparse.sum(s, -1),
+    "sparse.sum both": lambda t, s: t.sparse.sum(s, (0, 1)),
+    "sparse.sum dtype": lambda t, s: t.sparse.sum(s, 1, dtype=t.float32),
+    "norm": lambda t, s: s.norm(),
+    "transpose": lambda t, s: s.transpose(0, 1),
+    "unsqueeze": lambda t, s: s.unsqueeze(1),
+    "cat": lambda t, s: t.cat([s, s], 1),
+    "stack": lambda t, s: t.stack([s, s]),
+    "index_select": lambda t, s: s.index_select(0, t.tensor([2, 1, 1])),
+    "select": lambda t, s: s.select(1, 2),
+    "getitem": lambda t, s: s[1],
+    "zero_": lambda t, s: s.clone().zero_(),
+    "zeros_like": lambda t, s: t.zeros_like(s),
+    "sparse_mask": lambda t, s: t.ones(s.shape, dtype=s.dtype).sparse_mask(s),
+    "narrow_copy": lambda t, s: s.narrow_copy(1, 1, 2),
+    "sparse_dim": lambda t, s: (s.sparse_dim(), s.dense_dim(), s.numel(), s.is_coalesced()),
+    "type": lambda t, s: s.type(),
+    "layout": lambda t, s: str(s.layout),
+    "stride": lambda t, s: s.stride(),
+    "len": lambda t, s: len(s),
+    "mul_": lambda t, s: s.clone().mul_(3).to_dense(),
+    "add_": lambda t, s: s.clone().add_(s),
+    "copy_": lambda t, s: s.clone().copy_(s * 2),
+    "resize": lambda t, s: s.clone().sparse_resize_((7, *s.shape[1:]), 2, s.dense_dim()),
+    "deepcopy": lambda t, s: copy.deepcopy(s),
+    "pickle": lambda t, s: pickle.loads(pickle.dumps(s)),
+    "repr": lambda t, s: repr(s),
+}
+MATRIX_CALLS = {
+    "mm dense": lambda t, s: t.mm(s, t.arange(8, dtype=s.dtype).reshape(4, 2)),
+    "dense mm": lambda t, s: t.mm(t.arange(6, dtype=s.dtype).reshape(2, 3), s),
+    "mm sparse": lambda t, s: t.sparse.mm(s, s.t()),
+    "matmul vector": lambda t, s: s @ t.arange(4, dtype=s.dtype),
+    "matmul": lambda t, s: s @ t.ones(4, 1, dtype=s.dtype),
+    "mv": lambda t, s: t.mv(s, t.ones(4, dtype=s.dtype)),
+    "addmm": lambda t, s: t.addmm(
+        t.ones(3, 2, dtype=s.dtype), s, t.ones(4, 2, dtype=s.dtype), beta=2, alpha=3
+    ),
+    "sparse.addmm": lambda t, s: t.sparse.addmm(
+        t.ones(3, 2, dtype=s.dtype), s, t.ones(4, 2, dtype=s.dtype)
+    ),
+    "hspmm": lambda t, s: t.hspmm(s, t.ones(4, 2, dtype=s.dtype)).to_dense(),
+    "smm": lambda t, s: t.smm(s, t.ones(4, 2, dtype=s.dtype)),
+    "sspaddmm": lambda t, s: t.sspaddmm(s, s, t.ones(4, 4, dtype=s.dtype)),
+    "softmax 1": lambda t, s: t.sparse.softmax(s, 1),
+    "log_softmax 0": lambda t, s: t.sparse.log_softmax(s, 0),
+    "t": lambda t, s: s.t(),
+    "element": lambda t, s: s[1, 2],
+}
+
+
+@pytest.mark.parametrize("coalesced", [False, True])
+@pytest.mark.parametrize("hybrid", [False, True])
+@pytest.mark.parametrize("name", CALLS)
+def test_functions_of_sparse_tensors_agree(name: str, hybrid: bool, coalesced: bool) -> None:
+    call = CALLS[name]
+    try:
+        theirs = call(torch, made(torch, coalesced=coalesced, hybrid=hybrid))
+    except (RuntimeError, NotImplementedError, IndexError) as error:
+        with pytest.raises(type(error)):
+            call(fb, made(fb, coalesced=coalesced, hybrid=hybrid))
+        return
+    ours = call(fb, made(fb, coalesced=coalesced, hybrid=hybrid))
+    assert plain(ours) == plain(theirs)
+
+
+@pytest.mark.parametrize("coalesced", [False, True])
+@pytest.mark.parametrize("name", MATRIX_CALLS)
+def test_matrix_products_agree(name: str, coalesced: bool) -> None:
+    call = MATRIX_CALLS[name]
+    ours, theirs = (
+        call(fb, made(fb, coalesced=coalesced)),
+        call(torch, made(torch, coalesced=coalesced)),
+    )
+    a, b = plain(ours), plain(theirs)
+    assert a[:-1] == b[:-1]
+    assert a[-1] == pytest.approx(b[-1]) if a[0] == "sparse" else a[-1] == b[-1]
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "mul number", "to_dense", "sparse.sum 0", "abs", "mul dense"]
+)
+def test_sparse_tensors_work_without_an_array_library(name: str) -> None:
+    def dense(x: Any) -> Any:
+        return (x.to_dense() if x.is_sparse else x).tolist()
+
+    fb.set_default_device("ref")
+    try:
+        ours = CALLS[name](fb, made(fb, device="ref"))
+    finally:
+        fb.set_default_device("cpu")
+    assert dense(ours) == dense(CALLS[name](torch, made(torch)))
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (4,), (), (0, 3), (2, 0), (2, 2, 3)])
+def test_to_sparse_and_back_is_the_identity(shape: tuple[int, ...]) -> None:
+    n = 1
+    for m in shape:
+        n *= m
+    x = (fb.arange(n) % 3).reshape(shape)
+    y = (torch.arange(n) % 3).reshape(shape)
+    assert plain(x.to_sparse()) == plain(y.to_sparse())
+    assert plain(x.to_sparse().to_dense()) == plain(y)
+    for d in range(1, len(shape) + 1):
+        assert plain(x.to_sparse(d)) == plain(y.to_sparse(d))
+
+
+ERRORS = {
+    "negative index": lambda t: t.sparse_coo_tensor(t.tensor([[-1]]), t.ones(1)),
+    "different counts": lambda t: t.sparse_coo_tensor(t.tensor([[0, 1]]), t.ones(3)),
+    "flat indices": lambda t: t.sparse_coo_tensor(t.tensor([0]), t.ones(1)),
+    "wrong rank": lambda t: t.sparse_coo_tensor(t.tensor([[0]]), t.ones(1), (2, 2)),
+    "uncoalesced values": lambda t: made(t).values(),
+    "uncoalesced indices": lambda t: made(t).indices(),
+    "sparse + dense": lambda t: made(t) + t.ones(SIZE, dtype=t.float64),
+    "sparse + number": lambda t: made(t) + 1,
+    "sizes": lambda t: made(t) + made(t).t(),
+    "no such function": lambda t: t.exp(made(t)),
+    "view": lambda t: made(t).view(12),
+    "storage": lambda t: made(t).untyped_storage(),
+    "numpy": lambda t: made(t).numpy(),
+    "item": lambda t: made(t).item(),
+    "bool": lambda t: bool(made(t)),
+    "dense coalesce": lambda t: t.ones(2).coalesce(),
+    "dense indices": lambda t: t.ones(2).indices(),
+    "dense is_coalesced": lambda t: t.ones(2).is_coalesced(),
+    "mm sizes": lambda t: t.mm(made(t), t.ones(3, 1, dtype=t.float64)),
+    "bmm": lambda t: made(t).bmm(made(t)),
+    "leaf in place": lambda t: made(t).requires_grad_().add_(made(t)),
+}
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_have_the_class_of_pytorch(name: str) -> None:
+    with pytest.raises(Exception) as theirs:  # noqa: PT011 - any, to compare
+        ERRORS[name](torch)
+    with pytest.raises(theirs.type):
+        ERRORS[name](fb)
+
+
+def test_positions_outside_of_the_size_are_refused() -> None:
+    with pytest.raises(RuntimeError, match="for dim 0, size is 2 but found index 3"):
+        fb.sparse_coo_tensor([[3]], [1.0], (2,))
+
+
+GRADIENTS = {
+    "sparse.sum": lambda t, s, d: t.sparse.sum(s),
+    "to_dense": lambda t, s, d: (s.to_dense() ** 2).sum(),
+    "mm": lambda t, s, d: (t.sparse.mm(s, d) ** 2).sum(),
+    "addmm": lambda t, s, d: (t.sparse.addmm(t.ones(3, 2, dtype=d.dtype), s, d) ** 2).sum(),
+    "sum 0": lambda t, s, d: (t.sparse.sum(s, 0).to_dense() ** 3).sum(),
+    "scaled": lambda t, s, d: t.sparse.sum(s * 3),
+    "softmax": lambda t, s, d: (t.sparse.softmax(s, 1).to_dense() ** 2).sum(),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_sparse_leaves_and_dense_operands_agree(name: str) -> None:
+    found = []
+    for t in (fb, torch):
+        s = made(t, coalesced=True).detach().requires_grad_()
+        d = t.arange(8, dtype=t.float64).reshape(4, 2).requires_grad_()
+        GRADIENTS[name](t, s, d).backward()
+        grad = s.grad.to_dense() if s.grad.is_sparse else s.grad
+        found.append((grad.tolist(), None if d.grad is None else d.grad.tolist()))
+    ours, theirs = found
+    assert ours[1] == theirs[1]
+    assert [pytest.approx(row) for row in ours[0]] == theirs[0]
+
+
+def test_values_given_to_a_sparse_tensor_receive_its_gradient() -> None:
+    found = []
+    for t in (fb, torch):
+        v = t.tensor(VALUES, requires_grad=True)
+        s = t.sparse_coo_tensor(t.tensor(WHERE), v * 2, SIZE)
+        (s.to_dense() ** 2).sum().backward()
+        found.append(v.grad.tolist())
+    assert found[0] == found[1]
+
+
+def test_gather_sends_a_sparse_gradient_to_leaves_alone() -> None:
+    x = fb.ones(2, 3, requires_grad=True)
+    i = fb.tensor([[0], [2]])
+    x.gather(1, i, sparse_grad=True).sum().backward()
+    assert plain(x.grad)[0] == "sparse"
+    assert x.grad.to_dense().tolist() == [[1, 0, 0], [0, 0, 1]]
+    (x * 2).sum().backward()  # sparse + dense is dense
+    assert plain(x.grad) == ("dense", "torch.float32", (2, 3), [[3, 2, 2], [2, 2, 3]])
+    x.grad = None
+    (x * 3).gather(1, i, sparse_grad=True).sum().backward()
+    assert plain(x.grad) == ("dense", "torch.float32", (2, 3), [[3, 0, 0], [0, 0, 3]])
+
+
+def test_sparse_and_dense_gradients_of_one_pass_add_up() -> None:
+    x = fb.ones(2, 3, requires_grad=True)
+    i = fb.tensor([[0], [2]])
+    parts = [x.gather(1, i, sparse_grad=True).sum(), (x * x).sum(), x.gather(1, i).sum()]
+    sum(parts[1:], parts[0]).backward()
+    assert x.grad.tolist() == [[4, 2, 2], [2, 2, 4]]
+
+
+OPTIMISERS = {
+    "SGD": {"lr": 0.1},
+    "SGD momentum": {"lr": 0.1, "momentum": 0.9},
+    "SGD nesterov": {"lr": 0.1, "momentum": 0.9, "nesterov": True},
+    "SGD maximize": {"lr": 0.1, "momentum": 0.5, "dampening": 0.1, "maximize": True},
+    "Adagrad": {"lr": 0.1, "lr_decay": 0.01},
+    "SparseAdam": {"lr": 0.1},
+    "SparseAdam maximize": {"lr": 0.1, "betas": (0.5, 0.7), "maximize": True},
+}
+
+
+@pytest.mark.parametrize("name", OPTIMISERS)
+def test_twenty_steps_with_sparse_gradients_agree(name: str) -> None:
+    found = []
+    for t in (fb, torch):
+        table = t.arange(10, dtype=t.float64).reshape(5, 2).requires_grad_()
+        optimizer = getattr(t.optim, name.split()[0])([table], **OPTIMISERS[name])
+        for step in range(20):
+            where = t.tensor([[step % 5, (3 * step) % 5, 1]])
+            values = t.arange(6, dtype=t.float64).reshape(3, 2) * 0.1 + step * 0.01
+            table.grad = t.sparse_coo_tensor(where, values, (5, 2))
+            optimizer.step()
+        found.append(table.detach().reshape(-1).tolist())
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["Adam", "AdamW", "RMSprop", "Adadelta", "ASGD", "Rprop", "NAdam"])
+def test_other_optimisers_refuse_sparse_gradients(name: str) -> None:
+    table = fb.ones(2, requires_grad=True)
+    table.grad = fb.sparse_coo_tensor([[0]], [1.0], (2,))
+    with pytest.raises(RuntimeError, match="does not support sparse gradients"):
+        getattr(fb.optim, name)([table]).step()
+
+
+def test_sparse_adam_refuses_dense_gradients_and_sparse_parameters() -> None:
+    table = fb.ones(2, requires_grad=True)
+    optimizer = fb.optim.SparseAdam([table])
+    table.grad = fb.ones(2)
+    with pytest.raises(RuntimeError, match="does not support dense gradients"):
+        optimizer.step()
+    with pytest.raises(ValueError, match=r"Sparse params at indices \[\[0, 0\]\]"):
+        fb.optim.SparseAdam([fb.ones(2).to_sparse().requires_grad_()])
+
+
+def test_typed_constructors_make_their_dtype() -> None:
+    i, v = fb.tensor([[0, 1]]), fb.tensor([1.0, 2.0])
+    s = fb.sparse.FloatTensor(i, v, fb.Size([3]))
+    assert s.to_dense().tolist() == [1, 2, 0]
+    assert isinstance(s, fb.sparse.FloatTensor)
+    assert not isinstance(s, fb.sparse.LongTensor)
+    assert fb.sparse.DoubleTensor(2, 3).dtype is fb.float64
+    assert tuple(fb.sparse.LongTensor().shape) == (0,)
+    with pytest.raises(TypeError, match="values must be torch.int64"):
+        fb.sparse.LongTensor(i, v)

@@ -1,0 +1,129 @@
+"""``new-backend`` writes a package that works, and ``kernels`` says what it lacks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flambeau.__main__ import main
+from flambeau._scaffold import write_backend
+from flambeau.plugin import API_VERSION
+
+REGISTER = (
+    "import flambeau_acme.plugin as plugin\n"
+    "from flambeau.plugin.host import host\n"
+    "host.register(plugin, name='acme', device_types=['acme'])\n"
+)
+FLAMBEAU = (
+    "import registered, sys\nfrom flambeau.__main__ import main\nsys.exit(main(sys.argv[1:]))\n"
+)
+
+
+@pytest.fixture
+def acme(tmp_path: Path) -> Path:
+    """A fresh backend, and a module that registers it as its entry point would."""
+    assert main(["new-backend", "acme", "--directory", str(tmp_path / "acme")]) == 0
+    (tmp_path / "registered.py").write_text(REGISTER)
+    (tmp_path / "flambeau_here.py").write_text(FLAMBEAU)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    path = [str(folder), str(folder / "acme/src"), *filter(None, sys.path)]
+    return subprocess.run(
+        [sys.executable, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_a_new_backend_passes_level_memory_at_once(acme: Path) -> None:
+    command = ["-m", "pytest", "-q", "-p", "registered", "-p", "no:cacheprovider", "--pyargs"]
+    command += ["flambeau.testing.backend", "--device", "acme", "--level", "memory"]
+    done = run(acme, *command, "--conformance-json", "result.json")
+    assert done.returncode == 0, done.stdout[-4000:]
+    result = json.loads((acme / "result.json").read_text())
+    assert result["api"] == API_VERSION
+    assert result["devices"]["acme"]["reached"] == "memory"
+    assert result["devices"]["acme"]["badge"] in done.stdout
+    assert result["devices"]["acme"]["levels"]["primitives"]["verdict"] == "not run"
+
+
+def test_what_is_missing_is_listed_and_gives_status_one(acme: Path) -> None:
+    done = run(acme, "flambeau_here.py", "kernels", "acme", "--missing")
+    missing = done.stdout.split()
+    assert done.returncode == 1, done.stderr
+    assert {"add", "matmul", "sort"} <= set(missing)
+    assert not {"full", "view", "softmax"} & set(missing)
+
+
+def test_a_new_backend_has_no_placeholders_left(acme: Path) -> None:
+    files = [path for path in (acme / "acme").rglob("*") if path.is_file()]
+    for path in files:
+        assert not re.search("@[A-Z]+@", path.read_text()), path
+    names = {path.relative_to(acme / "acme").as_posix() for path in files}
+    assert {"pyproject.toml", "README.md", ".github/workflows/test.yml"} <= names
+    assert {"src/flambeau_acme/plugin.py", "tests/test_conformance.py"} <= names
+
+
+@pytest.mark.slow
+def test_a_new_backend_installs(acme: Path) -> None:
+    command = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    done = run(acme, *command, "--target", "installed", "./acme")
+    assert done.returncode == 0, done.stderr
+    assert (acme / "installed/flambeau_acme/kernels/movement.py").exists()
+    (entries,) = (acme / "installed").glob("*.dist-info/entry_points.txt")
+    assert entries.read_text() == "[flambeau.backends]\nacme = flambeau_acme.plugin\n"
+
+
+@pytest.mark.parametrize("name", ["Toy", "my-device", "1st", "", "lambda", "cpu", "ref"])
+def test_names_that_cannot_be_devices_are_refused(name: str, tmp_path: Path, capsys) -> None:
+    assert main(["new-backend", name, "--directory", str(tmp_path / "new")]) == 1
+    assert repr(name) in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_text("mine")
+    with pytest.raises(FileExistsError, match="is not empty"):
+        write_backend("toy", tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+
+
+def test_decomposed_ops_of_a_program_are_ranked_by_time(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys, flambeau as fb\n"
+        "x = fb.ones(30, 30, device=sys.argv[1])\n"
+        "for _ in range(2): (x * 2).softmax(1)\n"
+        "fb.nn.functional.gelu(x)\n"
+    )
+    done = run(tmp_path, "-m", "flambeau", "kernels", "ref", "--profile", str(program), "ref")
+    assert done.returncode == 0, done.stderr
+    title, head, *lines = done.stdout.splitlines()
+    assert title == "decomposed on 'ref', slowest first:"
+    assert head.split() == ["op", "calls", "time", "share"]
+    rows = {line.split()[0]: line.split() for line in lines}
+    assert rows["softmax"][1] == "2"
+    assert "gelu" in rows
+    assert "mul" not in rows, "a primitive"
+    times = [float(line.split()[2]) for line in lines]
+    assert times == sorted(times, reverse=True)
+
+
+def test_a_program_without_ops_has_nothing_to_rank(tmp_path: Path, capsys) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("print('hello')\n")
+    assert main(["kernels", "ref", "--profile", str(program)]) == 1
+    assert "ran no op" in capsys.readouterr().err
+    program.write_text("raise SystemExit(3)\n")
+    assert main(["kernels", "ref", "--profile", str(program)]) == 1
+    assert "ended with status 3" in capsys.readouterr().err
