@@ -2,13 +2,16 @@
 
 Two distributions share the name ``flambeau`` (docs/design/split-package.md), which is easy to break
 for one way of installing without noticing it in another; hence real environments, made by pip.
+Nothing is fetched: the dependencies, and what builds the packages, are those of this environment.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
+import sysconfig
 import venv
 import zipfile
 from pathlib import Path
@@ -28,22 +31,32 @@ USAGES = {
 }
 
 
+DEPENDENCIES = ("pluggy", "typing_extensions.py")
+
+
 def pip(*arguments: str | Path) -> None:
+    """Run pip, with no index and no build environment: both would need a network."""
     command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
+    command += ["--no-deps", "--no-index", "--no-build-isolation"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 class Environment:
-    """A virtual environment with nothing in it but what is installed here."""
+    """A virtual environment with nothing in it but the dependencies and what is installed here."""
 
     def __init__(self, path: Path) -> None:
         venv.create(path, symlinks=os.name != "nt")
         self.path = path
         self.python = path / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        variables = {"base": str(path), "platbase": str(path)}
+        packages = Path(sysconfig.get_path("purelib", "venv", variables))
+        for name in DEPENDENCIES:
+            source = Path(sysconfig.get_path("purelib")) / name
+            (shutil.copytree if source.is_dir() else shutil.copy)(source, packages / name)
 
     def install(self, *arguments: str | Path) -> None:
-        pip("--python", self.python, "install", *arguments)
+        pip("install", "--ignore-installed", "--prefix", self.path, *arguments)
 
     def run(self, program: str) -> subprocess.CompletedProcess[str]:
         """Run `program` from outside the repository, with no path but the environment's own."""
@@ -60,7 +73,7 @@ class Environment:
 def wheels(tmp_path_factory) -> dict[str, Path]:
     """The wheels of core and nn."""
     folder = tmp_path_factory.mktemp("wheels")
-    pip("wheel", "--no-deps", "--wheel-dir", folder, ROOT / "core", ROOT / "nn")
+    pip("wheel", "--wheel-dir", folder, ROOT / "core", ROOT / "nn")
     return {
         "core": next(folder.glob("flambeau_core-*.whl")),
         "nn": next(folder.glob("flambeau_nn-*.whl")),
@@ -105,6 +118,6 @@ def test_wheels_of_core_and_nn_share_no_file(wheels):
 
 
 def test_the_metapackage_contains_no_code(tmp_path):
-    pip("wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT)
+    pip("wheel", "--wheel-dir", tmp_path, ROOT)
     (wheel,) = tmp_path.glob("flambeau-*.whl")
     assert all(".dist-info/" in name for name in zipfile.ZipFile(wheel).namelist())

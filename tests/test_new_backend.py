@@ -76,7 +76,7 @@ def test_a_new_backend_has_no_placeholders_left(acme: Path) -> None:
 
 @pytest.mark.slow
 def test_a_new_backend_installs(acme: Path) -> None:
-    command = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-build-isolation"]
+    command = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--no-build-isolation"]
     done = run(acme, *command, "--target", "installed", "./acme")
     assert done.returncode == 0, done.stderr
     assert (acme / "installed/flambeau_acme/kernels/movement.py").exists()

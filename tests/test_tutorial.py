@@ -89,6 +89,7 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         said[command.split()[2 if "-m" in command else 1]] = done.stdout
     assert "toy: level reached: training" in said["pytest"]
+    assert "composites run decomposed" in said["pytest"]
     accuracy = re.search(r"accuracy ([\d.]+) %", said["digits.py"])
     assert accuracy
     assert float(accuracy[1]) > 90
