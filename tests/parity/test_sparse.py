@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -108,6 +109,7 @@ CALLS = {
     "pickle": lambda t, s: pickle.loads(pickle.dumps(s)),
     "repr": lambda t, s: repr(s),
 }
+LAST_DIGIT = {"tanh"}  # PyTorch's depends on what vectors the processor has
 MATRIX_CALLS = {
     "mm dense": lambda t, s: t.mm(s, t.arange(8, dtype=s.dtype).reshape(4, 2)),
     "dense mm": lambda t, s: t.mm(t.arange(6, dtype=s.dtype).reshape(2, 3), s),
@@ -143,6 +145,11 @@ def test_functions_of_sparse_tensors_agree(name: str, hybrid: bool, coalesced: b
             call(fb, made(fb, coalesced=coalesced, hybrid=hybrid))
         return
     ours = call(fb, made(fb, coalesced=coalesced, hybrid=hybrid))
+    if name in LAST_DIGIT:
+        *_, values = plain(ours)
+        *_, expected = plain(theirs)
+        np.testing.assert_array_max_ulp(np.array(values), np.array(expected), maxulp=2)
+        ours, theirs = ours * 0, theirs * 0
     assert plain(ours) == plain(theirs)
 
 
