@@ -108,6 +108,38 @@ def test_the_nearest_modes_take_bytes():
     assert_same(fb.nn.functional.interpolate(ours_of(x), (5, 2)), call(x, (5, 2)))
 
 
+@pytest.mark.parametrize("align_corners", [False, True])
+@pytest.mark.parametrize("antialias", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_images_of_bytes_are_resized_in_the_same_fixed_point(mode, antialias, align_corners):
+    options = {"mode": mode, "antialias": antialias, "align_corners": align_corners}
+    for shape, seed in [
+        ((2, 3, 7, 9), 0),
+        ((1, 1, 8, 8), 1),
+        ((1, 4, 9, 4), 2),
+        ((1, 2, 40, 3), 3),
+    ]:
+        x = torch.randint(
+            0, 256, shape, dtype=torch.uint8, generator=torch.Generator().manual_seed(seed)
+        )
+        for size in [(13, 5), (4, 4), (9, 33), (7, 9)]:
+            theirs = torch.nn.functional.interpolate(x, size=size, **options)
+            ours = fb.nn.functional.interpolate(
+                fb.tensor(x.tolist(), dtype=fb.uint8), size, **options
+            )
+            assert ours.dtype is fb.uint8
+            assert ours.tolist() == theirs.tolist(), (shape, size)
+
+
+@pytest.mark.parametrize(("mode", "shape"), [("linear", (1, 2, 7)), ("trilinear", (1, 2, 3, 3, 3))])
+def test_signals_and_volumes_of_bytes_have_no_linear_modes(mode, shape):
+    for lib in (torch, fb):
+        with pytest.raises(NotImplementedError):
+            lib.nn.functional.interpolate(
+                lib.zeros(shape, dtype=lib.uint8), scale_factor=2, mode=mode
+            )
+
+
 POINTS = torch.linspace(-1.7, 1.9, 2 * 3 * 4, dtype=torch.float64).sin() * 1.8
 GRID = POINTS.reshape(1, 3, 4, 2).clone().requires_grad_()
 SPACE = (POINTS * 1.1).reshape(1, 2, 2, 2, 3).clone().requires_grad_()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import copysign
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
@@ -68,6 +69,26 @@ def _(F, g, dim, places, weights):
     return F.resample(g, dim, places, weights)
 
 
+def _resample_bytes(x: Tensor, dim: int, places: Places, weights: Weights) -> Tensor:
+    """`resample` of bytes, kept in float64: weights of 16 bits, a rounded sum.
+
+    The weights are whole multiples of 2^-p, with p as large as their size allows; a half is added
+    to the sum, what is behind the point is cut off, and what is no byte becomes the nearest.
+    """
+    assert weights is not None
+    merged = [[0.0] * len(tap) for tap in weights]  # at the border, taps on one place are one
+    for i, (where, shares) in enumerate(
+        zip(zip(*places, strict=True), zip(*weights, strict=True), strict=True)
+    ):
+        for place, share in zip(where, shares, strict=True):
+            merged[where.index(place)][i] += share
+    largest = max(0.0, *(w for tap in merged for w in tap))
+    bits = next(p for p in range(23) if int(0.5 + largest * 2 ** (p + 1)) >= 2**15 or p == 22)
+    whole = tuple(tuple(float(int(w * 2**bits + copysign(0.5, w))) for w in t) for t in merged)
+    total = _resample(x, dim, places, whole)
+    return ((total + 2.0 ** (bits - 1)) / 2.0**bits).floor().clamp(0, 255)
+
+
 # == public functions ==============================================================================
 
 
@@ -89,7 +110,8 @@ def resample(
 
     Raises:
         RuntimeError: a size is not positive, the channels are empty, or the ranks differ.
-        NotImplementedError: the dtype is not floating (uint8 has the two nearest modes).
+        NotImplementedError: the dtype is neither floating nor uint8 (of which only images have
+            linear and cubic: each dimension is rounded, with weights of 16 bits).
 
     >>> import flambeau as fb
     >>> fb.resample(fb.tensor([[[0.0, 1.0]]]), [4], "linear")
@@ -111,17 +133,19 @@ def resample(
             f"Non-empty {x.dim()}D data tensor expected but got a tensor with sizes {list(x.shape)}"
         )
     nearest = mode in ("nearest", "nearest-exact")
-    if not (x.dtype.is_floating_point or (nearest and x.dtype is D.uint8)):
+    of_bytes = x.dtype is D.uint8 and not nearest
+    if not (x.dtype.is_floating_point or (x.dtype is D.uint8 and (nearest or rank == 2))):
         raise NotImplementedError(f"resample(): mode {mode!r} is not implemented for {x.dtype}")
     given = x
-    x = x if nearest else wide(x)
+    x = x if nearest else cast(x, D.float64) if of_bytes else wide(x)
     single = x.dtype is not D.float64 or nearest
+    resized = _resample_bytes if of_bytes else _resample
     for d in reversed(range(rank)):  # the last dimension first, as long as there are few rows
         old, new = x.shape[2 + d], size[d]
         scale = scales[d] if scales is not None else None
         if old == new and (align_corners or not scale or scale == 1):
             continue
-        x = _resample(x, 2 + d, *taps(mode, old, new, scale, align_corners, antialias, single))
+        x = resized(x, 2 + d, *taps(mode, old, new, scale, align_corners, antialias, single))
     if x is given:
         return x.clone()
     return cast(x, given.dtype)
