@@ -1,59 +1,90 @@
-"""Launches of every kernel for a process in which AddressSanitizer watches the memory."""
+"""Calls of every kernel for a process in which AddressSanitizer watches the memory."""
 
 from __future__ import annotations
 
-import ctypes as C
-from pathlib import Path
+import threading
+from types import SimpleNamespace
 
 import numpy as np
-from on_host import Library
+from on_host import HostLauncher
 
-I64, DOUBLE, INT = C.c_longlong, C.c_double, C.c_int
+from flambeau import plugin
+from flambeau.plugin import numerics
+from flambeau_cupy.dtypes import TO_NUMPY
+from flambeau_cupy.kernels import kernels
+from flambeau_cupy.layer import NumpyLayer
+from flambeau_cupy.philox import Philox
+from flambeau_cupy.source import FAMILIES, families
+
 SHAPES = [(1, 1), (3, 7), (2, 129), (5, 32)]
 
 
-def run(family: str, folder: Path) -> None:
-    """Launch the kernels of a family on arrays that end where their elements end."""
-    launch = Library(family, "float32", folder, options=["-fsanitize=address", "-g"])
-    for rows, columns in SHAPES:
-        n = rows * columns
+def run() -> None:
+    """Call the kernels on arrays that end where their elements end."""
+    launcher = HostLauncher()
+    ops = SimpleNamespace(**kernels(NumpyLayer(launcher)))
+    for dtype in (plugin.float32, plugin.float16):
+        for shape in SHAPES:
+            for numerics.deterministic in (True, False):
+                call(ops, dtype, shape)
+    base, start = np.empty(2, np.uint64), np.uint64(4)
+    launcher(np.dtype(np.float32), "philox_place", 1, 32, base, start, start)
+    done = {name for _, name in launcher.launched}
+    missing = {name for family in families("float32") for name in FAMILIES[family]} - done
+    assert not missing, f"never launched: {sorted(missing)}"
 
-        def fresh(*shape: int) -> np.ndarray:
-            return np.random.default_rng(0).random(shape, np.float32)
 
-        x, y, z = fresh(n), fresh(n), fresh(n)
-        per_row, per_column, sizes = fresh(rows), fresh(columns), (I64(rows), I64(columns))
-        state, target = np.array([1, 4], np.uint64), np.zeros(rows, np.int64)
-        if family == "philox":
-            launch("philox_words", 2, 32, np.empty(n, np.uint32), state, I64(n))
-            launch(
-                "dropout_forward", 2, 32, z, np.empty(n, np.bool_), x, state, DOUBLE(0.5), I64(n)
-            )
-        elif family == "softmax":
-            for name in ("softmax", "log_softmax"):
-                launch(f"{name}_forward", 2, 64, z, x, *sizes)
-                launch(f"{name}_backward", 2, 64, z, x, y, *sizes)
-        elif family == "activation":
-            launch("activation_forward", 2, 64, z, x, INT(3), I64(n))
-            launch("activation_backward", 2, 64, z, x, y, INT(3), I64(n))
-        elif family == "layer_norm":
-            other = fresh(rows)
-            weights = (per_column, fresh(columns))
-            launch(
-                "layer_norm_forward", 2, 64, z, per_row, other, x, *weights, *sizes, DOUBLE(1e-5)
-            )
-            back = (x, y, per_column, per_row, other)
-            launch("layer_norm_backward_input", 2, 64, z, *back, *sizes)
-        elif family == "loss":
-            rest = (target, per_column, I64(-1), *sizes)
-            launch("nll_forward", 2, 32, per_row, fresh(rows), x, *rest)
-            launch("nll_backward", 2, 32, z, per_row, *rest)
-        else:
-            arrays = [x, y, z, fresh(n)]
-            options = [DOUBLE(0.1)] * 4
-            three = np.array([a.ctypes.data for a in arrays[:3]], np.uintp)
-            four = np.array([a.ctypes.data for a in arrays], np.uintp)
-            length = np.array([n], np.int64)
-            launch("sgd_step", 2, 32, three, length, *options, INT(0), INT(0))
-            more = (DOUBLE(0.1), INT(1), DOUBLE(0.5), DOUBLE(0.5))
-            launch("adam_step", 2, 32, four, length, *options, *more)
+def call(ops, dtype, shape) -> None:
+    """Every kernel once, on arrays of about this shape."""
+    (rows, columns), kind = shape, TO_NUMPY[dtype]
+    seed = np.random.default_rng(0)
+
+    def fresh(*shape: int) -> np.ndarray:
+        return seed.random(shape, np.float32).astype(kind)
+
+    x, grad, target = fresh(rows, columns), fresh(rows, columns), seed.integers(0, columns, rows)
+    ops.relu(x)
+    ops.gelu_backward(grad, x, "none")
+    for dim in (0, 1):
+        for name in ("softmax", "log_softmax"):
+            getattr(ops, f"{name}_backward")(grad, getattr(ops, name)(x, dim), dim)
+    weight, bias = fresh(columns), fresh(columns)
+    _, mean, invstd = ops.layer_norm(x, weight, bias, (columns,), 1e-5)
+    ops.layer_norm_backward(grad, x, weight, mean, invstd, (columns,))
+    for a in (x, fresh(2, columns, 3, rows)):
+        _, mean, invstd = ops.batch_norm_train(a, weight, bias, 1e-5)
+        ops.batch_norm_backward(a, a, weight, mean, invstd)
+    ops.nll_loss(x, target, weight, "none", -1)
+    loss, log_probs, count = ops.cross_entropy(x, target, -1)
+    ops.cross_entropy_backward(loss, log_probs, target, -1, count)
+    ops.nll_loss_backward(loss, x.shape, target, weight, "mean", -1, count)
+    image = fresh(2, 3, rows + 3, columns + 3)
+    window = (3, 2), (2, 1), (1, 1)
+    values, places = ops.max_pool2d(image, *window, (1, 1), True)
+    ops.max_pool2d_backward(values, places, image.shape)
+    ops.avg_pool2d_backward(
+        ops.avg_pool2d(image, *window, True, False, None), image.shape, *window, True, False, None
+    )
+    ops.embedding(x, target % rows, -1, False)
+    ops.index_put(x, (target % rows,), grad, True)
+    sequences = fresh(4, rows, columns + 1), seed.integers(1, columns + 1, (rows, 2))
+    lengths = (4,) * rows, (2,) * rows
+    losses = ops.ctc_loss(*sequences, *lengths, 0, False)
+    ops.ctc_loss_backward(losses, *sequences, *lengths, 0, False)
+    index = seed.integers(0, columns, (rows, 4))
+    ops.scatter_add(x, 1, index, ops.gather(x, 1, index))
+    ops.topk(x, min(3, columns), 1, True)
+    generator = SimpleNamespace(lock=threading.RLock(), engine=Philox(3))
+    ops.uniform(shape, 0.0, 1.0, dtype, generator)
+    ops.normal(shape, 0.0, 1.0, dtype, generator)
+    ops.bernoulli_scalar(shape, 0.5, dtype, generator)
+    ops.randint(0, 9, shape, plugin.int64, generator)
+    state = [fresh(*shape) for _ in range(3)]
+    ops.sgd_step_([x], [grad], [state[0]], 0.1, 0.9, 0.0, 0.1, True, False)
+    for step in (np.zeros((), np.float32), 1.0):
+        lists = [[x], [grad], *([a] for a in state), [step]]
+        ops.adam_step_(*lists, 0.1, 0.9, 0.99, 1e-8, 0.1, True, True, False)
+
+
+if __name__ == "__main__":
+    run()

@@ -3,51 +3,117 @@
 from __future__ import annotations
 
 import ctypes as C
+import hashlib
 import importlib.util
 import os
 import shutil
 import subprocess
+import tempfile
+import threading
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.source import FAMILIES, text
+from flambeau_cupy.launch import Grid, Struct
+from flambeau_cupy.source import FAMILIES, families, whole
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
 HEADER = Path(__file__).parent / "host/cuda_on_host.h"
 
 
 class Library:
-    """The kernels of one family for one element type."""
+    """Kernels of one source, built once per machine for each text.
 
-    def __init__(self, family: str, dtype: str, folder: Path, *, options: Sequence[str] = ()):
+    Args:
+        source: the text.
+        names: its kernels.
+        folder: where the library is kept; by default one that all processes of the user share.
+        options: more flags of the compiler.
+    """
+
+    def __init__(
+        self,
+        source: str,
+        names: Sequence[str],
+        folder: Path | None = None,
+        *,
+        options: Sequence[str] = (),
+    ):
         assert COMPILER is not None
-        source, built = folder / f"{family}_{dtype}.cpp", folder / f"{family}_{dtype}.so"
-        exports = "\n".join(f"EMU_EXPORT({name})" for name in FAMILIES[family])
-        source.write_text(f'#include "{HEADER}"\n{text(family, dtype)}\n{exports}\n')
-        flags = ["-std=c++17", "-O1", "-w", "-fPIC", "-shared", *options]
-        # A compiler is no subject of the sanitizer that this process may run under.
-        environment = {name: v for name, v in os.environ.items() if name != "LD_PRELOAD"}
-        command = [COMPILER, *flags, str(source), "-o", str(built)]
-        subprocess.run(command, check=True, env=environment)
+        exports = "\n".join(f"EMU_EXPORT({name})" for name in names)
+        program = f"{HEADER.read_text()}\n{source}\n{exports}\n"
+        flags = ["-std=c++17", "-O1", "-fno-strict-aliasing", "-w", "-fPIC", "-shared", *options]
+        key = hashlib.sha256("\0".join([COMPILER, *flags, program]).encode()).hexdigest()[:24]
+        folder = folder or Path(tempfile.gettempdir()) / f"flambeau-kernels-{os.getuid()}"
+        built = folder / f"{key}.so"
+        if not built.exists():
+            folder.mkdir(mode=0o700, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=folder) as own:
+                text, library = Path(own) / "kernels.cpp", Path(own) / "kernels.so"
+                text.write_text(program)
+                # A compiler is no subject of the sanitizer that this process may run under.
+                environment = {name: v for name, v in os.environ.items() if name != "LD_PRELOAD"}
+                command = [COMPILER, *flags, str(text), "-o", str(library)]
+                subprocess.run(command, check=True, env=environment)
+                library.replace(built)  # another process may have been faster: the same file
         self._library = C.CDLL(str(built))
         self._library.emu_message.restype = C.c_char_p
+        self._lock = threading.RLock()  # one scheduler for all fibers
 
-    def __call__(self, name: str, grid: Any, block: int, *args: Any) -> None:
-        """Launch; arrays go as pointers, None as a null pointer, scalars as ctypes values."""
-        grid = grid if isinstance(grid, tuple) else (grid, 1)
-        size = (C.c_uint * 6)(*grid, 1, block, 1, 1)
-        keep = [
-            C.c_void_p(a if a is None else a.ctypes.data)
-            if a is None or isinstance(a, np.ndarray)
-            else a
-            for a in args
-        ]
-        values = (C.c_void_p * len(keep))(*(C.addressof(k) for k in keep))
-        if getattr(self._library, f"emu_{name}")(size, values):
-            raise RuntimeError(self._library.emu_message().decode())
+    def __call__(self, name: str, grid: Grid, block: int, *arguments: Any) -> None:
+        """Launch; see `flambeau_cupy.launch`."""
+        x, y = grid if isinstance(grid, tuple) else (grid, 1)
+        size = (C.c_uint * 6)(x, y, 1, block, 1, 1)
+        keep = [_passed(a) for a in arguments]
+        values = (C.c_void_p * len(keep))(*[a.ctypes.data for a in keep])
+        with self._lock:
+            if getattr(self._library, f"emu_{name}")(size, values):
+                raise RuntimeError(f"{name}: {self._library.emu_message().decode()}")
+
+
+def _passed(argument: Any) -> np.ndarray:
+    """What the kernel reads, in memory of its own: an address, or a value."""
+    if type(argument) is Struct:
+        return argument.data
+    if argument is None or type(argument) is np.ndarray:
+        address = 0 if argument is None else argument.__array_interface__["data"][0]
+        return np.array(address, np.uintp)
+    assert isinstance(argument, np.generic), f"no exact type: {argument!r}"
+    return np.asarray(argument)
+
+
+@cache
+def library(dtype: str) -> Library:
+    """All kernels for one element type."""
+    names = [name for family in families(dtype) for name in FAMILIES[family]]
+    return Library(whole(dtype), names, options=os.environ.get("FLAMBEAU_HOST_FLAGS", "").split())
+
+
+class HostLauncher:
+    """Runs kernels on NumPy arrays (see `flambeau_cupy.launch`).
+
+    Attributes:
+        launched: element type and name of each kernel that was run.
+        recorded: where launches are noted while a graph is recorded.
+    """
+
+    def __init__(self) -> None:
+        self.launched: list[tuple[str, str]] = []
+        self.recorded: list[tuple[Any, ...]] | None = None
+
+    def __call__(
+        self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: Any
+    ) -> None:
+        """Run a kernel, and check what a device would not bear."""
+        for a in arguments:
+            assert type(a) is not np.ndarray or a.flags.c_contiguous, f"{kernel}: a view"
+        self.launched.append((kind.name, kernel))
+        if self.recorded is not None:
+            self.recorded.append((kind, kernel, grid, block, *arguments))
+        library(kind.name)(kernel, grid, block, *arguments)
 
 
 def nvrtc() -> C.CDLL | None:

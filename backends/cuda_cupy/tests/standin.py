@@ -1,35 +1,91 @@
-"""Device type ``standin``: the kernels that run on CuPy, on NumPy arrays."""
+"""A device type on NumPy: the kernels that run on CuPy, on NumPy arrays.
+
+Those in CUDA C are compiled for the host and run there, so an op takes the whole path that it takes
+on a device.  Without a C++ compiler, ops decompose.
+
+As a plugin of pytest (``-p standin``) it serves the device type that FLAMBEAU_STANDIN names, in the
+place of this package: that is how the conformance kit runs on it.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 from typing import Any
 
+import on_host
+
 from flambeau.plugin import Backend, KernelSet, hookimpl
-from flambeau_cupy.arrays import ArrayBackend
+from flambeau.plugin.host import host
+from flambeau_cupy.arrays import ArrayBackend, Recording
 from flambeau_cupy.kernels import kernels
 from flambeau_cupy.layer import NumpyLayer
-from flambeau_cupy.philox import Philox
+
+DEVICE = os.environ.get("FLAMBEAU_STANDIN", "standin")
+launcher = on_host.HostLauncher() if on_host.COMPILER and sys.platform == "linux" else None
 
 
 class Standin(ArrayBackend):
     """NumPy arrays, as if they were a device's."""
 
-    device_type = "standin"
+    device_type = DEVICE
 
     def __init__(self) -> None:
-        super().__init__(NumpyLayer())
+        super().__init__(NumpyLayer(launcher))
 
-    def generator(self, index: int) -> Philox:
-        return Philox()
+        self.streams = {0: 0}
+        self.current = 0
+
+    # Streams that run at once, and recordings of what was launched in CUDA C.
+
+    def new_stream(self, index: int, priority: int) -> int:
+        self.streams[len(self.streams)] = priority
+        return len(self.streams) - 1
+
+    def current_stream(self, index: int) -> int:
+        return self.current
+
+    def set_stream(self, index: int, stream: int) -> None:
+        self.current = stream
+
+    def stream_handle(self, stream: int) -> int:
+        return stream
+
+    def graph_pool(self) -> object:
+        return object()
+
+    def capturing(self, index: int) -> bool:
+        return index in self._recordings and self._recordings[index].stream == self.current
+
+    def capture_begin(self, index: int, pool: Any) -> Recording:
+        recording = Recording(index, pool, self.current)
+        self._begin(recording)
+        launcher.recorded = []
+        return recording
+
+    def capture_end(self, capture: Recording) -> Recording:
+        self._end(capture)
+        capture.native, launcher.recorded = launcher.recorded, None
+        return capture
+
+    def graph_launch(self, graph: Recording) -> None:
+        self._place_draws(graph)
+        for call in graph.native:
+            launcher(*call)
 
 
 @hookimpl
 def flambeau_backend(device_type: str) -> Backend | None:
-    return Standin() if device_type == "standin" else None
+    return Standin() if device_type == DEVICE else None
 
 
 @hookimpl
 def flambeau_kernels(device_type: str, backend: Any) -> KernelSet | None:
-    if device_type != "standin":
+    if device_type != DEVICE:
         return None
     return KernelSet("flambeau-cupy on NumPy", kernels(backend.layer))
+
+
+if "FLAMBEAU_STANDIN" in os.environ:
+    host.block("flambeau-cupy")
+    host.register(sys.modules[__name__], name="standin", device_types=[DEVICE])

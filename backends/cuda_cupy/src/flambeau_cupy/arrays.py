@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from flambeau import plugin
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_cupy.layer import Array, Layer
+from flambeau_cupy.philox import Philox
 
 Scalar = bool | int | float | complex
+
+
+@dataclass
+class Recording:
+    """A graph, while it is recorded and afterwards.
+
+    Attributes:
+        index: its device.
+        pool: where its memory comes from.
+        stream: the stream that is recorded.
+        native: what the runtime launches.
+        places: per source of random numbers, the memory that says where its draws begin, and
+            how many words a launch of the graph draws.
+        kept: arrays that the graph reads and that nothing else may keep.
+    """
+
+    index: int
+    pool: Any
+    stream: Any
+    native: Any = None
+    places: list[tuple[Philox, Array, int]] = field(default_factory=list)
+    kept: list[Array] = field(default_factory=list)
 
 
 class ArrayBackend(plugin.Accelerator):
@@ -26,6 +51,8 @@ class ArrayBackend(plugin.Accelerator):
     def __init__(self, layer: Layer) -> None:
         self.layer = layer
         self.array = layer.array
+        self._engines: dict[int, WeakSet[Philox]] = {}
+        self._recordings: dict[int, Recording] = {}
 
     def dtype_of(self, array: Array) -> plugin.dtype:
         """The flambeau dtype of `array`."""
@@ -34,6 +61,41 @@ class ArrayBackend(plugin.Accelerator):
     def to_array(self, value: Any) -> Array:
         """What a kernel returned in place of an array, as an array."""
         return self.layer.xp.asarray(value)
+
+    # Random numbers.
+
+    def generator(self, index: int) -> Philox:
+        """The source of random bits of a device."""
+        made = Philox()
+        self._engines.setdefault(index, WeakSet()).add(made)
+        if (recording := self._recordings.get(index)) is not None:
+            self._record_draws(recording, made)
+        return made
+
+    def _record_draws(self, recording: Recording, engine: Philox) -> None:
+        base = self.layer.xp.empty((2,), np.uint64)
+        recording.places.append((engine, base, 0))
+        engine.begin_recording(base)
+
+    def _begin(self, recording: Recording) -> None:
+        """Let the kernels of a device be recorded, but for what the runtime does."""
+        for engine in self._engines.get(recording.index, ()):
+            self._record_draws(recording, engine)
+        self._recordings[recording.index] = recording
+
+    def _end(self, recording: Recording) -> None:
+        """The end of `_begin`."""
+        del self._recordings[recording.index]
+        drawn = [(e, base, e.end_recording()) for e, base, _ in recording.places]
+        recording.places = [place for place in drawn if place[2]]
+
+    def _place_draws(self, recording: Recording) -> None:
+        """Before each launch of a graph: its draws go on from where the generators are."""
+        launch = self.layer.launch
+        assert launch is not None
+        for engine, base, words in recording.places:
+            seed, offset, _ = engine.place(words)
+            launch(np.dtype(np.float32), "philox_place", 1, 32, base, seed, offset)
 
     # Host memory.
 

@@ -16,9 +16,10 @@ import numpy as np
 from cupy.cuda import runtime
 
 from flambeau import plugin
-from flambeau_cupy.arrays import ArrayBackend
+from flambeau_cupy.arrays import ArrayBackend, Recording
+from flambeau_cupy.convolutions import Convolutions
+from flambeau_cupy.gemm import Products
 from flambeau_cupy.layer import CupyLayer
-from flambeau_cupy.philox import Philox
 
 Array = Any
 
@@ -35,6 +36,9 @@ class CupyBackend(ArrayBackend):
             self._count, self._reason = runtime.getDeviceCount(), ""
         except runtime.CUDARuntimeError as error:
             self._count, self._reason = 0, _reason(error)
+        self.products = Products(self.layer, CublasRuntime)
+        self.layer.product = self.products
+        self.convolutions = Convolutions(self.layer, lambda: CudnnRuntime(self))
         self._pool = cupy.cuda.MemoryPool()
         self._used: dict[int, deque[tuple[Any, Array]]] = {}
         self._peak: dict[int, list[int]] = {}
@@ -91,9 +95,9 @@ class CupyBackend(ArrayBackend):
             return kernels
         return {name: _on(index, kernel) for name, kernel in kernels.items()}
 
-    def generator(self, index: int) -> Philox:
-        """The source of random bits of a device."""
-        return Philox()
+    def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
+        """Convolutions by cuDNN."""
+        return self.convolutions.compiled(op, decomposition)
 
     # Host memory.
 
@@ -105,8 +109,19 @@ class CupyBackend(ArrayBackend):
             return super().from_host(data, shape, dtype, index)
 
     def on_device(self, host: np.ndarray) -> Array:
-        """A copy of a NumPy array on the current device."""
-        return cupy.asarray(host)
+        """A copy of a NumPy array on the current device.
+
+        While a graph is recorded it is made beside the recording, which cannot read the host, and
+        kept with the graph.
+        """
+        recording = self._recording()
+        if recording is None:
+            return cupy.asarray(host)
+        with cupy.cuda.Stream(non_blocking=True) as aside:
+            made = cupy.asarray(host)
+            aside.synchronize()
+        recording.kept.append(made)
+        return made
 
     def on_host(self, array: Array) -> np.ndarray:
         """A row-major NumPy array; waits for the work that makes `array`."""
@@ -191,6 +206,8 @@ class CupyBackend(ArrayBackend):
 
     def _allocate(self, size: int) -> Any:
         index = runtime.getDevice()
+        if (recording := self._recording()) is not None:
+            return self.allocated(index, size, lambda: recording.pool.malloc(size))
         if index in self._used:
             self._release(index)
         found = self.allocated(index, size, lambda: self._pool.malloc(size))
@@ -236,6 +253,49 @@ class CupyBackend(ArrayBackend):
         event = self.new_event(index, False, False, False)
         event.record(stream)
         self._used.setdefault(index, deque()).append((event, array))
+
+    # Graphs.
+
+    def _recording(self) -> Recording | None:
+        """The recording of this thread's current stream."""
+        if not self._recordings:
+            return None
+        found = self._recordings.get(runtime.getDevice())
+        same = found is not None and cupy.cuda.get_current_stream().ptr == found.stream.ptr
+        return found if same else None
+
+    def graph_pool(self) -> Any:
+        """A pool that holds what recordings allocate."""
+        return cupy.cuda.MemoryPool()
+
+    def capture_begin(self, index: int, pool: Any) -> Recording:
+        """Record a device's current stream; see `plugin.Accelerator.capture_begin`."""
+        recording = Recording(index, pool, self.current_stream(index))
+        self._begin(recording)
+        try:
+            recording.stream.begin_capture()
+        except BaseException:
+            self._end(recording)
+            raise
+        return recording
+
+    def capture_end(self, capture: Recording) -> Recording:
+        """End a recording."""
+        try:
+            capture.native = capture.stream.end_capture()
+        finally:
+            self._end(capture)
+        return capture
+
+    def capturing(self, index: int) -> bool:
+        """Whether the current stream of a device is recorded."""
+        return self.current_stream(index).is_capturing()
+
+    def graph_launch(self, graph: Recording) -> None:
+        """Ask the current stream of the graph's device for what was recorded."""
+        with cupy.cuda.Device(graph.index):
+            self._place_draws(graph)
+            graph.native.launch(self.current_stream(graph.index))
 
     def pinned(self, size: int) -> Any:
         """Page-locked memory from CuPy's pool."""
@@ -298,6 +358,79 @@ class _PlanCache:
 
     def clear(self) -> None:
         self._cache.clear()
+
+
+class CudnnRuntime:
+    """cuDNN by its frontend, with a handle per device; see `convolutions.Runtime`.
+
+    Raises:
+        ImportError: the package nvidia-cudnn-frontend is not installed.
+    """
+
+    def __init__(self, backend: CupyBackend) -> None:
+        import cudnn
+
+        self.cudnn = cudnn
+        self._backend = backend
+        self._handles: dict[tuple[int, int], Any] = {}  # of device and thread
+        self._streams: dict[tuple[int, int], int] = {}
+
+    def where(self) -> dict[str, Any]:
+        """Plans are made for the current device."""
+        return {"handle": self.handle()}
+
+    def handle(self) -> Any:
+        """The thread's handle of the current device, set to the current stream."""
+        key = self.device(), threading.get_ident()
+        if key not in self._handles:
+            self._handles[key] = self.cudnn.create_handle()
+        stream = cupy.cuda.get_current_stream().ptr
+        if self._streams.get(key) != stream:
+            self.cudnn.set_stream(handle=self._handles[key], stream=stream)
+            self._streams[key] = stream
+        return self._handles[key]
+
+    def milliseconds(self, run: Callable[[], None]) -> float:
+        """Between two events."""
+        index = self.device()
+        first = self._backend.record_event(index)
+        run()
+        last = self._backend.record_event(index)
+        self._backend.event_wait(last)
+        return self._backend.elapsed_ms(first, last)
+
+    def device(self) -> int:
+        """The current device."""
+        return runtime.getDevice()
+
+
+class CublasRuntime:
+    """cuBLASLt by nvmath's bindings, with a handle per device; see `gemm.Runtime`.
+
+    Raises:
+        ImportError: the package nvmath-python is not installed.
+    """
+
+    def __init__(self) -> None:
+        from nvmath.bindings import cublasLt
+
+        self.lt = cublasLt
+        self._handles: dict[int, int] = {}
+
+    def handle(self) -> int:
+        """The handle of the current device."""
+        index = self.device()
+        if index not in self._handles:
+            self._handles[index] = self.lt.create()
+        return self._handles[index]
+
+    def stream(self) -> int:
+        """The current stream."""
+        return cupy.cuda.get_current_stream().ptr
+
+    def device(self) -> int:
+        """The current device."""
+        return runtime.getDevice()
 
 
 def _on(index: int, kernel: Callable[..., Any]) -> Callable[..., Any]:

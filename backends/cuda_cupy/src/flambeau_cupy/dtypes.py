@@ -10,6 +10,14 @@ from flambeau import plugin
 BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 FLOAT16 = np.dtype(np.float16)
 HALVES = (FLOAT16, BFLOAT16)
+FLOATS = (*HALVES, np.dtype(np.float32), np.dtype(np.float64))
+INT64 = np.dtype(np.int64)
+
+
+def accumulator(kind: np.dtype) -> np.dtype:
+    """What kernels compute elements of `kind` in: float32 for halves, else the same."""
+    return np.dtype(np.float32) if kind in HALVES else kind
+
 
 TO_NUMPY: dict[plugin.dtype, np.dtype] = {
     d: BFLOAT16 if d is plugin.bfloat16 else np.dtype(d.name.removesuffix("_"))

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_cupy.dtypes import BFLOAT16, HALVES
+from flambeau_cupy.launch import DeviceLauncher, Launch
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -29,11 +30,20 @@ class Layer:
         xp: the module: ``cupy`` or ``numpy``.
         array: its array class.
         special: its ``scipy.special``.
+        launch: runs kernels in CUDA C on its arrays (see `flambeau_cupy.launch`), or None where
+            there is nothing to run them on: ops then decompose.
+        product: ``product(a, b, bias)`` is ``a @ b + bias`` by a library that plans it, or None
+            where `xp.matmul` must serve (see `flambeau_cupy.gemm`).
     """
 
     xp: Any
     array: type
     special: Any
+    launch: Launch | None = None
+
+    def product(self, a: Array, b: Array, bias: Array | None = None) -> Array | None:
+        """See `Layer`."""
+        return None
 
     def address(self, a: Array) -> int:
         """The address of the first element."""
@@ -70,6 +80,10 @@ class Layer:
         """A row-major copy."""
         return a.copy("C")
 
+    def dense(self, a: Array) -> Array:
+        """`a`, or a row-major copy where it is not."""
+        return a if a.flags.c_contiguous else a.copy("C")
+
     def rounded(self, kernel: Kernel) -> Kernel:
         """`kernel` with half precisions computed in float32 and rounded once."""
 
@@ -83,6 +97,13 @@ class Layer:
         return wraps(kernel)(run)
 
 
+def channels_last(a: Array) -> bool:
+    """Whether the channels, dimension 1, are neighbours in memory, and all else is in order."""
+    if a.ndim < 3 or a.flags.c_contiguous:
+        return False
+    return a.transpose((0, *range(2, a.ndim), 1)).flags.c_contiguous
+
+
 class CupyLayer(Layer):
     """CuPy."""
 
@@ -91,6 +112,7 @@ class CupyLayer(Layer):
         from cupyx.scipy import special
 
         self.xp, self.array, self.special = cupy, cupy.ndarray, special
+        self.launch = DeviceLauncher()
 
     def address(self, a: Array) -> int:
         """The address of the first element on the device."""
@@ -121,12 +143,17 @@ class CupyLayer(Layer):
 
 
 class NumpyLayer(Layer):
-    """NumPy standing in for CuPy, where kernels are checked without a device."""
+    """NumPy standing in for CuPy, where kernels are checked without a device.
 
-    def __init__(self) -> None:
+    Args:
+        launch: what runs the kernels in CUDA C on the host, if anything does.
+    """
+
+    def __init__(self, launch: Launch | None = None) -> None:
         from scipy import special
 
         self.xp, self.array, self.special = np, np.ndarray, special
+        self.launch = launch
 
     def address(self, a: Array) -> int:
         """The address of the first element."""

@@ -70,9 +70,11 @@ class Philox:
     (['0x6627e8d5', '0xe169c58d'], 4)
     """
 
-    __slots__ = ("_seed", "offset")
+    __slots__ = ("__weakref__", "_base", "_recorded", "_seed", "offset")
 
     def __init__(self, seed: int = 0) -> None:
+        self._base: Any = None  # while a graph is recorded: where it will read seed and offset
+        self._recorded = 0
         self.seed(seed)
 
     def seed(self, seed: int) -> None:
@@ -81,10 +83,38 @@ class Philox:
         self.offset = 0
 
     def reserve(self, count: int) -> tuple[int, int]:
-        """Seed and offset of the next `count` words, which are thereby drawn."""
+        """Seed and offset of the next `count` words, which are thereby drawn.
+
+        Raises:
+            RuntimeError: a graph is recorded; it must not contain the numbers of today.
+        """
+        if self._base is not None:
+            raise RuntimeError("this draw is made on the host and cannot be part of a graph")
         start = self.offset
         self.offset = (start + count + 3) // 4 * 4
         return self._seed, start
+
+    def place(self, count: int) -> tuple[Any, Any, Any]:
+        """What kernels are told of the next `count` words, which are thereby drawn.
+
+        Seed, offset, and None: both are in the launch.  While a graph is recorded the offset is
+        counted from the second number of the memory that is the third.
+        """
+        if self._base is not None:
+            start = self._recorded
+            self._recorded = (start + count + 3) // 4 * 4
+            return np.uint64(0), np.uint64(start), self._base
+        seed, offset = self.reserve(count)
+        return np.uint64(seed), np.uint64(offset), None
+
+    def begin_recording(self, base: Any) -> None:
+        """Let draws read seed and offset from `base`, two numbers of 64 bits on the device."""
+        self._base, self._recorded = base, 0
+
+    def end_recording(self) -> int:
+        """Draw as before; how many words each replay of the recording draws."""
+        self._base = None
+        return self._recorded
 
     def random_bits(self, n: int) -> np.ndarray:
         """The next `n` words, computed on the host."""

@@ -76,11 +76,17 @@ def flambeau_report(device_type: str) -> Mapping[str, str] | None:
     from cupy.cuda import runtime
 
     found = {}
-    for name in ("cupy-cuda12x", "cupy-cuda13x", "numpy", "ml_dtypes"):
+    for name in ("cupy-cuda12x", "cupy-cuda13x", "numpy", "ml_dtypes", "nvmath-python"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             continue
+    try:
+        import cudnn
+
+        found["cudnn"] = str(cudnn.backend_version())
+    except (ImportError, OSError, RuntimeError) as error:
+        found["cudnn"] = f"none ({error})"
     found["runtime"] = str(runtime.runtimeGetVersion())
     try:
         found["driver"] = str(runtime.driverGetVersion())

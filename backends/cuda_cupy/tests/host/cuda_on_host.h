@@ -61,6 +61,13 @@ template <class V> V __shfl_xor_sync(unsigned, V value, int mask) {
   return found;
 }
 
+// Fibers run one at a time.
+template <class V> V atomicAdd(V* place, V value) {
+  V before = *place;
+  *place = before + value;
+  return before;
+}
+
 namespace emu {
 // One block: warps run in turn from barrier to barrier.  0, or 1 with `message` set.
 int run_block(int n) {

@@ -10,6 +10,13 @@ from flambeau import _storage_typed
 from flambeau.accelerator._namespace import legacy_types as _legacy_types
 from flambeau.accelerator._namespace import namespace as _namespace
 from flambeau.cuda import comm, nvtx
+from flambeau.cuda.graphs import (
+    CUDAGraph,
+    graph,
+    graph_pool_handle,
+    is_current_stream_capturing,
+    make_graphed_callables,
+)
 
 _devices = _namespace("cuda")
 _memory = _devices._memory

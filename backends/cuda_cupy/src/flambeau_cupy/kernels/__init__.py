@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from flambeau_cupy.kernels import (
+    activation,
     complexes,
     creation,
+    ctc,
     elementwise,
     indexing,
     linalg,
+    loss,
     movement,
+    normalization,
+    optimizer,
+    pooling,
     random,
     reduction,
 )
 from flambeau_cupy.layer import Kernel, Layer
 
 FAMILIES = (creation, elementwise, complexes, reduction, movement, indexing, linalg, random)
+LAUNCHED = (activation, ctc, loss, normalization, optimizer, pooling)
+"""The families that consist of kernels in CUDA C."""
 
 
 def kernels(layer: Layer) -> dict[str, Kernel]:
     """Every kernel by the name of its canonical op."""
-    return {name: kernel for family in FAMILIES for name, kernel in family.make(layer).items()}
+    families = FAMILIES if layer.launch is None else (*FAMILIES, *LAUNCHED)
+    return {name: kernel for family in families for name, kernel in family.make(layer).items()}

@@ -3,31 +3,91 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.dtypes import BFLOAT16
+from flambeau.plugin import numerics
+from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES, INT64
+from flambeau_cupy.launch import blocks_for, rows_for
 from flambeau_cupy.layer import Array, Kernel, Layer
 
 Indices = Sequence[Array | None]
+MOST_SELECTED = 32  # of so many elements, looking for each in turn is faster than sorting
+_UNITS = {kind.itemsize: kind for kind in (FLOATS[0], *FLOATS[2:])}
 
 
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family."""
-    xp = layer.xp
+    xp, launch = layer.xp, layer.launch
+
+    def as_units(a: Array) -> Array | None:
+        """`a`, row-major, as elements that the kernels in CUDA C copy; None if there are none."""
+        unit = _UNITS.get(a.dtype.itemsize)
+        if launch is None or unit is None:
+            return None
+        return layer.dense(a).view(unit)
+
+    def alone(indices: Indices) -> Array | None:
+        """The index of the first dimension, if it is the only one and has dimensions."""
+        first = indices[0] if indices else None
+        if first is None or not first.ndim or any(i is not None for i in indices[1:]):
+            return None
+        return first
+
+    def take_rows(table: Array, rows: Array) -> Array | None:
+        units = as_units(table)
+        if units is None:
+            return None
+        out = xp.empty((*rows.shape, *table.shape[1:]), table.dtype)
+        if out.size:
+            columns, n = np.int64(out.size // rows.size), np.int64(out.size)
+            given = out.view(units.dtype), units, layer.dense(rows)
+            launch(units.dtype, "take_rows", *blocks_for(out.size), *given, columns, n)  # type: ignore[misc]
+        return out
+
+    def add_rows(table: Array, rows: Array, values: Array) -> bool:
+        """Add rows to rows of a row-major table in a fixed order; whether that is possible."""
+        kind = table.dtype
+        if launch is None or kind not in FLOATS or not table.flags.c_contiguous:
+            return False
+        shape = (*rows.shape, *table.shape[1:])
+        if not prod(shape):
+            return True
+        values = layer.dense(xp.broadcast_to(values.astype(kind, copy=False), shape))
+        flat = rows.reshape(-1)
+        order = xp.argsort(flat, kind="stable").astype(np.int64, copy=False)
+        columns = values.size // flat.size
+        given = table, values, order, flat[order], np.int64(columns), np.int64(flat.size)
+        launch(kind, "add_rows", *blocks_for(values.size, 1), *given)
+        return True
+
+    def lines(a: Array, dim: int, index: Array) -> tuple[np.int64, np.int64, np.int64] | None:
+        """Length, count and inner size, if index and array differ along `dim` only."""
+        if launch is None or not a.ndim or not index.ndim:
+            return None
+        have, wanted = a.shape, index.shape
+        if have[:dim] != wanted[:dim] or have[dim + 1 :] != wanted[dim + 1 :]:
+            return None
+        return np.int64(have[dim]), np.int64(wanted[dim]), np.int64(prod(have[dim + 1 :]))
 
     def key_of(indices: Indices) -> tuple[Any, ...]:
         return tuple(slice(None) if i is None else i for i in indices)
 
     def index(a: Array, indices: Indices) -> Array:
+        rows = alone(indices)
+        if rows is not None and (made := take_rows(a, rows)) is not None:
+            return made
         found = layer.held(a[key_of(indices)])
         return found if found.base is None else found.copy()
 
     def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
         key = key_of(indices)
         if accumulate:
-            layer.add_at(a, key, values)
+            rows = alone(indices)
+            if rows is None or not add_rows(a, rows, values):
+                layer.add_at(a, key, values)
         else:
             a[key] = values
 
@@ -52,6 +112,14 @@ def make(layer: Layer) -> dict[str, Kernel]:
             return xp.broadcast_to(a, index.shape).copy()
         if not index.ndim:
             return a.reshape(-1)[index.reshape(1)].reshape(())
+        sizes, units = lines(a, dim, index), as_units(a)
+        if sizes is not None and units is not None:
+            out = xp.empty(index.shape, a.dtype)
+            if out.size:
+                given = out.view(units.dtype), units, layer.dense(index), *sizes
+                grid = blocks_for(out.size)
+                launch(units.dtype, "gather_along", *grid, *given, np.int64(out.size))  # type: ignore[misc]
+            return out
         return layer.held(a[places(a.shape, dim, index)])
 
     def scatter_(a: Array, dim: int, index: Array, src: Array) -> None:
@@ -70,12 +138,28 @@ def make(layer: Layer) -> dict[str, Kernel]:
         if not index.size:
             return
         part = corner(src, index.shape)
-        if not a.ndim or not index.ndim:
+        sizes = lines(a, dim, index)
+        if sizes is not None and a.dtype in FLOATS and a.flags.c_contiguous:
+            add_lines(a, layer.dense(part.astype(a.dtype, copy=False)), layer.dense(index), sizes)
+        elif not a.ndim or not index.ndim:
             flat = a.reshape(1)
             layer.add_at(flat, (xp.zeros(index.size, np.int64),), part.reshape(-1))
             a[...] = flat.reshape(a.shape)
         else:
             layer.add_at(a, places(a.shape, dim, index), part)
+
+    def add_lines(a: Array, src: Array, index: Array, sizes: tuple[Any, ...]) -> None:
+        kind, (_, count, _) = a.dtype, sizes
+        if numerics.deterministic:
+            n = src.size // int(count)
+            given = a, src, index, *sizes, np.int64(n)
+            launch(kind, "scatter_add_along", *blocks_for(n, 1), *given)  # type: ignore[misc]
+            return
+        total = a if kind not in HALVES else a.astype(np.float32)
+        given = total, src, index, *sizes, np.int64(src.size)
+        launch(kind, "scatter_add_along_at_once", *blocks_for(src.size), *given)  # type: ignore[misc]
+        if total is not a:
+            a[...] = total.astype(kind)
 
     def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
         out = a.copy("C")
@@ -102,9 +186,27 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return gather(a, dim, order), order
 
     def embedding(weight: Array, indices: Array, padding_idx: int, by_freq: bool) -> Array:
-        return layer.held(weight.take(indices, 0))
+        made = take_rows(weight, indices) if indices.ndim else None
+        return layer.held(weight.take(indices, 0)) if made is None else made
+
+    def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
+        if launch is None or not a.ndim or k > MOST_SELECTED or not a.size or not k:
+            values, order = sort(a, dim, largest, True)
+            first = (*(slice(None),) * dim, slice(k)) if a.ndim else ()
+            return values[first].copy("C"), order[first].copy("C")
+        kind = a.dtype if a.dtype in FLOATS else INT64
+        rows = layer.dense(xp.moveaxis(a, dim, -1).astype(kind, copy=False))
+        columns = rows.shape[-1]
+        shape = (*rows.shape[:-1], k)
+        values, places = xp.empty(shape, kind), xp.empty(shape, np.int64)
+        count = rows.size // columns
+        sizes = np.int64(k), np.int32(largest), np.int64(count), np.int64(columns)
+        launch(kind, "select_first", *rows_for(count, columns), values, places, rows, *sizes)
+        back = xp.moveaxis(values.astype(a.dtype, copy=False), -1, dim)
+        return back.copy("C"), xp.moveaxis(places, -1, dim).copy("C")
 
     return {
+        "topk": layer.quiet(topk),
         "index": index,
         "index_put": index_put,
         "index_put_": layer.quiet(index_put_),

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.dtypes import BFLOAT16, TO_NUMPY
+from flambeau_cupy.dtypes import BFLOAT16, FLOATS, TO_NUMPY
+from flambeau_cupy.launch import blocks_for
 from flambeau_cupy.layer import Array, Kernel, Layer
 
 Shape = tuple[int, ...]
@@ -29,11 +30,30 @@ _DIGITS = {
 
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family."""
-    xp = layer.xp
+    xp, launch = layer.xp, layer.launch
 
     def words32(generator: Any, n: int) -> Array:
         with generator.lock:
-            return generator.engine.drawn(xp, n)
+            if launch is None:
+                return generator.engine.drawn(xp, n)
+            place = generator.engine.place(n)
+        out = xp.empty((n,), np.uint32)
+        if n:
+            grid = blocks_for(n, 16)
+            launch(np.dtype(np.float32), "philox_words", *grid, out, *place, np.int64(n))
+        return out
+
+    def drawn(
+        kernel: str, generator: Any, words: int, shape: Shape, kind: np.dtype, *numbers: float
+    ) -> Array:
+        """The result of a kernel that draws `words` words and makes the elements of them."""
+        with generator.lock:
+            place = generator.engine.place(words)
+        out = xp.empty(shape, kind)
+        if out.size:
+            given = [np.float64(v) for v in numbers]
+            launch(kind, kernel, *blocks_for(out.size, 16), out, *place, *given, np.int64(out.size))  # type: ignore[misc]
+        return out
 
     def words64(generator: Any, n: int) -> Array:
         pairs = words32(generator, 2 * n).reshape(n, 2).astype(np.uint64)
@@ -55,7 +75,11 @@ def make(layer: Layer) -> dict[str, Kernel]:
         if kind.kind == "c":
             return halves(uniform_of, shape, low, high, kind, generator)
         compute = real(kind)
-        u = uniforms(generator, math.prod(shape), compute)
+        n = math.prod(shape)
+        if launch is not None:
+            words = n * compute.itemsize // 4
+            return drawn("philox_uniform", generator, words, shape, kind, low, high)
+        u = uniforms(generator, n, compute)
         start, end = compute.type(low), compute.type(high)
         out = (u * (end - start) + start).astype(kind)
         # Rounding may have reached the open end.
@@ -66,6 +90,9 @@ def make(layer: Layer) -> dict[str, Kernel]:
         if kind.kind == "c":
             return halves(normal_of, shape, mean, std / math.sqrt(2.0), kind, generator)
         n, compute = math.prod(shape), real(kind)
+        if launch is not None:
+            words = (n + n % 2) * compute.itemsize // 4
+            return drawn("philox_normal", generator, words, shape, kind, mean, std)
         u = uniforms(generator, n + n % 2, compute).reshape(-1, 2)
         one, two_pi = compute.type(1), compute.type(2 * math.pi)
         radius = xp.sqrt(compute.type(-2) * xp.log(one - u[:, 0]))
@@ -85,8 +112,11 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return (u < p.astype(compute)).astype(p.dtype)
 
     def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
-        u = uniforms(generator, math.prod(shape), np.dtype(np.float64))
-        return (u < p).astype(TO_NUMPY[dtype]).reshape(shape)
+        kind, n = TO_NUMPY[dtype], math.prod(shape)
+        if launch is not None and kind in FLOATS:
+            return drawn("philox_bernoulli", generator, 2 * n, shape, kind, p)
+        u = uniforms(generator, n, np.dtype(np.float64))
+        return (u < p).astype(kind).reshape(shape)
 
     def stored(numbers: Array, kind: np.dtype) -> Array:
         return numbers.astype(np.float32).astype(kind) if kind in _DIGITS else numbers.astype(kind)

@@ -1,7 +1,7 @@
 """Kernels in CUDA C, as text: compiled by NVRTC for a device, by a C++ compiler in tests.
 
-Rules that keep both possible: no inline assembly, no dynamic shared memory, shuffles only by whole
-warps, and blocks of whole warps.
+Rules that keep both possible: no header, no inline assembly but for the conversions of halves, no
+dynamic shared memory, shuffles only by whole warps, and blocks of whole warps, a power of two.
 """
 
 from __future__ import annotations
@@ -10,22 +10,76 @@ from functools import cache
 from importlib.resources import files
 
 FAMILIES = {
-    "philox": ("philox_words", "dropout_forward"),
+    "activation": ("activation_forward", "activation_backward"),
+    "ctc": ("ctc_forward", "ctc_backward"),
+    "indexing": (
+        "take_rows",
+        "add_rows",
+        "gather_along",
+        "scatter_add_along",
+        "scatter_add_along_at_once",
+    ),
+    "loss": ("nll_rows", "nll_total", "nll_backward", "cross_entropy_backward"),
+    "normalization": (
+        "layer_norm_forward",
+        "layer_norm_backward_input",
+        "layer_norm_backward_weight",
+        "batch_norm_statistics",
+        "batch_norm_column_statistics",
+        "batch_norm_transform",
+        "batch_norm_sums",
+        "batch_norm_column_sums",
+        "batch_norm_backward_input",
+    ),
+    "optimizer": ("sgd_step", "count_steps", "adam_step"),
+    "philox": (
+        "philox_place",
+        "philox_words",
+        "philox_uniform",
+        "philox_normal",
+        "philox_bernoulli",
+    ),
+    "pooling": (
+        "max_pool",
+        "max_pool_backward",
+        "max_pool_backward_in_order",
+        "avg_pool",
+        "avg_pool_backward",
+    ),
+    "selection": ("select_first",),
     "softmax": (
         "softmax_forward",
         "log_softmax_forward",
         "softmax_backward",
         "log_softmax_backward",
     ),
-    "activation": ("activation_forward", "activation_backward"),
-    "layer_norm": ("layer_norm_forward", "layer_norm_backward_input"),
-    "loss": ("nll_forward", "nll_backward"),
-    "optimizer": ("sgd_step", "adam_step"),
 }
 """The kernels of each file, all of them ``extern "C"`` for one element type T."""
 
-TYPES = {"float32": "float", "float64": "double"}
-"""Element types, and what T is for them."""
+FAMILY_OF = {name: family for family, names in FAMILIES.items() for name in names}
+"""The file of each kernel."""
+
+TYPES = {
+    "float16": ("float16", "float"),
+    "bfloat16": ("bfloat16", "float"),
+    "float32": ("float", "float"),
+    "float64": ("double", "double"),
+    "int64": ("int64", "int64"),
+}
+"""Element types: what T is for them, and what A is, in which is computed."""
+
+WITH_INTEGERS = ("indexing", "pooling", "selection")
+"""The families that exist for integers too; what is narrower than 64 bits is widened."""
+
+
+def families(dtype: str) -> list[str]:
+    """The families that exist for an element type.
+
+    >>> from flambeau_cupy.source import families
+    >>> families("int64")
+    ['indexing', 'pooling', 'selection']
+    """
+    return [f for f in FAMILIES if dtype != "int64" or f in WITH_INTEGERS]
 
 
 @cache
@@ -38,4 +92,18 @@ def text(family: str, dtype: str = "float32") -> str:
     """
     folder = files(__name__)
     parts = [folder.joinpath(name).read_text() for name in ("common.cuh", f"{family}.cu")]
-    return f"#define T {TYPES[dtype]}\n" + "\n".join(parts)
+    stored, computed = TYPES[dtype]
+    return "\n".join([f"#define T {stored}", f"#define A {computed}", *parts])
+
+
+def whole(dtype: str) -> str:
+    """The source of all families for one element type.
+
+    >>> from flambeau_cupy.source import whole
+    >>> whole("float32").count("#define T float")
+    1
+    """
+    folder = files(__name__)
+    first, *others = families(dtype)
+    rest = [folder.joinpath(f"{family}.cu").read_text() for family in others]
+    return "\n".join([text(first, dtype), *rest])

@@ -1,24 +1,64 @@
-// Negative log likelihood of a (rows, classes) matrix, row by row; `weight` may be null.  Rows
-// whose target is `ignored` have loss and weight 0.
-extern "C" __global__ void nll_forward(
-    T* loss, T* used, const T* log_probs, const int64* target, const T* weight, int64 ignored,
-    int64 rows, int64 classes) {
+// Negative log likelihood of a (rows, classes) matrix; `weight` may be null.  Rows whose target is
+// `ignored` have loss and weight 0.
+__device__ inline A weight_of(const T* weight, int64 t, int64 ignored) {
+  return t == ignored ? (A)0 : weight ? (A)weight[t] : (A)1;
+}
+
+extern "C" __global__ void nll_rows(
+    T* loss, const T* log_probs, const int64* target, const T* weight, int64 ignored, int64 rows,
+    int64 classes) {
   GRID_LOOP(row, rows) {
     int64 t = target[row];
-    bool counts = t != ignored;
-    T w = counts ? (weight ? weight[t] : (T)1) : (T)0;
-    used[row] = w;
-    loss[row] = counts ? -w * log_probs[row * classes + t] : (T)0;
+    loss[row] = t == ignored
+                    ? (T)0
+                    : (T)(-weight_of(weight, t, ignored) * (A)log_probs[row * classes + t]);
   }
 }
 
-// `grad` has one element per row; the mean's division is in it.
+// One block: the sum of all rows or (`mean`) their weighted mean, and the sum of weights.
+extern "C" __global__ void nll_total(
+    T* loss, T* total_weight, const T* log_probs, const int64* target, const T* weight,
+    int64 ignored, int mean, int64 rows, int64 classes) {
+  __shared__ A shared[32];
+  A total = 0, weights = 0;
+  BLOCK_LOOP(row, rows) {
+    int64 t = target[row];
+    if (t == ignored) continue;
+    A w = weight_of(weight, t, ignored);
+    weights += w;
+    total -= w * (A)log_probs[row * classes + t];
+  }
+  total = over_block<false>(total, shared);
+  weights = over_block<false>(weights, shared);
+  if (threadIdx.x == 0) {
+    *loss = (T)(mean ? total / weights : total);
+    *total_weight = (T)weights;
+  }
+}
+
+// `grad` has one element, or one per row (`step` 1); divided by `*divisor` unless that is null.
 extern "C" __global__ void nll_backward(
-    T* out, const T* grad, const int64* target, const T* weight, int64 ignored, int64 rows,
-    int64 classes) {
+    T* out, const T* grad, int64 step, const T* divisor, const int64* target, const T* weight,
+    int64 ignored, int64 rows, int64 classes) {
   GRID_LOOP(i, rows * classes) {
     int64 row = i / classes, t = target[row];
-    bool hit = t != ignored && t == i - row * classes;
-    out[i] = hit ? -grad[row] * (weight ? weight[t] : (T)1) : (T)0;
+    A value = 0;
+    if (t != ignored && t == i - row * classes) {
+      value = divisor ? (A)grad[step * row] / (A)*divisor : (A)grad[step * row];
+      value *= -weight_of(weight, t, ignored);
+    }
+    out[i] = (T)value;
+  }
+}
+
+// grad / count · (exp(log_probs) - one-hot), 0 in ignored rows.
+extern "C" __global__ void cross_entropy_backward(
+    T* out, const T* grad, const T* count, const T* log_probs, const int64* target, int64 ignored,
+    int64 rows, int64 classes) {
+  A share = (A)*grad / (A)*count;
+  GRID_LOOP(i, rows * classes) {
+    int64 row = i / classes, t = target[row];
+    A hit = t == i - row * classes ? (A)1 : (A)0;
+    out[i] = t == ignored ? (T)0 : (T)((exp((A)log_probs[i]) - hit) * share);
   }
 }

@@ -1,0 +1,346 @@
+"""Convolutions by cuDNN: plans that are made once per signature and then executed.
+
+A plan belongs to shapes, strides, dtype, the geometry and the switches of `flambeau.backends`; to
+make one takes milliseconds, to find it again a dictionary.  What cuDNN cannot plan decomposes, as
+everything does where the package ``nvidia-cudnn-frontend`` or cuDNN is missing, or
+``flambeau.backends.cudnn.enabled`` is False.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from flambeau.plugin import numerics
+from flambeau_cupy.dtypes import FLOATS
+from flambeau_cupy.layer import Array, Layer, channels_last
+
+Sizes = tuple[int, ...]
+INPUT, WEIGHT, OUTPUT = 1, 2, 3  # what tensors are called in plans
+FORWARD, INPUT_GRAD, WEIGHT_GRAD = "fprop", "dgrad", "wgrad"
+ALIGNMENT = 16
+_NAMES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
+
+
+class Runtime(Protocol):
+    """What plans are made for and executed on.
+
+    Attributes:
+        cudnn: the module of the frontend.
+    """
+
+    cudnn: Any
+
+    def where(self) -> dict[str, Any]:
+        """The arguments that say to a graph of the frontend which device it is for."""
+        ...
+
+    def handle(self) -> Any:
+        """The handle of the current device, set to the current stream."""
+        ...
+
+    def milliseconds(self, run: Callable[[], None]) -> float:
+        """How long the device needs for what `run` asks of it."""
+        ...
+
+    def device(self) -> int:
+        """The current device."""
+        ...
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a plan depends on; each tensor is its shape and its strides in elements."""
+
+    kind: str
+    input: tuple[Sizes, Sizes]
+    weight: tuple[Sizes, Sizes]
+    output: tuple[Sizes, Sizes]
+    dtype: str
+    padding: Sizes
+    stride: Sizes
+    dilation: Sizes
+    tf32: bool
+    deterministic: bool
+    benchmark: bool
+    device: int
+
+
+class Plan:
+    """One convolution, or one of its gradients, planned.
+
+    Args:
+        cudnn: the module of the frontend.
+        signature: what is planned.
+        where: which device, see `Runtime.where`.
+
+    Attributes:
+        graph: the frontend's.
+        workspace: bytes that an execution needs beside its arrays.
+
+    Raises:
+        cudnn.cudnnGraphNotSupportedError: cuDNN has no engine for it.
+    """
+
+    def __init__(self, cudnn: Any, signature: Signature, where: dict[str, Any]) -> None:
+        kinds, notes = cudnn.data_type, cudnn.numerical_note
+        element = getattr(kinds, _NAMES[signature.dtype])
+        compute = kinds.DOUBLE if signature.dtype == "float64" else kinds.FLOAT
+        self.graph = graph = cudnn.pygraph(
+            io_data_type=element,
+            intermediate_data_type=compute,
+            compute_data_type=compute,
+            **where,
+        )
+        sides = {INPUT: signature.input, WEIGHT: signature.weight, OUTPUT: signature.output}
+
+        def tensor(uid: int) -> Any:
+            dim, stride = sides[uid]
+            return graph.tensor(dim=list(dim), stride=list(stride), data_type=element, uid=uid)
+
+        geometry = {
+            "padding": list(signature.padding),
+            "stride": list(signature.stride),
+            "dilation": list(signature.dilation),
+        }
+        if signature.kind == FORWARD:
+            uid = OUTPUT
+            made = graph.conv_fprop(image=tensor(INPUT), weight=tensor(WEIGHT), **geometry)
+        elif signature.kind == INPUT_GRAD:
+            uid = INPUT
+            made = graph.conv_dgrad(loss=tensor(OUTPUT), filter=tensor(WEIGHT), **geometry)
+        else:
+            uid = WEIGHT
+            made = graph.conv_wgrad(image=tensor(INPUT), loss=tensor(OUTPUT), **geometry)
+        dim, stride = sides[uid]
+        made.set_output(True).set_uid(uid).set_dim(list(dim)).set_stride(list(stride))
+        made.set_data_type(element)
+        graph.validate()
+        graph.build_operation_graph()
+        graph.create_execution_plans([cudnn.heur_mode.A, cudnn.heur_mode.FALLBACK])
+        refused = []
+        if signature.dtype == "float32" and not signature.tf32:
+            refused = [notes.TENSOR_CORE, notes.DOWN_CONVERT_INPUTS]
+        if signature.deterministic:
+            refused.append(notes.NONDETERMINISTIC)
+        if refused:
+            graph.deselect_numeric_notes(refused)
+        graph.check_support()
+        policy = cudnn.build_plan_policy
+        graph.build_plans(policy.ALL if signature.benchmark else policy.HEURISTICS_CHOICE)
+        self._chosen: int | None = None
+        self.workspace = graph.get_workspace_size()
+
+    def execute(self, addresses: dict[int, int], workspace: int, handle: Any) -> None:
+        """Run it on the arrays at these addresses."""
+        if self._chosen is None:
+            self.graph.execute(addresses, workspace, handle=handle)
+        else:
+            self.graph.execute_plan_at_index(addresses, workspace, self._chosen, handle=handle)
+
+    def candidates(self) -> list[int]:
+        """The numbers of the plans among which `choose` may choose."""
+        return list(range(self.graph.get_execution_plan_count()))
+
+    def choose(self, number: int) -> None:
+        """Execute this plan from now on."""
+        self._chosen = number
+        self.workspace = self.graph.get_workspace_size_plan_at_index(number)
+
+
+class Convolutions:
+    """The convolution ops of a device type.
+
+    Args:
+        layer: the array module.
+        load: makes the runtime, or raises ImportError or OSError where cuDNN is missing.
+
+    Attributes:
+        plans: by signature; None where cuDNN has no plan.
+        missing: why there is no cuDNN, once that is known.
+    """
+
+    def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
+        self.layer, self._load = layer, load
+        self.plans: dict[Signature, Plan | None] = {}
+        self.missing = ""
+        self._runtime: Runtime | None = None
+
+    def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
+        """An op by plans, and by its decomposition where there is none; None for other ops."""
+        name = op.replace("conv3d", "conv2d")
+        run: dict[str, Callable[..., Array | None]] = {
+            "conv2d": self.forward,
+            "conv2d_input_grad": self.input_grad,
+            "conv2d_weight_grad": self.weight_grad,
+        }
+        if name not in run:
+            return None
+        planned = run[name]
+
+        def kernel(*args: Any) -> Array:
+            found = planned(*args)
+            return decomposition(*args) if found is None else found
+
+        return kernel
+
+    def runtime(self) -> Runtime | None:
+        """The runtime; None where cuDNN is missing or switched off."""
+        if not numerics.enabled or self.missing:
+            return None
+        if self._runtime is None:
+            try:
+                self._runtime = self._load()
+            except (ImportError, OSError) as error:
+                self.missing = str(error)
+        return self._runtime
+
+    def forward(
+        self,
+        x: Array,
+        w: Array,
+        bias: Array | None,
+        stride: Sizes,
+        padding: Sizes,
+        dilation: Sizes,
+        groups: int,
+    ) -> Array | None:
+        """The convolution, or None where it must decompose."""
+        rank = len(stride)
+        spans = zip(x.shape[2:], w.shape[2:], stride, padding, dilation, strict=True)
+        size = tuple([(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in spans])
+        shape = (x.shape[0], w.shape[0], *size)
+        out = self._run(FORWARD, x, w, shape, x, (padding, stride, dilation))
+        if out is not None and bias is not None:
+            out += bias.reshape((-1, *(1,) * rank))
+        return out
+
+    def input_grad(
+        self,
+        grad: Array,
+        w: Array,
+        shape: Sizes,
+        stride: Sizes,
+        padding: Sizes,
+        dilation: Sizes,
+        groups: int,
+    ) -> Array | None:
+        """The gradient in the input, or None."""
+        return self._run(INPUT_GRAD, shape, w, grad, grad, (padding, stride, dilation))
+
+    def weight_grad(
+        self,
+        grad: Array,
+        x: Array,
+        shape: Sizes,
+        stride: Sizes,
+        padding: Sizes,
+        dilation: Sizes,
+        groups: int,
+    ) -> Array | None:
+        """The gradient in the weight, or None."""
+        return self._run(WEIGHT_GRAD, x, shape, grad, x, (padding, stride, dilation))
+
+    def _run(
+        self,
+        kind: str,
+        x: Array | Sizes,
+        w: Array | Sizes,
+        y: Array | Sizes,
+        like: Array,
+        geometry: tuple[Sizes, Sizes, Sizes],
+    ) -> Array | None:
+        """A convolution of arrays, the one of which only the shape is given being the result.
+
+        All have the layout of `like`: row-major, or with the channels last where it has them.
+        """
+        dtype = like.dtype
+        if dtype not in FLOATS or (runtime := self.runtime()) is None:
+            return None
+        shapes = [a if isinstance(a, tuple) else a.shape for a in (x, w, y)]
+        if not all(map(prod, shapes)):
+            return None
+        last = channels_last(like)
+        arrays = [
+            self._made(a, dtype, last) if isinstance(a, tuple) else self._laid_out(a, dtype, last)
+            for a in (x, w, y)
+        ]
+        tensors = [(tuple(a.shape), self._strides(a)) for a in arrays]
+        padding, stride, dilation = geometry
+        signature = Signature(
+            kind=kind,
+            input=tensors[0],
+            weight=tensors[1],
+            output=tensors[2],
+            dtype=dtype.name,
+            padding=padding,
+            stride=stride,
+            dilation=dilation,
+            tf32=dtype != np.float32 or numerics.convolution_tf32,
+            deterministic=numerics.deterministic,
+            benchmark=numerics.benchmark,
+            device=runtime.device(),
+        )
+        uids = (INPUT, WEIGHT, OUTPUT)
+        addresses = {uid: self.layer.address(a) for uid, a in zip(uids, arrays, strict=True)}
+        plan = self._plan(signature, runtime, addresses)
+        if plan is None:
+            return None
+        self._execute(plan, addresses, runtime)
+        return arrays[[isinstance(a, tuple) for a in (x, w, y)].index(True)]
+
+    def _plan(
+        self, signature: Signature, runtime: Runtime, addresses: dict[int, int]
+    ) -> Plan | None:
+        try:
+            return self.plans[signature]
+        except KeyError:
+            pass
+        plan: Plan | None
+        try:
+            plan = Plan(runtime.cudnn, signature, runtime.where())
+            if signature.benchmark:
+                self._measure(plan, addresses, runtime)
+        except runtime.cudnn.cudnnGraphNotSupportedError:
+            plan = None
+        self.plans[signature] = plan
+        return plan
+
+    def _measure(self, plan: Plan, addresses: dict[int, int], runtime: Runtime) -> None:
+        """Let the plan execute the fastest of its candidates."""
+        times = []
+        for number in plan.candidates():
+            plan.choose(number)
+            self._execute(plan, addresses, runtime)  # warm
+            run = lambda: self._execute(plan, addresses, runtime)  # noqa: E731
+            times.append((runtime.milliseconds(run), number))
+        if times:
+            plan.choose(min(times)[1])
+
+    def _execute(self, plan: Plan, addresses: dict[int, int], runtime: Runtime) -> None:
+        # The pool orders memory by streams: it may be taken again once this is asked for.
+        room = self.layer.xp.empty((plan.workspace,), np.uint8) if plan.workspace else None
+        at = 0 if room is None else self.layer.address(room)
+        plan.execute(addresses, at, runtime.handle())
+
+    def _strides(self, a: Array) -> Sizes:
+        return tuple([s // a.itemsize for s in a.strides])
+
+    def _made(self, shape: Sizes, dtype: np.dtype, last: bool) -> Array:
+        xp = self.layer.xp
+        if not last:
+            return xp.empty(shape, dtype)
+        return xp.moveaxis(xp.empty((shape[0], *shape[2:], shape[1]), dtype), -1, 1)
+
+    def _laid_out(self, a: Array, dtype: np.dtype, last: bool) -> Array:
+        """`a` in a layout, and where plans may read it: at a multiple of 16 bytes."""
+        xp = self.layer.xp
+        a = a.astype(dtype, copy=False)
+        moved = xp.moveaxis(a, 1, -1) if last else a
+        if not moved.flags.c_contiguous or self.layer.address(moved) % ALIGNMENT:
+            moved = moved.copy("C")
+        return xp.moveaxis(moved, -1, 1) if last else moved

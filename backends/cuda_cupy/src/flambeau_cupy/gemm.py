@@ -1,0 +1,328 @@
+"""Matrix products by cuBLASLt: descriptors and algorithms that are found once per signature.
+
+CuPy's own products cannot be part of a graph, have no epilogue and take memory of their own; these
+have a workspace per stream.  Where the package ``nvmath-python`` is missing, CuPy's serve.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any, Protocol
+
+import numpy as np
+
+from flambeau.plugin import numerics
+from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
+from flambeau_cupy.layer import Array, Layer
+
+# cudaDataType, cublasComputeType_t and the attributes of cublasLt.h, whose numbers are its ABI.
+FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+DATA_TYPES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 14}
+COMPUTE_32F, COMPUTE_64F, COMPUTE_TF32 = 68, 70, 77
+TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8
+BATCH_COUNT, BATCH_STRIDE = 5, 6
+MAX_WORKSPACE, ALIGNMENTS = 1, (5, 6, 7, 8)
+NO_EPILOGUE, ADD_BIAS = 1, 4
+WORKSPACE = 32 << 20
+# cublasLtMatmulHeuristicResult_t; its first 64 bytes are the algorithm.
+RESULT = np.dtype(
+    [
+        ("algorithm", np.uint64, 8),
+        ("workspace", np.uint64),
+        ("state", np.int32),
+        ("waves", np.float32),
+        ("reserved", np.int32, 4),
+    ]
+)
+
+
+class Runtime(Protocol):
+    """What products run on.
+
+    Attributes:
+        lt: the module ``nvmath.bindings.cublasLt``.
+    """
+
+    lt: Any
+
+    def handle(self) -> int:
+        """The handle of the current device."""
+        ...
+
+    def stream(self) -> int:
+        """The address of the current stream."""
+        ...
+
+    def device(self) -> int:
+        """The current device."""
+        ...
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A row-major matrix, or one whose transpose is row-major, or a batch of them.
+
+    Attributes:
+        leading: elements from one row (or column) to the next.
+        turned: whether it is the transpose that is row-major.
+        step: elements from one matrix of the batch to the next; 0 for the same one.
+        alignment: a power of two that divides the address, at most 16.
+    """
+
+    leading: int
+    turned: bool
+    step: int
+    alignment: int
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a plan depends on: (rows, inner)·(inner, columns), `batch` times."""
+
+    rows: int
+    columns: int
+    inner: int
+    batch: int
+    left: Factor
+    right: Factor
+    dtype: np.dtype
+    bias: bool
+    tf32: bool
+    device: int
+
+
+class Plan:
+    """Descriptors and the algorithm of a product.
+
+    cuBLASLt reads matrices by columns, so it is asked for the transpose: right factor first.
+
+    Args:
+        lt: the bindings.
+        handle: of the device.
+        signature: what is planned.
+
+    Raises:
+        LookupError: cuBLASLt has no algorithm for it.
+    """
+
+    def __init__(self, lt: Any, handle: int, signature: Signature) -> None:
+        self._lt, self._lock = lt, threading.Lock()
+        s, kind = signature, DATA_TYPES[signature.dtype]
+        scale = FLOAT64 if s.dtype == FLOAT64 else FLOAT32
+        compute = COMPUTE_64F if s.dtype == FLOAT64 else COMPUTE_TF32 if s.tf32 else COMPUTE_32F
+        self._one, self._zero = np.ones((), scale), np.zeros((), scale)
+        self._product = lt.matmul_desc_create(compute, DATA_TYPES[scale])
+        self._describe(TRANSA, np.int32(s.right.turned))
+        self._describe(TRANSB, np.int32(s.left.turned))
+        self._describe(EPILOGUE, np.int32(ADD_BIAS if s.bias else NO_EPILOGUE))
+        self._right = self._layout(kind, s.columns, s.inner, s.right, s.batch)
+        self._left = self._layout(kind, s.inner, s.rows, s.left, s.batch)
+        out = Factor(s.columns, False, s.rows * s.columns, 16)
+        self._out = self._layout(kind, s.columns, s.rows, out, s.batch)
+        preference = lt.matmul_preference_create()
+        self._set(
+            lt.matmul_preference_set_attribute, preference, MAX_WORKSPACE, np.uint64(WORKSPACE)
+        )
+        for attribute, factor in zip(ALIGNMENTS, (s.right, s.left, out, out), strict=True):
+            value = np.uint32(factor.alignment)
+            self._set(lt.matmul_preference_set_attribute, preference, attribute, value)
+        self._result, count = np.zeros((), RESULT), np.zeros((), np.int32)
+        lt.matmul_algo_get_heuristic(
+            *(handle, self._product, self._right, self._left, self._out, self._out, preference),
+            *(1, self._result.ctypes.data, count.ctypes.data),
+        )
+        lt.matmul_preference_destroy(preference)
+        if not count:
+            raise LookupError(f"cuBLASLt has no algorithm for {signature}")
+
+    def execute(
+        self,
+        handle: int,
+        left: int,
+        right: int,
+        out: int,
+        bias: int,
+        workspace: int,
+        stream: int,
+    ) -> None:
+        """Write the product of the arrays at these addresses."""
+        one, zero, algorithm = (a.ctypes.data for a in (self._one, self._zero, self._result))
+        with self._lock:  # the bias stands in the descriptor
+            if bias:
+                self._describe(BIAS_POINTER, np.uint64(bias))
+            self._lt.matmul(
+                *(handle, self._product, one, right, self._right, left, self._left),
+                *(zero, out, self._out, out, self._out, algorithm, workspace, WORKSPACE, stream),
+            )
+
+    def _describe(self, attribute: int, value: Any) -> None:
+        self._set(self._lt.matmul_desc_set_attribute, self._product, attribute, value)
+
+    def _layout(self, kind: int, rows: int, columns: int, factor: Factor, batch: int) -> int:
+        """A matrix by columns; a turned one is stored as its transpose."""
+        shape = (columns, rows) if factor.turned else (rows, columns)
+        made = self._lt.matrix_layout_create(kind, *shape, factor.leading)
+        if batch > 1:
+            put = self._lt.matrix_layout_set_attribute
+            self._set(put, made, BATCH_COUNT, np.int32(batch))
+            self._set(put, made, BATCH_STRIDE, np.int64(factor.step))
+        return made
+
+    def _set(self, put: Callable[..., None], what: int, attribute: int, value: Any) -> None:
+        held = np.asarray(value)
+        put(what, attribute, held.ctypes.data, held.nbytes)
+
+
+class Products:
+    """The matrix products of a device type.
+
+    Args:
+        layer: the array module.
+        load: makes the runtime, or raises ImportError or OSError where cuBLASLt is missing.
+
+    Attributes:
+        plans: by signature; None where cuBLASLt has no algorithm.
+        missing: why there is no cuBLASLt, once that is known.
+    """
+
+    def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
+        self.layer, self._load = layer, load
+        self.plans: dict[Signature, Plan | None] = {}
+        self.missing = ""
+        self._runtime: Runtime | None = None
+        self._workspaces: dict[tuple[int, int], Array] = {}
+
+    def __call__(self, a: Array, b: Array, bias: Array | None = None) -> Array | None:
+        """``a @ b + bias`` by the rules of the array API, or None where another way must be taken.
+
+        Args:
+            a: (..., rows, inner) or (inner).
+            b: (..., inner, columns) or (inner).
+            bias: (columns), or None.
+        """
+        kind = a.dtype
+        if kind not in FLOATS or b.dtype != kind or (runtime := self._available()) is None:
+            return None
+        xp = self.layer.xp
+        left, right = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
+        batch_shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+        shape = (*batch_shape, left.shape[-2], right.shape[-1])
+        drop = (*([-2] if a.ndim == 1 else []), *([-1] if b.ndim == 1 else []))
+        inner = left.shape[-1]
+        out = (xp.empty if inner else xp.zeros)(shape, kind)
+        if out.size and inner:
+            if right.ndim == 2 and left.ndim > 2:  # rows of all matrices in one product
+                left = self.layer.dense(left).reshape(-1, inner)
+                batch_shape = ()
+            first, second = (self._factor(m, batch_shape) for m in (left, right))
+            if not self._run(runtime, first, second, left, shape, batch_shape, bias, out):
+                return None
+        elif bias is not None:
+            out += bias
+        return out.reshape([n for i, n in enumerate(shape) if i - len(shape) not in drop])
+
+    def _run(
+        self,
+        runtime: Runtime,
+        left: tuple[Array, Factor],
+        right: tuple[Array, Factor],
+        rows_of: Array,
+        shape: tuple[int, ...],
+        batch_shape: tuple[int, ...],
+        bias: Array | None,
+        out: Array,
+    ) -> bool:
+        signature = Signature(
+            rows=rows_of.shape[-2],
+            columns=shape[-1],
+            inner=rows_of.shape[-1],
+            batch=prod(batch_shape),
+            left=left[1],
+            right=right[1],
+            dtype=out.dtype,
+            bias=bias is not None,
+            tf32=out.dtype == FLOAT32 and numerics.matmul_tf32,
+            device=runtime.device(),
+        )
+        try:
+            plan = self.plans[signature]
+        except KeyError:
+            try:
+                plan = Plan(runtime.lt, runtime.handle(), signature)
+            except LookupError:
+                plan = None
+            self.plans[signature] = plan
+        if plan is None:
+            return False
+        at = self.layer.address
+        added = None if bias is None else self.layer.dense(bias.astype(out.dtype, copy=False))
+        stream = runtime.stream()
+        workspace = self._workspace(signature.device, stream)
+        plan.execute(
+            *(runtime.handle(), at(left[0]), at(right[0]), at(out)),
+            *(0 if added is None else at(added), at(workspace), stream),
+        )
+        return True
+
+    def _available(self) -> Runtime | None:
+        if self.missing:
+            return None
+        if self._runtime is None:
+            try:
+                self._runtime = self._load()
+            except (ImportError, OSError) as error:
+                self.missing = str(error)
+        return self._runtime
+
+    def _workspace(self, device: int, stream: int) -> Array:
+        """The memory of a stream: its products run one after another."""
+        key = device, stream
+        if key not in self._workspaces:
+            self._workspaces[key] = self.layer.xp.empty((WORKSPACE,), np.uint8)
+        return self._workspaces[key]
+
+    def _factor(self, m: Array, batch_shape: tuple[int, ...]) -> tuple[Array, Factor]:
+        """A matrix or a batch as cuBLASLt can read it, copied where it cannot."""
+        found = self._read(m, batch_shape)
+        if found is None:
+            m = m.copy("C")
+            found = self._read(m, batch_shape)
+            if found is None:  # a batch that is repeated along some dimensions only
+                wide = self.layer.xp.broadcast_to(m, (*batch_shape, *m.shape[-2:]))
+                m = wide.copy("C")
+                found = self._read(m, batch_shape)
+                assert found is not None
+        return m, found
+
+    def _read(self, m: Array, batch_shape: tuple[int, ...]) -> Factor | None:
+        size = m.itemsize
+        *lead, down, along = [s // size for s in m.strides]
+        rows, columns = m.shape[-2:]
+        if (along == 1 or columns == 1) and (down >= columns or rows == 1):
+            leading, turned = max(down, columns) if rows > 1 else columns, False
+        elif (down == 1 or rows == 1) and (along >= rows or columns == 1):
+            leading, turned = max(along, rows) if columns > 1 else rows, True
+        else:
+            return None
+        step = 0
+        if prod(m.shape[:-2]) > 1:
+            if m.shape[:-2] != batch_shape:
+                return None
+            # One step for all: the batch dimensions are as those of one dimension.
+            wanted = 0
+            for n, stride in zip(reversed(batch_shape), reversed(lead), strict=True):
+                if n == 1:
+                    continue
+                if not wanted:
+                    step = wanted = stride
+                elif stride != wanted:
+                    return None
+                wanted *= n
+            if step <= 0:
+                return None
+        address = self.layer.address(m)
+        alignment = min(16, address & -address) if address else 16
+        return Factor(leading, turned, step, alignment)

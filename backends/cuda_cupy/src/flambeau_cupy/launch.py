@@ -1,0 +1,95 @@
+"""Launches of the kernels in CUDA C.
+
+A launcher is called as ``launch(kind, kernel, grid, block, *arguments)``: the element type as a
+NumPy dtype, the kernel's name, blocks of the grid (a number, or one for each of two directions),
+threads of a block, and the arguments. Those are native arrays, whose first element's address is
+passed; None, a null pointer; NumPy scalars of the parameter's exact type; and a `Struct`.
+"""
+
+# pyright: reportMissingImports=false
+# CuPy is not installed where types are checked.
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from flambeau_cupy.source import FAMILY_OF, text
+
+Launch = Callable[..., None]
+Grid = int | tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Struct:
+    """A structure that is passed by value.
+
+    Attributes:
+        data: its bytes, a NumPy array; the kernel's compiler sees the same layout.
+    """
+
+    data: np.ndarray
+
+
+class DeviceLauncher:
+    """Launches on the current stream of the current device, by CuPy and NVRTC.
+
+    A family is compiled for an element type when one of its kernels is launched first; CuPy keeps
+    the machine code on disk.
+    """
+
+    def __init__(self) -> None:
+        self._modules: dict[tuple[int, str, np.dtype], Any] = {}
+        self._functions: dict[tuple[int, str, np.dtype], Any] = {}
+
+    def __call__(
+        self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: Any
+    ) -> None:
+        """See the module."""
+        from cupy.cuda import runtime
+
+        key = (runtime.getDevice(), kernel, kind)
+        function = self._functions.get(key)
+        if function is None:
+            function = self._functions[key] = self._module(key[0], kernel, kind).get_function(
+                kernel
+            )
+        blocks = grid if isinstance(grid, tuple) else (grid,)
+        function(blocks, (block,), tuple([_passed(a) for a in arguments]))
+
+    def _module(self, device: int, kernel: str, kind: np.dtype) -> Any:
+        import cupy
+
+        key = (device, FAMILY_OF[kernel], kind)
+        if key not in self._modules:
+            self._modules[key] = cupy.RawModule(
+                code=text(key[1], kind.name), options=("--std=c++17",)
+            )
+        return self._modules[key]
+
+
+def _passed(argument: Any) -> Any:
+    if argument is None:
+        return np.uintp(0)
+    return argument.data if type(argument) is Struct else argument
+
+
+def blocks_for(n: int, per_thread: int = 4, block: int = 256) -> tuple[int, int]:
+    """Grid and block for `n` elements that all threads share."""
+    return max(1, min(-(-n // (per_thread * block)), 1 << 16)), block
+
+
+def rows_for(rows: int, columns: int) -> tuple[int, int]:
+    """Grid and block for rows that get a block each."""
+    block = 32
+    while block < 1024 and 4 * block < columns:
+        block *= 2
+    return max(1, min(rows, 1 << 16)), block
+
+
+def columns_for(columns: int) -> tuple[int, int]:
+    """Grid and block for columns of which 32 get a block."""
+    return max(1, min(-(-columns // 32), 1 << 16)), 256

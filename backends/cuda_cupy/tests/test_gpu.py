@@ -1,0 +1,200 @@
+"""What needs a GPU: the tests of ops once more on it, streams, memory, graphs, and PyTorch beside.
+
+Without one the module is skipped, and the reason says what is missing.
+"""
+
+from __future__ import annotations
+
+import pytest
+from test_ops import (  # noqa: F401 (the same tests, with this module's fixtures)
+    deterministic,
+    test_a_gathered_nan_keeps_its_bits,
+    test_activations,
+    test_batch_norm,
+    test_ctc,
+    test_embedding,
+    test_gather_and_scatter_add,
+    test_group_norm_runs_on_the_kernels_of_rows,
+    test_integers_are_pooled_exactly,
+    test_kernels_draw_the_documented_stream,
+    test_layer_norm,
+    test_losses_over_classes,
+    test_max_pooling,
+    test_mean_pooling,
+    test_optimisers,
+    test_pooling_of_volumes,
+    test_rows_of_other_dtypes_are_taken_bit_by_bit,
+    test_softmax,
+    test_softmax_passes_nan_on_and_bears_infinities,
+    test_the_gradient_of_an_embedding_is_summed_in_the_order_of_the_indices,
+    test_topk_without_sorting,
+)
+
+import flambeau as fb
+from flambeau.plugin.host import host
+
+
+def _missing() -> str:
+    try:
+        backend = host.activate("cuda").backend
+    except RuntimeError as error:
+        return str(error).splitlines()[0]
+    return "" if backend.device_count() else f"no CUDA device: {backend.unavailable()}"
+
+
+if _MISSING := _missing():
+    pytest.skip(_MISSING, allow_module_level=True)
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def device():
+    return "cuda"
+
+
+@pytest.fixture
+def launched(device):
+    """The names of the kernels that the test has launched so far."""
+    launcher = host.activate(device).backend.layer.launch
+    launcher._functions.clear()
+    return lambda: {kernel for _, kernel, _ in launcher._functions}
+
+
+def test_arrays_come_back_as_they_went(device):
+    for dtype in (fb.float16, fb.bfloat16, fb.float32, fb.int64, fb.bool, fb.complex64):
+        x = fb.arange(-6, 6).reshape(3, 4).to(dtype)
+        assert fb.equal(x.to(device).t().to("cpu"), x.t())
+
+
+def test_events_measure_and_order_streams(device):
+    side, start, end = fb.cuda.Stream(), fb.cuda.Event(True), fb.cuda.Event(True)
+    x = fb.ones(1 << 22, device=device)
+    side.wait_stream(fb.cuda.current_stream())
+    with fb.cuda.stream(side):
+        start.record()
+        for _ in range(20):
+            x = x * 2
+        end.record()
+    end.synchronize()
+    assert start.elapsed_time(end) > 0
+    fb.cuda.current_stream().wait_stream(side)
+    assert x[:2].tolist() == [2.0**20] * 2
+
+
+def test_too_much_memory_is_refused_with_the_figures_and_the_device_goes_on(device):
+    total = fb.cuda.get_device_properties().total_memory
+    with pytest.raises(fb.cuda.OutOfMemoryError, match="Tried to allocate .* reserved by the pool"):
+        fb.empty(2 * total, dtype=fb.uint8, device=device)
+    assert (fb.ones(3, device=device) + 1).tolist() == [2.0] * 3
+
+
+def test_figures_of_memory_follow_tensors(device):
+    before = fb.cuda.memory_allocated()
+    x = fb.empty(1 << 20, dtype=fb.uint8, device=device)
+    assert fb.cuda.memory_allocated() - before >= 1 << 20
+    del x
+    assert fb.cuda.memory_allocated() == before
+
+
+def test_a_graph_reads_what_its_inputs_hold_by_then(device):
+    x = fb.randn(64, 33, device=device)
+    x.softmax(1)  # compiled before the recording
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        y = x.softmax(1) * 2 + 1
+    for _ in range(2):
+        x.copy_(fb.randn(64, 33, device=device))
+        recorded.replay()
+        fb.testing.assert_close(y, x.softmax(1) * 2 + 1)
+
+
+def test_random_numbers_of_a_graph_go_on(device):
+    generator = fb.Generator(device=device).manual_seed(3)
+    fb.rand(2, device=device, generator=generator)
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        x = fb.rand(100, device=device, generator=generator)
+    eager = fb.Generator(device=device).manual_seed(3)
+    fb.rand(2, device=device, generator=eager)
+    for _ in range(3):
+        recorded.replay()
+        assert fb.equal(x, fb.rand(100, device=device, generator=eager))
+
+
+def test_a_whole_training_step_is_replayed(device):
+    def trained(graphed):
+        fb.manual_seed(0)
+        model = fb.nn.Sequential(
+            fb.nn.Linear(8, 16, device=device), fb.nn.ReLU(), fb.nn.Linear(16, 4, device=device)
+        )
+        optimizer = fb.optim.AdamW(model.parameters(), lr=0.05, capturable=True)
+        x = fb.randn(32, 8, device=device)
+        target = fb.randint(0, 4, (32,), device=device)
+
+        def step():
+            optimizer.zero_grad(set_to_none=False)
+            loss = fb.nn.functional.log_softmax(model(x), 1).mul(1).sum() + model(x).mean()
+            loss.backward()
+            optimizer.step()
+
+        for _ in range(3):
+            step()
+        if graphed:
+            recorded = fb.cuda.CUDAGraph()
+            with fb.cuda.graph(recorded):
+                step()
+            for _ in range(5):
+                recorded.replay()
+        else:
+            for _ in range(5):
+                step()
+        assert target.shape == (32,)
+        return [p.detach().to("cpu") for p in model.parameters()]
+
+    for found, wanted in zip(trained(True), trained(False), strict=True):
+        fb.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+# Beside PyTorch.
+
+
+@pytest.fixture
+def torch():
+    found = pytest.importorskip("torch", reason="PyTorch is not installed")
+    if not found.cuda.is_available():
+        pytest.skip("this PyTorch has no CUDA")
+    return found
+
+
+PROGRAMS = {
+    "linear": lambda t, x: t.nn.functional.linear(x, x[:16]),
+    "conv2d": lambda t, x: t.nn.functional.conv2d(
+        x.reshape(2, 4, 16, -1), x[:8, :36].reshape(8, 4, 3, 3), padding=1
+    ),
+    "layer_norm": lambda t, x: t.nn.functional.layer_norm(x, x.shape[-1:]),
+    "softmax": lambda t, x: t.softmax(x, 1),
+    "gelu": lambda t, x: t.nn.functional.gelu(x),
+    "max_pool2d": lambda t, x: t.nn.functional.max_pool2d(x.reshape(1, 4, 16, -1), 3, 2, 1),
+    "cross_entropy": lambda t, x: t.nn.functional.cross_entropy(
+        x, t.arange(x.shape[0], device=x.device)
+    ),
+    "attention": lambda t, x: t.nn.functional.scaled_dot_product_attention(
+        *(x.reshape(1, 4, 16, -1) for _ in "qkv")
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "float64"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_agree_with_pytorch_on_the_same_device(name, dtype, device, torch):
+    values = fb.randn(64, 128, generator=fb.Generator().manual_seed(1)).tolist()
+    found = []
+    for t in (fb, torch):
+        x = t.tensor(values, dtype=getattr(t, dtype), device="cuda").requires_grad_()
+        y = PROGRAMS[name](t, x)
+        y.float().pow(2).sum().backward()
+        found.append([fb.tensor(a.detach().double().cpu().tolist()) for a in (y, x.grad)])
+    tolerance = {"float64": 1e-10, "float32": 2e-3, "float16": 1e-2, "bfloat16": 6e-2}[dtype]
+    for a, b in zip(*found, strict=True):
+        scale = max(1.0, b.abs().max().item())
+        fb.testing.assert_close(a, b, rtol=tolerance, atol=tolerance * scale)

@@ -1,0 +1,204 @@
+"""Graphs on the stand-in, which notes launches of kernels in CUDA C and runs them again."""
+
+from __future__ import annotations
+
+import pytest
+import standin
+
+import flambeau as fb
+from flambeau.accelerator._namespace import namespace
+from flambeau.cuda import graphs
+from flambeau.plugin.host import host
+
+pytestmark = pytest.mark.skipif(
+    standin.launcher is None, reason="needs g++ or clang++ on Linux: nothing would be launched"
+)
+
+
+@pytest.fixture(autouse=True)
+def device(monkeypatch):
+    host.register(standin, name="standin", device_types=[standin.DEVICE])
+    monkeypatch.setattr(graphs, "_runtime", namespace(standin.DEVICE)._runtime)
+    yield standin.DEVICE
+    host.unregister("standin")
+
+
+def test_a_replay_reads_what_its_inputs_hold_by_then(device):
+    x = fb.randn(3, 5, device=device)
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        assert fb.cuda.is_current_stream_capturing()
+        y = x.softmax(1)
+        z = y.log_softmax(0)
+    assert not fb.cuda.is_current_stream_capturing()
+    place = z.data_ptr()
+    for _ in range(2):
+        x.copy_(fb.randn(3, 5, device=device))
+        recorded.replay()
+        fb.testing.assert_close(z, x.softmax(1).log_softmax(0))
+    assert z.data_ptr() == place
+
+
+def test_random_numbers_of_a_replay_go_on_from_where_the_generator_is(device):
+    fb.manual_seed(3)
+    generator = fb.Generator(device=device).manual_seed(3)
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        first = fb.rand(7, device=device, generator=generator)
+        second = fb.randn(5, device=device, generator=generator)
+    assert generator.get_offset() == 0  # a recording draws nothing
+    eager = fb.Generator(device=device).manual_seed(3)
+    seen = []
+    for _ in range(3):
+        recorded.replay()
+        assert fb.equal(first, fb.rand(7, device=device, generator=eager))
+        assert fb.equal(second, fb.randn(5, device=device, generator=eager))
+        assert generator.get_offset() == eager.get_offset()
+        seen.append(first.tolist())
+        between = fb.rand(3, device=device, generator=generator)
+        assert fb.equal(between, fb.rand(3, device=device, generator=eager))
+    assert seen[0] != seen[1] != seen[2]
+    generator.manual_seed(3)
+    recorded.replay()
+    assert first.tolist() == seen[0]
+
+
+def test_a_generator_that_is_first_used_in_a_recording_is_recorded(device):
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        generator = fb.Generator(device=device).manual_seed(8)
+        x = fb.rand(4, device=device, generator=generator)
+    recorded.replay()
+    wanted = fb.rand(4, device=device, generator=fb.Generator(device=device).manual_seed(8))
+    assert fb.equal(x, wanted)
+
+
+def test_a_step_of_an_optimiser_is_replayed(device):
+    p = fb.ones(4, device=device, requires_grad=True)
+    q = fb.ones(4, device=device, requires_grad=True)
+    recorded_steps = fb.optim.AdamW([p], lr=0.1, capturable=True)
+    steps = fb.optim.AdamW([q], lr=0.1, capturable=True)
+    for parameter, optimizer in ((p, recorded_steps), (q, steps)):
+        parameter.grad = fb.ones_like(parameter)
+        optimizer.step()
+    recorded = fb.cuda.CUDAGraph()
+    before = p.detach().clone()
+    with fb.cuda.graph(recorded):
+        recorded_steps.step()
+    # A device only notes the launch; the stand-in also makes it: once less to replay.
+    assert not fb.equal(before, p)
+    steps.step()
+    for _ in range(3):
+        recorded.replay()
+        steps.step()
+    fb.testing.assert_close(p, q)
+
+
+def test_what_a_graph_refuses(device):
+    recorded = fb.cuda.CUDAGraph()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        recorded.replay()
+    with pytest.raises(RuntimeError, match="without a preceding successful capture"):
+        recorded.pool()
+    with pytest.raises(RuntimeError, match="non-default stream"):
+        recorded.capture_begin()
+    with pytest.raises(RuntimeError, match="not being captured"):
+        recorded.capture_end()
+    with pytest.raises(ValueError, match="Unknown capture error mode"):
+        recorded.capture_begin(capture_error_mode="loose")
+    with fb.cuda.graph(recorded):
+        pass
+    with (
+        pytest.raises(RuntimeError, match="already owns a captured graph"),
+        fb.cuda.graph(recorded),
+    ):
+        pass
+    assert fb.cuda.CUDAGraph().capture_begin.__doc__
+    recorded.reset()
+    with pytest.raises(RuntimeError, match="without a preceding"):
+        recorded.replay()
+
+
+def test_graphs_may_share_a_pool(device):
+    first, second = fb.cuda.CUDAGraph(), fb.cuda.CUDAGraph()
+    with fb.cuda.graph(first):
+        pass
+    with fb.cuda.graph(second, pool=first.pool()):
+        pass
+    assert second.pool() is first.pool()
+
+
+def test_an_error_in_the_block_ends_the_recording(device):
+    recorded = fb.cuda.CUDAGraph()
+    with pytest.raises(KeyError, match="mine"), fb.cuda.graph(recorded):
+        raise KeyError("mine")
+    assert not fb.cuda.is_current_stream_capturing()
+    assert fb.rand(2, device=device).shape == (2,)
+
+
+def test_a_draw_on_the_host_cannot_be_recorded(device):
+    generator = fb.Generator(device=device).manual_seed(1)
+    assert generator.engine is not None
+    with (
+        pytest.raises(RuntimeError, match="cannot be part of a graph"),
+        fb.cuda.graph(fb.cuda.CUDAGraph()),
+    ):
+        generator.engine.random_bits(3)
+
+
+def network(x):
+    return fb.relu(x).softmax(1)
+
+
+def test_a_function_of_replays_has_the_values_and_gradients_of_the_function(device):
+    sample = fb.randn(3, 4, device=device, requires_grad=True)
+    graphed = fb.cuda.make_graphed_callables(network, (sample,))
+    for _ in range(3):
+        x = fb.randn(3, 4, device=device, requires_grad=True)
+        weight = fb.randn(3, 4, device=device)
+        y, wanted = graphed(x), network(x)
+        fb.testing.assert_close(y, wanted)
+        (grad,) = fb.autograd.grad(y, x, weight)
+        fb.testing.assert_close(grad, fb.autograd.grad(wanted, x, weight)[0])
+
+
+class Scaled(fb.nn.Module):
+    """A module with a parameter, of kernels in CUDA C only."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = fb.nn.Parameter(fb.randn(4))
+
+    def forward(self, x):
+        return fb.nn.functional.layer_norm(x, (4,), self.weight)
+
+
+def test_a_module_of_replays_trains_its_parameters_and_evaluates_plainly(device):
+    module = Scaled().to(device)
+    plain = Scaled().to(device)
+    plain.load_state_dict(module.state_dict())
+    sample = fb.randn(3, 4, device=device)
+    assert fb.cuda.make_graphed_callables(module, (sample,)) is module
+    x = fb.randn(3, 4, device=device)
+    for m in (module, plain):
+        m(x).backward(fb.ones(3, 4, device=device))
+    fb.testing.assert_close(module.weight.grad, plain.weight.grad)
+    module.eval()
+    standin.launcher.launched.clear()
+    fb.testing.assert_close(module(x[:2]), plain(x[:2]))  # no replay: another shape
+
+
+def test_several_callables_share_a_pool_and_run_in_order(device):
+    sample = fb.randn(2, 3, device=device, requires_grad=True)
+    both = fb.cuda.make_graphed_callables((network, fb.relu), ((sample,), (sample,)))
+    x = fb.randn(2, 3, device=device, requires_grad=True)
+    fb.testing.assert_close(both[1](both[0](x)), fb.relu(network(x)))
+
+
+def test_what_cannot_be_graphed_is_refused(device):
+    with pytest.raises(TypeError, match="must be a Tensor"):
+        fb.cuda.make_graphed_callables(network, (3,))
+    module = Scaled().to(device)
+    module.register_forward_hook(lambda *args: None)
+    with pytest.raises(RuntimeError, match="must not have hooks"):
+        fb.cuda.make_graphed_callables(module, (fb.randn(3, 4, device=device),))

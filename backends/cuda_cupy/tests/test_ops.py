@@ -1,0 +1,471 @@
+"""Ops on the stand-in, from the public function to the kernel in CUDA C that runs on the host."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import standin
+
+import flambeau as fb
+from flambeau.plugin import numerics
+from flambeau.plugin.host import host
+from flambeau_cupy.source import FAMILIES
+
+pytestmark = pytest.mark.skipif(
+    standin.launcher is None, reason="needs g++ or clang++ on Linux: nothing would be launched"
+)
+TOLERANCE = {fb.float64: 1e-12, fb.float32: 1e-4, fb.float16: 1e-2, fb.bfloat16: 8e-2}
+DTYPES = list(TOLERANCE)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def device():
+    host.register(standin, name="standin", device_types=[standin.DEVICE])
+    yield standin.DEVICE
+    host.unregister("standin")
+
+
+@pytest.fixture
+def launched():
+    """The names of the kernels that the test has launched so far."""
+    standin.launcher.launched.clear()
+    return lambda: {name for _, name in standin.launcher.launched}
+
+
+@pytest.fixture
+def deterministic(monkeypatch):
+    monkeypatch.setattr(numerics, "deterministic", True)
+
+
+def numbers(*shape, seed=0):
+    return fb.randn(shape, dtype=fb.float64, generator=fb.Generator().manual_seed(seed))
+
+
+def agree(function, inputs, dtype, device, **options):
+    """Compare results and gradients with those of float64 numbers of the same values on the CPU."""
+    rounded = [x.to(dtype).double() if x.is_floating_point() else x for x in inputs]
+    both = []
+    for where, kind in ((device, dtype), ("cpu", fb.float64)):
+        args = [
+            x.to(where, kind).detach().requires_grad_() if x.is_floating_point() else x.to(where)
+            for x in rounded
+        ]
+        results = function(*args, **options)
+        results = results if isinstance(results, tuple) else (results,)
+        floating = [r for r in results if r.is_floating_point() and r.requires_grad]
+        if floating:
+            total = sum((r.double() * numbers(*r.shape, seed=9).to(where)).sum() for r in floating)
+            total.backward()
+        gradients = [x.grad for x in args if x.is_floating_point()]
+        both.append([None if t is None else t.detach().to("cpu") for t in (*results, *gradients)])
+    scale = max([1.0, *(t.abs().max().item() for t in both[1] if t is not None and t.numel())])
+    tolerance = TOLERANCE[dtype]
+    for found, wanted in zip(*both, strict=True):
+        assert (found is None) == (wanted is None)
+        if found is not None:
+            assert found.shape == wanted.shape
+            assert found.dtype is (dtype if wanted.is_floating_point() else wanted.dtype)
+            fb.testing.assert_close(
+                found.double(), wanted.double(), rtol=tolerance, atol=tolerance * scale
+            )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "dim"),
+    [((3, 7), 1), ((2, 300), -1), ((4, 5, 6), 1), ((3, 4), 0), ((), 0), ((0, 4), 1), ((4, 0), 1)],
+)
+def test_softmax(shape, dim, dtype, device, launched):
+    for name in ("softmax", "log_softmax"):
+        agree(lambda x, name=name: getattr(x, name)(dim), [numbers(*shape)], dtype, device)
+    if fb.Size(shape).numel():
+        assert {"softmax_forward", "softmax_backward", "log_softmax_backward"} <= launched()
+
+
+def test_softmax_passes_nan_on_and_bears_infinities(device):
+    rows = [[fb.nan, 1], [-fb.inf, 0], [1e30, -1e30]]
+    found = fb.tensor(rows, dtype=fb.float32, device=device).softmax(1).tolist()
+    assert found[0][0] != found[0][0] and found[1:] == [[0, 1], [1, 0]]
+
+
+ACTIVATIONS = {
+    "relu": fb.relu,
+    "sigmoid": fb.sigmoid,
+    "silu": fb.nn.functional.silu,
+    "gelu": fb.nn.functional.gelu,
+    "gelu_tanh": lambda x: fb.nn.functional.gelu(x, approximate="tanh"),
+    "softplus": lambda x: fb.nn.functional.softplus(x, 2.0, 1.5),
+    "leaky_relu": lambda x: fb.nn.functional.leaky_relu(x, 0.3),
+    "elu": lambda x: fb.nn.functional.elu(x, 0.7),
+    "threshold": lambda x: fb.nn.functional.threshold(x, 0.2, -4.0),
+}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_activations(name, dtype, device, launched):
+    for x in (numbers(5, 13), numbers(7, 6).t(), numbers(9)[1::2], numbers(3, 1).expand(3, 4)):
+        agree(ACTIVATIONS[name], [x], dtype, device)
+    assert "activation_forward" in launched()
+
+
+@pytest.mark.parametrize("name", ["relu", "sigmoid", "threshold"])
+def test_activations_of_other_dtypes_need_no_kernel_in_cuda_c(name, device, launched):
+    x = fb.tensor([[-2, 3], [0, 1]])
+    x = x * (1 + 0.5j) if name == "sigmoid" else x
+    found = ACTIVATIONS[name](x.to(device))
+    fb.testing.assert_close(found.to("cpu"), ACTIVATIONS[name](x))
+    assert not launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 7), (2, 5, 40), (33, 5), (0, 4)])
+@pytest.mark.parametrize("affine", [False, True])
+def test_layer_norm(shape, affine, dtype, device, launched):
+    def function(x, *parameters):
+        return fb.nn.functional.layer_norm(x, shape[-1:], *parameters)
+
+    x = numbers(*shape) + 2
+    parameters = [numbers(shape[-1], seed=s) for s in (2, 3)] if affine else []
+    agree(function, [x, *parameters], dtype, device)
+    if x.numel():
+        assert {"layer_norm_forward", "layer_norm_backward_input"} <= launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(6, 5), (4, 3, 5), (2, 40, 3, 3), (5, 33)])
+@pytest.mark.parametrize("affine", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+def test_batch_norm(shape, affine, training, dtype, device, launched):
+    def function(x, mean, spread, *parameters):
+        running = mean.detach(), spread.detach().abs() + 1
+        return fb.nn.functional.batch_norm(x, *running, *parameters, training=training)
+
+    vectors = [numbers(shape[1], seed=s) for s in range(1, 5 if affine else 3)]
+    agree(function, [numbers(*shape) + 1, *vectors], dtype, device)
+    wanted = {"batch_norm_transform"}
+    if training:
+        kind = "column_" if len(shape) == 2 else ""
+        wanted |= {f"batch_norm_{kind}statistics", f"batch_norm_{kind}sums"}
+    assert wanted <= launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_images_with_the_channels_last_are_normalised_where_they_lie(dtype, device, launched):
+    def function(x, w, b):
+        y = fb.nn.functional.batch_norm(
+            x.contiguous(memory_format=fb.channels_last), None, None, w, b, True
+        )
+        assert x.device.type == "cpu" or y.permute(0, 2, 3, 1).is_contiguous()
+        return y
+
+    agree(function, [numbers(3, 5, 4, 2), *(numbers(5, seed=s) for s in (1, 2))], dtype, device)
+    assert {"batch_norm_column_statistics", "batch_norm_column_sums"} <= launched()
+
+
+def test_parameters_of_normalisation_may_be_wider_than_the_input(device):
+    x, w, b = numbers(4, 6).half(), numbers(6, seed=1).float(), numbers(6, seed=2).float()
+    for function in (
+        lambda x, w, b: fb.nn.functional.layer_norm(x, (6,), w, b),
+        lambda x, w, b: fb.nn.functional.batch_norm(x, None, None, w, b, training=True),
+    ):
+        found = function(x.to(device), w.to(device), b.to(device))
+        wanted = function(x.double(), w.double(), b.double())
+        assert found.dtype is fb.float16
+        fb.testing.assert_close(found.to("cpu").double(), wanted, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_group_norm_runs_on_the_kernels_of_rows(dtype, device, launched):
+    vectors = [numbers(6, seed=s) for s in (1, 2)]
+    agree(
+        lambda x, w, b: fb.nn.functional.group_norm(x, 3, w, b),
+        [numbers(2, 6, 4, 5), *vectors],
+        dtype,
+        device,
+    )
+    assert "layer_norm_forward" in launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_losses_over_classes(reduction, weighted, dtype, device, launched):
+    target = fb.tensor([0, 4, 2, -100, 1, 1, 3])
+    weight = numbers(5, seed=1).abs() if weighted else None
+
+    def function(x, t, loss):
+        w = None if weight is None else weight.to(x.device, x.dtype)
+        return getattr(fb.nn.functional, loss)(x, t, w, reduction=reduction)
+
+    for loss in ("nll_loss", "cross_entropy"):
+        agree(lambda x, t, loss=loss: function(x, t, loss), [numbers(7, 5), target], dtype, device)
+    assert {"nll_backward", "nll_rows" if reduction == "none" else "nll_total"} <= launched()
+    assert ("cross_entropy_backward" in launched()) == (reduction == "mean" and not weighted)
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+@pytest.mark.parametrize("zero_infinity", [False, True])
+def test_ctc(zero_infinity, dtype, device, launched):
+    targets = fb.tensor([[1, 2, 2, 1], [3, 1, 0, 0], [2, 4, 4, 4], [1, 1, 1, 1]])
+    inputs, labels = (9, 5, 0 if zero_infinity else 4, 9), (4, 2, 3 if zero_infinity else 1, 0)
+
+    def function(x):
+        how = {"reduction": "sum", "zero_infinity": zero_infinity}
+        y = x.log_softmax(2)
+        return fb.nn.functional.ctc_loss(y, targets.to(x.device), inputs, labels, **how)
+
+    agree(function, [numbers(9, 4, 5)], dtype, device)
+    assert {"ctc_forward", "ctc_backward"} <= launched()
+
+
+def test_the_gradient_of_an_impossible_ctc_is_nan(device):
+    y = numbers(2, 1, 3).to(device).log_softmax(2).requires_grad_()
+    targets = fb.tensor([[1, 1]], device=device)  # needs a blank between, hence three steps
+    loss = fb.nn.functional.ctc_loss(y, targets, (2,), (2,), reduction="sum")
+    loss.backward()
+    assert loss.item() == fb.inf and y.grad.isnan().all()
+
+
+WINDOWS = [
+    {"kernel_size": 2},
+    {"kernel_size": 3, "stride": 2, "padding": 1},
+    {"kernel_size": (3, 2), "stride": (2, 3), "padding": (1, 0), "ceil_mode": True},
+]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("window", WINDOWS)
+def test_max_pooling(window, dtype, device, launched):
+    def function(x):
+        return fb.nn.functional.max_pool2d(x, **window, return_indices=True)
+
+    x = (fb.arange(2 * 3 * 7 * 9).reshape(2, 3, 7, 9) * 37 % 64).double() / 8  # with equal ones
+    agree(function, [x], dtype, device)
+    assert {"max_pool", "max_pool_backward"} <= launched()
+
+
+def test_max_pooling_adds_in_a_fixed_order_if_asked(device, deterministic, launched):
+    agree(lambda x: fb.nn.functional.max_pool2d(x, 3, 1), [numbers(2, 3, 6, 6)], fb.float32, device)
+    assert "max_pool_backward_in_order" in launched()
+    assert "max_pool_backward" not in launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("window", WINDOWS)
+@pytest.mark.parametrize("count_include_pad", [False, True])
+@pytest.mark.parametrize("divisor", [None, 5])
+def test_mean_pooling(window, count_include_pad, divisor, dtype, device, launched):
+    how = {**window, "count_include_pad": count_include_pad, "divisor_override": divisor}
+    agree(lambda x: fb.nn.functional.avg_pool2d(x, **how), [numbers(2, 3, 7, 8)], dtype, device)
+    assert {"avg_pool", "avg_pool_backward"} <= launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_pooling_of_volumes(dtype, device):
+    x = numbers(2, 2, 4, 5, 6)
+    agree(lambda x: fb.nn.functional.max_pool3d(x, 2, 1), [x], dtype, device)
+    agree(lambda x: fb.nn.functional.avg_pool3d(x, (2, 3, 2), 2, 1), [x], dtype, device)
+
+
+def test_integers_are_pooled_exactly(device, launched):
+    x = fb.tensor([[[[2**60, 2**60 + 1], [5, -7]]]])
+    assert fb.max_pool2d(x.to(device), 2).item() == 2**60 + 1
+    y = fb.tensor([[[[-7, -8, 0, 0]]]])
+    assert fb.avg_pool2d(y.to(device), (1, 2)).tolist() == [[[[-7, 0]]]]
+    assert {"max_pool", "avg_pool"} <= launched()
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("options", [{}, {"padding_idx": 1}, {"scale_grad_by_freq": True}])
+def test_embedding(options, dtype, device, launched):
+    indices = fb.tensor([[1, 4, 1], [0, 1, 4]])
+    agree(
+        lambda w, i: fb.nn.functional.embedding(i, w, **options),
+        [numbers(6, 5), indices],
+        dtype,
+        device,
+    )
+    assert {"take_rows", "add_rows"} <= launched()
+
+
+def test_the_gradient_of_an_embedding_is_summed_in_the_order_of_the_indices(device):
+    """In float32 the order is visible: 1e8 + 1 - 1e8 is 0 or 1."""
+    w = fb.zeros(2, 1, device=device, requires_grad=True)
+    rows = fb.nn.functional.embedding(fb.tensor([1, 0, 1, 1], device=device), w)
+    rows.backward(fb.tensor([[1e8], [1.0], [1.0], [-1e8]], device=device))
+    assert w.grad.tolist() == [[1.0], [0.0]]
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_gather_and_scatter_add(dim, dtype, device, launched):
+    x = numbers(3, 4, 5)
+    shape = [3, 4, 5]
+    shape[dim] = 6
+    index = fb.arange(fb.Size(shape).numel()).reshape(shape) * 7 % x.shape[dim]
+    agree(lambda x, i: x.gather(dim, i), [x, index], dtype, device)
+    agree(
+        lambda x, i, y: x.scatter_add(dim, i, y), [x, index, numbers(*shape, seed=3)], dtype, device
+    )
+    assert {"gather_along", "scatter_add_along_at_once"} <= launched()
+
+
+def test_scatter_add_adds_in_a_fixed_order_if_asked(device, deterministic, launched):
+    index = fb.tensor([0, 1, 0, 0], device=device)
+    values = fb.tensor([1e8, 2.0, 1.0, -1e8], device=device)
+    found = fb.zeros(2, device=device).scatter_add(0, index, values)
+    assert found.tolist() == [0.0, 2.0]
+    assert "scatter_add_along_at_once" not in launched()
+
+
+@pytest.mark.parametrize("dtype", [fb.int8, fb.int16, fb.int32, fb.bool, fb.complex64])
+def test_rows_of_other_dtypes_are_taken_bit_by_bit(dtype, device):
+    x = (fb.arange(-6, 6).reshape(4, 3) * (1 + 2j if dtype.is_complex else 1)).to(dtype)
+    i = fb.tensor([3, 0, 3])
+    assert fb.equal(x.to(device)[i.to(device)].to("cpu"), x[i])
+    places = i.reshape(3, 1).expand(3, 3)
+    assert fb.equal(x.to(device).gather(0, places.to(device)).to("cpu"), x.gather(0, places))
+
+
+def test_a_gathered_nan_keeps_its_bits(device):
+    bits = fb.tensor([0x7F800001, 0x7FC12345], dtype=fb.int32)
+    i = fb.tensor([1, 0])
+    found = bits.to(device).view(fb.float32)[i.to(device)].view(fb.int32)
+    assert found.tolist() == [0x7FC12345, 0x7F800001]
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float16, fb.int64, fb.uint8])
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("shape_dim", [((3, 70), 1), ((5, 4), 0), ((9,), 0)])
+def test_topk_without_sorting(dtype, largest, shape_dim, device, launched):
+    shape, dim = shape_dim
+    x = (fb.arange(fb.Size(shape).numel()).reshape(shape) * 29 % 11).to(dtype)  # with equal ones
+    if dtype.is_floating_point:
+        x.view(-1)[3] = fb.nan
+    k = min(4, shape[dim])
+    found, places = x.to(device).topk(k, dim, largest)
+    wanted, first = fb.sort(x, dim=dim, descending=largest, stable=True)
+    narrow = wanted.narrow(dim, 0, k)
+    fb.testing.assert_close(found.to("cpu"), narrow, rtol=0, atol=0, equal_nan=True)
+    assert fb.equal(places.to("cpu"), first.narrow(dim, 0, k))
+    assert "select_first" in launched()
+
+
+# Optimisers.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("SGD", {}),
+        ("SGD", {"momentum": 0.9, "weight_decay": 0.1, "nesterov": True}),
+        ("SGD", {"momentum": 0.9, "dampening": 0.3, "maximize": True}),
+        ("Adam", {}),
+        ("Adam", {"amsgrad": True, "weight_decay": 0.1}),
+        ("AdamW", {"maximize": True}),
+        ("AdamW", {"capturable": True}),
+    ],
+)
+def test_optimisers(name, options, dtype, device, launched):
+    shapes = [(3, 4), (5,), (0,), (1,)]
+    both = []
+    for where, kind in ((device, dtype), ("cpu", fb.float64)):
+        params = [numbers(*s, seed=i).to(dtype).to(where, kind) for i, s in enumerate(shapes)]
+        params.append(numbers(4, 3, seed=8).to(dtype).to(where, kind).t())
+        params.append(numbers(4, 6, seed=7).to(dtype).to(where, kind)[:, ::2])
+        params = [p.detach().requires_grad_() for p in params]
+        optimizer = getattr(fb.optim, name)(params, lr=0.05, **options)
+        for step in range(3):
+            for i, p in enumerate(params):
+                p.grad = numbers(*p.shape, seed=10 * step + i).to(dtype).to(where, kind)
+            optimizer.step()
+        both.append([p.detach().to("cpu", fb.float64) for p in params])
+    for found, wanted in zip(*both, strict=True):
+        tolerance = TOLERANCE[dtype]
+        fb.testing.assert_close(found, wanted, rtol=tolerance, atol=tolerance)
+    assert ("sgd_step" if name == "SGD" else "adam_step") in launched()
+
+
+def test_a_group_of_parameters_takes_one_launch(device):
+    params = [fb.ones(3, device=device, requires_grad=True) for _ in range(60)]
+    optimizer = fb.optim.AdamW(params)
+    for p in params:
+        p.grad = fb.ones_like(p)
+    standin.launcher.launched.clear()
+    optimizer.step()
+    assert [name for _, name in standin.launcher.launched] == ["adam_step"]
+
+
+# Random numbers.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
+    """That of the formulas, which run where there is nothing to launch."""
+    from flambeau_cupy.kernels.random import make
+    from flambeau_cupy.layer import NumpyLayer
+
+    formulas = make(NumpyLayer())
+    generator = fb.Generator(device=device).manual_seed(5)
+    cases = {
+        "uniform": ((n,), -1.0, 2.0, dtype, generator),
+        "normal": ((n,), 0.5, 2.0, dtype, generator),
+        "bernoulli_scalar": ((n,), 0.3, dtype, generator),
+        "randint": (0, 1000, (n,), fb.int64, generator),
+    }
+    for name, args in cases.items():
+        generator.set_offset(8)
+        found = getattr(fb._bound.bind(device), name)(*args)
+        after = generator.get_offset()
+        generator.set_offset(8)
+        wanted = formulas[name](*args)
+        assert generator.get_offset() == after
+        tolerance = 0 if name in ("bernoulli_scalar", "randint") else TOLERANCE[dtype] / 10
+        error = abs(found.astype("float64") - wanted.astype("float64")).max()
+        assert error <= tolerance * 4, name
+    drawn = {"philox_uniform", "philox_normal", "philox_bernoulli", "philox_words"}
+    assert drawn <= launched()
+
+
+# All of it.
+
+
+def test_every_kernel_is_launched_by_some_op():
+    """The cases for AddressSanitizer check that they launch all; here without it."""
+    import asan_cases
+
+    asan_cases.run()
+    assert set(FAMILIES) == {
+        path.stem
+        for path in Path(asan_cases.kernels.__code__.co_filename).parents[1].glob("source/*.cu")
+    }
+
+
+def test_a_slice_of_the_conformance_kit_passes_on_the_stand_in():
+    """As ``--device cuda``, which the stand-in serves in place of CuPy."""
+    tests = "test_kernels_agree or test_gradients_agree or test_steps"
+    layouts = "contiguous and not transposed"
+    environment = {**os.environ, "FLAMBEAU_STANDIN": "cuda"}
+    environment["PYTHONPATH"] = os.pathsep.join(
+        [str(Path(__file__).parent), *filter(None, sys.path)]
+    )
+    done = subprocess.run(
+        [
+            *(sys.executable, "-m", "pytest", "-q", "-p", "standin", "-p", "no:cacheprovider"),
+            *("-p", "no:xdist", "--pyargs", "flambeau.testing.backend", "--device", "cuda"),
+            *("-k", f"({tests}) and {layouts} and (float32 or bfloat16)"),
+        ],
+        env=environment,
+        capture_output=True,
+        text=True,
+        cwd=Path(__file__).parents[3],
+    )
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "passed" in done.stdout

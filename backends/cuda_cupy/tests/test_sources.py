@@ -1,0 +1,38 @@
+"""The kernels in CUDA C, compiled for devices by NVRTC."""
+
+from __future__ import annotations
+
+import on_host
+import pytest
+
+from flambeau_cupy.source import FAMILIES, TYPES, families, text, whole
+
+pytestmark = pytest.mark.skipif(
+    on_host.nvrtc() is None, reason="needs NVRTC: pip install nvidia-cuda-nvrtc-cu12"
+)
+
+
+def compiled(source, architecture):
+    library = on_host.nvrtc()
+    assert library is not None
+    return on_host.compiled(library, source, architecture)
+
+
+@pytest.mark.parametrize("architecture", ["compute_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("dtype", sorted(TYPES))
+def test_all_sources_compile_for_the_device(dtype, architecture):
+    code = compiled(whole(dtype), architecture)
+    for family in families(dtype):
+        for name in FAMILIES[family]:
+            assert name.encode() in code
+
+
+@pytest.mark.parametrize("family", sorted(FAMILIES))
+def test_each_source_compiles_alone_as_it_is_loaded(family):
+    code = compiled(text(family, "float16"), "compute_75")
+    assert all(name.encode() in code for name in FAMILIES[family])
+
+
+def test_a_source_with_a_fault_is_refused_with_the_log():
+    with pytest.raises(RuntimeError, match="undefined_name"):
+        compiled(text("loss") + "\n__device__ int f() { return undefined_name; }", "sm_80")
