@@ -86,7 +86,7 @@ def converted(value: Any) -> Any:
     """`value` with PyTorch's tensors as flambeau's."""
     if isinstance(value, torch.Tensor):
         dtype = getattr(flambeau, str(value.dtype).removeprefix("torch."))
-        return flambeau.tensor(value.tolist(), dtype=dtype)
+        return flambeau.tensor(value.tolist(), dtype=dtype).reshape(tuple(value.shape))
     if isinstance(value, dict):
         return {key: converted(item) for key, item in value.items()}
     return value

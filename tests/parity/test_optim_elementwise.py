@@ -12,7 +12,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import flambeau  # noqa: E402 - the helpers need torch
+from flambeau_numpy.kernels import KERNELS as NUMPY  # noqa: E402
+from flambeau_numpy.kernels.optimizer import BLOCK  # noqa: E402
 from test_optim import (  # noqa: E402
+    LAYOUTS,
     assert_close,
     converted,
     parameters,
@@ -55,6 +58,11 @@ CASES = [
     *[(name, {"foreach": True}) for name in NAMES if name != "ASGD"],
     ("Adagrad", {"fused": True}),
 ]
+COMPLEX = [
+    *[(name, choices[1]) for name, choices in OPTIONS.items()],
+    *[(name, choices[-1]) for name, choices in OPTIONS.items()],
+    *[(name, {"weight_decay": 0.1, "amsgrad": True}) for name in ("Adam", "AdamW")],
+]
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=str)
@@ -94,10 +102,52 @@ def test_state_dicts_have_the_same_keys_dtypes_and_numbers(name, options):
             )
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_step_is_one_call_of_the_kernel_for_all_parameters_of_a_group(name, monkeypatch):
+    sizes = []
+    kernels = flambeau.zeros(())._be.kernels
+    op = f"{name.lower()}_step_"
+    kernel = kernels[op]
+
+    def counting(params: list[Any], *args: Any) -> None:
+        sizes.append(len(params))
+        kernel(params, *args)
+
+    monkeypatch.setitem(kernels, op, counting)
+    theirs, _ = trained(torch, name, {}, steps=2)
+    ours, _ = trained(flambeau, name, {}, steps=2)
+    assert_close(ours, theirs, 1e-12)
+    assert sizes == [3, 3]
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (BLOCK + 1,), (3, BLOCK), (300, 250)], ids=str)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", NAMES)
+def test_numpy_kernels_take_pytorchs_step_across_blocks_and_layouts(
+    name, layout, shape, monkeypatch
+):
+    op = f"{name.lower()}_step_"
+    monkeypatch.setitem(flambeau.zeros(())._be.kernels, op, NUMPY[op])
+    arrange = LAYOUTS[layout if shape else "contiguous"]
+    found = []
+    for lib in (flambeau, torch):
+        rng = np.random.default_rng(0)
+        p, g = (arrange(shape, rng.normal(size=int(np.prod(shape)))) for _ in range(2))
+        g = np.array(g, order="C")  # the layout of a gradient need not be its parameter's
+        param = lib.from_numpy(p).requires_grad_()
+        optimizer = getattr(lib.optim, name)([param], **OPTIONS[name][-1])
+        for step in range(3):
+            param.grad = lib.from_numpy(np.asarray(g * (-0.7) ** step))
+            optimizer.step()
+        found.append(param.detach().numpy())
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-11, atol=1e-12)
+
+
 def to_torch(value: Any) -> Any:
     """`value` with flambeau's tensors as PyTorch's."""
     if isinstance(value, flambeau.Tensor):
-        return torch.tensor(value.tolist(), dtype=getattr(torch, str(value.dtype).split(".")[-1]))
+        dtype = getattr(torch, str(value.dtype).split(".")[-1])
+        return torch.tensor(value.tolist(), dtype=dtype).reshape(tuple(value.shape))
     if isinstance(value, dict):
         return {key: to_torch(item) for key, item in value.items()}
     return [to_torch(item) for item in value] if isinstance(value, list) else value
@@ -202,15 +252,17 @@ def test_a_learning_rate_of_two_elements_is_refused(name):
         getattr(flambeau.optim, name)(parameters(flambeau), lr=flambeau.ones(2))
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_complex_parameters_are_refused_with_the_remedy(name):
-    def train() -> None:
-        param = flambeau.zeros(2, dtype=flambeau.complex64)
-        param.grad = flambeau.ones(2, dtype=flambeau.complex64)
-        getattr(flambeau.optim, name)([param]).step()
-
-    with pytest.raises(NotImplementedError, match="real and imaginary parts as two parameters"):
-        train()
+@pytest.mark.parametrize(("name", "options"), COMPLEX, ids=str)
+def test_complex_parameters_take_the_same_steps_and_keep_the_same_state(name, options):
+    theirs, optimizer = trained(torch, name, options, "complex128")
+    expected = plain(optimizer.state_dict()["state"])
+    ours, optimizer = trained(flambeau, name, options, "complex128")
+    assert_close(ours, theirs, 1e-12)
+    found = plain(optimizer.state_dict()["state"])
+    for position, entry in expected.items():
+        for key, (dtype, values) in entry.items():
+            assert found[position][key][0] == dtype
+            np.testing.assert_allclose(found[position][key][1], values, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -243,6 +295,23 @@ def test_non_contiguous_parameters_take_the_same_steps(name):
         return [param]
 
     assert_close(run(flambeau), run(torch), 1e-12)
+
+
+# Those of ASGD and Rprop are state, which a step reads as numbers.
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in ("ASGD", "Rprop")])
+def test_a_learning_rate_that_requires_a_gradient_gets_that_of_a_difference_quotient(name):
+    def end(lr: Any) -> Any:
+        param = flambeau.tensor([1.0, 3.0], dtype=flambeau.float64, requires_grad=True).clone()
+        optimizer = getattr(flambeau.optim, name)([param], lr=lr, differentiable=True)
+        for _ in range(2):
+            param.grad = flambeau.tensor([0.3, -0.2], dtype=flambeau.float64)
+            optimizer.step()
+        return (param * param).sum()
+
+    lr = flambeau.tensor(0.1, dtype=flambeau.float64, requires_grad=True)
+    end(lr).backward()
+    quotient = (end(0.1 + 1e-6) - end(0.1 - 1e-6)).item() / 2e-6
+    assert lr.grad.item() == pytest.approx(quotient, rel=1e-6)
 
 
 def _gradient_through_steps(lib: Any, name: str, steps: int) -> list[float]:

@@ -1,6 +1,6 @@
 /* Includes the file TEMPLATE for float and for double.
 
-   In it T is the type, NAME(x) is x_f32 or x_f64, and EXP, LOG, SQRT, FMA, TANH, SIGMOID are the
+   In it T is the type, NAME(x) is x_f32 or x_f64, and EXP, LOG, SQRT, ABS, FMA, TANH, SIGMOID are the
    functions of that type. */
 #include "vector_math.h"
 
@@ -13,6 +13,7 @@
 #define EXP exp_f
 #define LOG logf
 #define SQRT sqrtf
+#define ABS fabsf
 #define FMA fmaf
 #define TANH tanh_f
 #define SIGMOID sigmoid_f
@@ -22,6 +23,7 @@
 #undef EXP
 #undef LOG
 #undef SQRT
+#undef ABS
 #undef FMA
 #undef TANH
 #undef SIGMOID
@@ -31,6 +33,7 @@
 #define EXP exp_d
 #define LOG log
 #define SQRT sqrt
+#define ABS fabs
 #define FMA fma
 #define TANH tanh_d
 #define SIGMOID sigmoid_d
@@ -40,6 +43,7 @@
 #undef EXP
 #undef LOG
 #undef SQRT
+#undef ABS
 #undef FMA
 #undef TANH
 #undef SIGMOID

@@ -87,10 +87,11 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
             double value = PyFloat_AsDouble(args[i]);
             if (value == -1.0 && PyErr_Occurred()) goto failed;
             floats[doubles++] = value;
-        } else if (kind == 'o' && args[i] == Py_None) {
+        } else if ((kind == 'o' || kind == 'W') && args[i] == Py_None) {
             pointers[arrays++] = NULL;
         } else {
-            if (!hold(&held[holding], args[i], kind == 'w', &pointers[arrays])) goto failed;
+            int is_written = kind == 'w' || kind == 'W';
+            if (!hold(&held[holding], args[i], is_written, &pointers[arrays])) goto failed;
             holding++, arrays++;
         }
     }

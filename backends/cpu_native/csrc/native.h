@@ -21,8 +21,8 @@ typedef struct {
 typedef void (*Kernel)(const Args *);
 
 /* One row: the name in Python and the arguments, one letter each: r an array to read, w one to
-   write, o an array to read or None, i an integer, f a float.  Arrays are C-contiguous and
-   aligned to their items. */
+   write, o an array to read or None, W one to write or None, i an integer, f a float.  Arrays are
+   C-contiguous and aligned to their items. */
 typedef struct {
     const char *name;
     const char *arguments;

@@ -203,6 +203,13 @@ REDUCED = [
 ]
 
 
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_norms_of_half_precision_are_rounded_once(dtype):
+    x = numbers((200, 18), np.float32).astype(dtype)
+    exact = np.sqrt(np.square(x.astype(np.float64)).sum(1))
+    np.testing.assert_array_equal(COMPILED["norm2"](x, (1,), False), exact.astype(dtype))
+
+
 @pytest.mark.parametrize("keepdim", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("shape", "dims"), REDUCED)

@@ -78,6 +78,7 @@ def test_a_forked_child_has_one_thread_and_finishes(threads):
     if alive:
         child.kill()
     assert not alive, "the child waits for threads that it does not have"
+    assert child.exitcode == 0
     assert queue.get() == (1, wanted)
 
 
@@ -117,5 +118,7 @@ def test_blocking_the_package_leaves_everything_to_numpy():
     )
     environment = os.environ | {"FLAMBEAU_BLOCK": "flambeau-native"}
     command = [sys.executable, "-c", program]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True, timeout=120
+    )
     assert done.stdout.strip() == "['flambeau-numpy']"

@@ -20,9 +20,9 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     if native is None:
         return None
     from flambeau_native.kernels import KERNELS
-    from flambeau_numpy.threads import followers
+    from flambeau_numpy.threads import follow
 
-    followers["flambeau-native"] = native.set_threads
+    follow("flambeau-native", native.set_threads)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 
 

@@ -8,22 +8,25 @@ from typing import Any
 from flambeau._modes import recording
 from flambeau._tensor import Tensor
 from flambeau._views import storage_of
-from flambeau.ops import optimizer
+from flambeau.ops import optimizer, optimizer_adaptive
 from flambeau.ops._table import Op
+from flambeau.plugin.accelerator import Accelerator
 
 
 class StepOp(Op):
     """An update of several lists of tensors in place, by one kernel where the backend has one.
 
     Where autograd records, or tensors stand among the plain arguments or on several devices, the
-    body
-    runs instead, tensor by tensor.
+    body runs instead, tensor by tensor.  Counts of steps may be on the host: an accelerator's
+    kernel is then told the numbers of the steps that are made.
     """
 
-    def __init__(self, body: Callable[..., None], *, lists: int, reads: int) -> None:
+    def __init__(self, body: Callable[..., None]) -> None:
         super().__init__(body, "composite", differentiable=False)
-        self._lists = lists  # how many arguments are lists of tensors
-        self._reads = reads  # which of them is only read
+        # The lists stand first: parameters, gradients, state.
+        self._lists = list(body.__annotations__.values()).count("Sequence[Tensor]")
+        names = list(body.__annotations__)
+        self._counts = names.index("steps") if "steps" in names else None
 
     def decomposed(self, be: Any) -> Callable[..., Any]:
         """Not a function of native arrays: without a kernel the body runs on tensors."""
@@ -41,20 +44,41 @@ class StepOp(Op):
             return
         be = lists[0][0]._be
         kernel = be.kernels.get(self.name)
+        told = self._counts if self._counted_on_host(be, lists) else None
         if (
             kernel is None
             or recording()
-            or any(t._be is not be for tensors in lists for t in tensors)
+            or any(t._be is not be for i, some in enumerate(lists) if i != told for t in some)
             or any(isinstance(x, Tensor) for x in plain)
         ):
             self.body(*args)
             return
-        kernel(*[[t._a for t in tensors] for tensors in lists], *plain)
+        natives: list[list[Any]] = [[t._a for t in tensors] for tensors in lists]
+        if told is not None:
+            natives[told] = [t.add_(1).item() for t in lists[told]]
+        kernel(*natives, *plain)
         for i, tensors in enumerate(lists):
-            if i != self._reads:
+            if i not in (1, told):
                 for t in tensors:
                     storage_of(t).version += 1
 
+    def _counted_on_host(self, be: Any, lists: tuple[Any, ...]) -> bool:
+        """Whether the tensors are an accelerator's and the counts of their steps the host's."""
+        if self._counts is None or not isinstance(be.backend, Accelerator):
+            return False
+        return all(t._be is not be and t._be.device.type == "cpu" for t in lists[self._counts])
 
-sgd_step_ = StepOp(optimizer.sgd_step_, lists=3, reads=1)
-adam_step_ = StepOp(optimizer.adam_step_, lists=6, reads=1)
+
+for _body in (
+    optimizer.sgd_step_,
+    optimizer.asgd_step_,
+    optimizer.adam_step_,
+    optimizer_adaptive.rmsprop_step_,
+    optimizer_adaptive.adagrad_step_,
+    optimizer_adaptive.adadelta_step_,
+    optimizer_adaptive.adamax_step_,
+    optimizer_adaptive.nadam_step_,
+    optimizer_adaptive.radam_step_,
+    optimizer_adaptive.rprop_step_,
+):
+    StepOp(_body)

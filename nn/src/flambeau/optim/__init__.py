@@ -18,6 +18,7 @@ from flambeau.optim.adamax import Adamax
 from flambeau.optim.adamw import AdamW
 from flambeau.optim.asgd import ASGD
 from flambeau.optim.lbfgs import LBFGS
+from flambeau.optim.muon import Muon
 from flambeau.optim.nadam import NAdam
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.radam import RAdam
@@ -36,6 +37,7 @@ __all__ = [
     "Adam",
     "AdamW",
     "Adamax",
+    "Muon",
     "NAdam",
     "Optimizer",
     "RAdam",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.optim._options import number, scalar_dtype
+from flambeau.optim._options import per_device, scalar_dtype
 from flambeau.optim.optimizer import Optimizer
 
 State = dict[str, Any]
@@ -16,10 +16,8 @@ State = dict[str, Any]
 class ElementwiseOptimizer(Optimizer):
     """An optimiser whose step changes each element by its own gradient and its own history.
 
-    A subclass defines `_start`, which fills the state of a parameter, and `_update`, which gets
-    the gradient already negated by `maximize` and with the weight decay in it.  Updates change
-    state and parameter in place; they change nothing in place that autograd may have kept, so the
-    same text serves a differentiable step.
+    A subclass defines `_start`, which fills the state of a parameter; `_state_names`, what of it a
+    step needs, in the order of the canonical op; and `_step_lists`, which calls that op.
     """
 
     # What state dictionaries of older versions lack, and the numbers that they hold as floats.
@@ -34,8 +32,12 @@ class ElementwiseOptimizer(Optimizer):
     def _start(self, state: State, group: dict[str, Any], param: Tensor) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not define _start()")
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        raise NotImplementedError(f"{type(self).__name__} does not define _update()")
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        """The state that a step takes; None stands for an empty list."""
+        raise NotImplementedError(f"{type(self).__name__} does not define _state_names()")
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        raise NotImplementedError(f"{type(self).__name__} does not define _step_lists()")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -59,36 +61,41 @@ class ElementwiseOptimizer(Optimizer):
 
         Raises:
             RuntimeError: a gradient is sparse.
-            NotImplementedError: a parameter is complex.
+            NotImplementedError: a parameter is complex on a device without views of memory.
         """
         loss = self._evaluate(closure)
         with fb.set_grad_enabled(self.defaults["differentiable"]):
             for group in self.param_groups:
-                for param in group["params"]:
-                    if (grad := param.grad) is not None:
-                        self._step_param(param, grad, group)
+                self._step_group(group)
         return loss
 
-    def _step_param(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
-        if grad.is_sparse:
-            raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
-        state = self.state[param]
-        if not state:
-            check_real(self, param)
-            self._start(state, group, param)
-        elif group["differentiable"]:
-            # The graph of the last step holds the old tensors, which must keep their values.
-            state.update({name: state[name].clone() for name in state if name != "step"})
+    def _step_group(self, group: dict[str, Any]) -> None:
+        params: list[Tensor] = []
+        grads: list[Tensor] = []
+        states: list[State] = []
+        for param in group["params"]:
+            grad = param.grad
+            if grad is None:
+                continue
+            if grad.is_sparse:
+                self._step_sparse(param, grad, group)
+                continue
+            state = self.state[param]
+            if not state:
+                self._start(state, group, param)
+            params.append(param)
+            grads.append(grad)
+            states.append(state)
+        lists = [params, grads]
+        for name in self._state_names(group):
+            lists.append([state[name] for state in states] if name else [])
+        if any(param.is_complex() for param in params):
+            lists = [[as_real(self, t) for t in tensors] for tensors in lists]
+        for here in per_device(*lists):
+            self._step_lists(group, *here)
 
-        if group["maximize"]:
-            grad = -grad
-        if weight_decay := group.get("weight_decay"):
-            if group.get("decoupled_weight_decay"):
-                param.mul_(1 - number(group["lr"]) * weight_decay)
-            else:
-                grad = grad.add(param, alpha=weight_decay)
-        state["step"].add_(1)
-        self._update(param, grad, state, group)
+    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+        raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 
 def check_real(optimizer: Optimizer, param: Tensor) -> None:
@@ -98,6 +105,16 @@ def check_real(optimizer: Optimizer, param: Tensor) -> None:
             f"{type(optimizer).__name__}: a parameter of dtype {param.dtype} is not supported; "
             "keep its real and imaginary parts as two parameters"
         )
+
+
+def as_real(optimizer: Optimizer, tensor: Tensor) -> Tensor:
+    """A complex tensor as pairs of reals over its memory: both parts take steps of their own."""
+    if not tensor.is_complex():
+        return tensor
+    pairs = fb.view_as_real(tensor)
+    if not pairs._is_view():
+        check_real(optimizer, tensor)
+    return pairs
 
 
 def scalar_state(value: float, group: dict[str, Any], param: Tensor) -> Tensor:

@@ -85,7 +85,7 @@ def per_device(params: list[Tensor], *lists: list[Tensor]) -> Iterator[tuple[lis
     if not params:
         return
     device = params[0].device
-    if all(param.device == device for param in params):
+    if all(param.device is device or param.device == device for param in params):
         yield params, *lists
         return
     for device in dict.fromkeys(param.device for param in params):

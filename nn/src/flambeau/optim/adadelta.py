@@ -7,7 +7,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._elementwise import ElementwiseOptimizer, State, scalar_state
-from flambeau.optim._options import check_at_least_zero, check_learning_rate, number
+from flambeau.optim._options import check_at_least_zero, check_learning_rate, plain
 from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["Adadelta"]
@@ -78,10 +78,15 @@ class Adadelta(ElementwiseOptimizer):
         state["square_avg"] = fb.zeros_like(param)
         state["acc_delta"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        rho, eps = group["rho"], group["eps"]
-        square_avg, acc_delta = state["square_avg"], state["acc_delta"]
-        square_avg.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = acc_delta.add(eps).sqrt() / square_avg.add(eps).sqrt() * grad
-        acc_delta.mul_(rho).addcmul_(delta, delta, value=1 - rho)
-        param.add_(delta, alpha=-number(group["lr"]))
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "square_avg", "acc_delta", "step"
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.adadelta_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            group["rho"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )

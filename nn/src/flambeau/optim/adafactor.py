@@ -115,7 +115,8 @@ class Adafactor(Optimizer):
             param.mul_(1 - number(group["lr"]) * group["weight_decay"])
         state["step"].add_(1)
         grad = -grad if group["maximize"] else grad
-        param.add_(self._update(param, grad, state, group), alpha=-scale)
+        update, size = self._update(param, grad, state, group)
+        param.add_(update, alpha=-scale * size)
 
     def _start(self, state: State, group: dict[str, Any], param: Tensor) -> None:
         state["step"] = scalar_state(0.0, group, param)
@@ -125,8 +126,10 @@ class Adafactor(Optimizer):
         else:
             state["variance"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> Tensor:
-        """The step over the scale of the parameter."""
+    def _update(
+        self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]
+    ) -> tuple[Tensor, float]:
+        """The direction of the step, and its size over the scale of the parameter."""
         least = group["eps"][0]
         if least is None:
             least = fb.finfo(param.dtype).eps
@@ -141,7 +144,7 @@ class Adafactor(Optimizer):
             variance = state["variance"].lerp_(squares, share)
         update = variance.clamp(min=least * least).rsqrt() * grad
         size = min(number(group["lr"]), 1 / math.sqrt(step))
-        return update * (size / max(1.0, _rms(update) / group["d"]))
+        return update, size / max(1.0, _rms(update) / group["d"])
 
 
 def _rms(t: Tensor) -> float:

@@ -6,13 +6,14 @@ from typing import Any, ClassVar
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.optim._elementwise import ElementwiseOptimizer, State, check_real, scalar_state
+from flambeau.optim._elementwise import ElementwiseOptimizer, State, scalar_state
 from flambeau.optim._options import (
     check_at_least_zero,
     check_flags,
     check_fused,
     check_learning_rate,
     number,
+    plain,
 )
 from flambeau.optim.optimizer import ParamsT
 
@@ -39,7 +40,6 @@ class Adagrad(ElementwiseOptimizer):
     Raises:
         ValueError: a negative option.
         RuntimeError: `fused` together with `differentiable` or `foreach`.
-        NotImplementedError: a parameter is complex.
 
     >>> import flambeau as fb
     >>> weight = fb.tensor([1.0], requires_grad=True)
@@ -94,7 +94,6 @@ class Adagrad(ElementwiseOptimizer):
         # The sums exist from the beginning, so that processes can share them before they train.
         for group in self.param_groups:
             for param in group["params"]:
-                check_real(self, param)
                 self._start(self.state[param], group, param)
 
     def share_memory(self) -> None:
@@ -107,12 +106,23 @@ class Adagrad(ElementwiseOptimizer):
         if group["fused"]:
             check_fused(param)
         state["step"] = scalar_state(0.0, group, param)
-        state["sum"] = fb.full_like(param, self.defaults["initial_accumulator_value"])
+        start = self.defaults["initial_accumulator_value"]
+        state["sum"] = fb.full_like(param, complex(start, start) if param.is_complex() else start)
 
-    def _step_param(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
-        if not grad.is_sparse:
-            super()._step_param(param, grad, group)
-            return
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "sum", "step"
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.adagrad_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            group["lr_decay"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )
+
+    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
         if group["weight_decay"]:
             raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         state = self.state[param]
@@ -126,8 +136,3 @@ class Adagrad(ElementwiseOptimizer):
         decay = 1 + (state["step"].item() - 1) * group["lr_decay"]
         update = (values / deviation).mul_(-number(group["lr"]) / decay)
         param.index_put_(where, update, accumulate=True)
-
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        decay = 1 + (state["step"].item() - 1) * group["lr_decay"]
-        total = state["sum"].addcmul_(grad, grad)
-        param.addcdiv_(grad, total.sqrt().add(group["eps"]), value=-number(group["lr"]) / decay)

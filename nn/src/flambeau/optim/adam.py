@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.optim._options import (
-    check_flags,
-    check_fused,
-    check_one_element,
-    per_device,
-    plain,
-    scalar_dtype,
-)
-from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.optim._elementwise import ElementwiseOptimizer, State, scalar_state
+from flambeau.optim._options import check_flags, check_fused, check_one_element, plain
+from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["Adam"]
 
 
-class Adam(Optimizer):
+class Adam(ElementwiseOptimizer):
     """Steps scaled by running estimates of each gradient's mean and square (Kingma & Ba, 2015).
 
     m ← β₁m + (1 - β₁)g;  v ← β₂v + (1 - β₂)g²;  p ← p - lr · m̂ / (√v̂ + ε),
@@ -52,6 +45,13 @@ class Adam(Optimizer):
     >>> weight
     tensor([0.5000], requires_grad=True)
     """
+
+    _later_options: ClassVar[dict[str, Any]] = {
+        "amsgrad": False,
+        "fused": None,
+        "decoupled_weight_decay": False,
+        **ElementwiseOptimizer._later_options,
+    }
 
     def __init__(
         self,
@@ -106,102 +106,35 @@ class Adam(Optimizer):
             },
         )
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        for group in self.param_groups:
-            for name in ("amsgrad", "maximize", "capturable", "differentiable"):
-                group.setdefault(name, False)
-            group.setdefault("foreach", None)
-            group.setdefault("fused", None)
-            group.setdefault("decoupled_weight_decay", False)
-            for param in group["params"]:
-                entry = self.state.get(param, {})
-                if "step" in entry and not isinstance(entry["step"], Tensor):  # written before 1.12
-                    entry["step"] = _step_count(float(entry["step"]), group, param)
+    def _start(self, state: State, group: dict[str, Any], param: Tensor) -> None:
+        if group["fused"]:
+            check_fused(param)
+        state["step"] = scalar_state(0.0, group, param)
+        state["exp_avg"] = fb.zeros_like(param)
+        state["exp_avg_sq"] = fb.zeros_like(param)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = fb.zeros_like(param)
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        largest = "max_exp_avg_sq" if group["amsgrad"] else None
+        return "exp_avg", "exp_avg_sq", largest, "step"
 
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-
-        Raises:
-            RuntimeError: a gradient is sparse.
-            NotImplementedError: a parameter is complex.
-        """
-        loss = self._evaluate(closure)
-        with fb.set_grad_enabled(self.defaults["differentiable"]):
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
-
-    def _step_group(self, group: dict[str, Any]) -> None:
-        lists: tuple[list[Tensor], ...] = ([], [], [], [], [], [])
-        params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps = lists
-        amsgrad = group["amsgrad"]
-        for param in group["params"]:
-            grad = param.grad
-            if grad is None:
-                continue
-            if grad.is_sparse:
-                raise RuntimeError(
-                    "Adam does not support sparse gradients, please consider SparseAdam instead"
-                )
-            state = self.state[param]
-            if not state:
-                _start(state, group, param)
-            if group["differentiable"] and state["step"].requires_grad:
-                raise RuntimeError(
-                    "`requires_grad` is not supported for `step` in differentiable mode"
-                )
-            params.append(param)
-            grads.append(grad)
-            exp_avgs.append(state["exp_avg"])
-            exp_avg_sqs.append(state["exp_avg_sq"])
-            steps.append(state["step"])
-            if amsgrad:
-                max_exp_avg_sqs.append(state["max_exp_avg_sq"])
-
-        differentiable = group["differentiable"]
-        beta1, beta2 = group["betas"]
-        for params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps in per_device(*lists):
-            fb.ops.adam_step_(
-                params,
-                grads,
-                exp_avgs,
-                exp_avg_sqs,
-                max_exp_avg_sqs,
-                steps,
-                plain(group["lr"], differentiable),
-                plain(beta1, differentiable),
-                plain(beta2, differentiable),
-                group["eps"],
-                plain(group["weight_decay"], differentiable),
-                group["decoupled_weight_decay"],
-                amsgrad,
-                group["maximize"],
-            )
-
-
-def _start(state: dict[str, Any], group: dict[str, Any], param: Tensor) -> None:
-    if param.is_complex():
-        raise NotImplementedError(
-            f"Adam: a parameter of dtype {param.dtype} is not supported; "
-            "keep its real and imaginary parts as two parameters"
+    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+        raise RuntimeError(
+            "Adam does not support sparse gradients, please consider SparseAdam instead"
         )
-    if group["fused"]:
-        check_fused(param)
-    state["step"] = _step_count(0.0, group, param)
-    state["exp_avg"] = fb.zeros_like(param)
-    state["exp_avg_sq"] = fb.zeros_like(param)
-    if group["amsgrad"]:
-        state["max_exp_avg_sq"] = fb.zeros_like(param)
 
-
-def _step_count(value: float, group: dict[str, Any], param: Tensor) -> Tensor:
-    """The number of steps taken, a 0-d tensor; on the host by default, where reading it is free."""
-    device = param.device if group["capturable"] or group["fused"] else "cpu"
-    return fb.tensor(value, dtype=scalar_dtype(group["fused"]), device=device)
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        differentiable = group["differentiable"]
+        if differentiable and any(step.requires_grad for step in lists[-1]):
+            raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+        fb.ops.adam_step_(
+            *lists,
+            plain(group["lr"], differentiable),
+            *[plain(beta, differentiable) for beta in group["betas"]],
+            group["eps"],
+            plain(group["weight_decay"], differentiable),
+            group["decoupled_weight_decay"],
+            group["amsgrad"],
+            group["maximize"],
+        )

@@ -11,7 +11,7 @@ from flambeau.optim._options import (
     check_at_least_zero,
     check_betas,
     check_learning_rate,
-    number,
+    plain,
 )
 from flambeau.optim.optimizer import ParamsT
 
@@ -82,10 +82,15 @@ class Adamax(ElementwiseOptimizer):
         state["exp_avg"] = fb.zeros_like(param)
         state["exp_inf"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        beta1, beta2 = group["betas"]
-        exp_avg, exp_inf = state["exp_avg"], state["exp_inf"]
-        exp_avg.lerp_(grad, 1 - beta1)
-        exp_inf.copy_(fb.maximum(exp_inf * beta2, grad.abs().add(group["eps"])))
-        step_size = number(group["lr"]) / (1 - beta1 ** state["step"].item())
-        param.addcdiv_(exp_avg, exp_inf, value=-step_size)
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "exp_avg", "exp_inf", "step"
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.adamax_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["maximize"],
+        )

@@ -86,17 +86,16 @@ class ASGD(ElementwiseOptimizer):
         state["mu"] = scalar(1.0)
         state["ax"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        lr, lambd = number(group["lr"]), group["lambd"]
-        step, eta, mu = (state[name].item() for name in ("step", "eta", "mu"))
-        param.mul_(1 - lambd * eta).add_(grad, alpha=-eta)
-        average = state["ax"]
-        if mu == 1:
-            average.copy_(param)
-        else:
-            average.add_(param - average, alpha=mu)
-        # Rounded to the dtype of a new state: one that was loaded may have that of the parameter.
-        kind = scalar_dtype(None)
-        eta = fb.tensor(lr / (1 + lambd * lr * step) ** group["alpha"], dtype=kind)
-        state["eta"].copy_(eta)
-        state["mu"].copy_(fb.tensor(1 / max(1, step - group["t0"]), dtype=kind))
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "ax", "eta", "mu", "step"
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.asgd_step_(
+            *lists,
+            number(group["lr"]),
+            group["lambd"],
+            group["alpha"],
+            group["t0"],
+            group["weight_decay"],
+            group["maximize"],
+        )

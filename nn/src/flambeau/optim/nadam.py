@@ -11,7 +11,7 @@ from flambeau.optim._options import (
     check_at_least_zero,
     check_betas,
     check_learning_rate,
-    number,
+    plain,
 )
 from flambeau.optim.optimizer import ParamsT
 
@@ -97,16 +97,17 @@ class NAdam(ElementwiseOptimizer):
         state["exp_avg"] = fb.zeros_like(param)
         state["exp_avg_sq"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        lr, step = number(group["lr"]), state["step"].item()
-        beta1, beta2 = group["betas"]
-        mu, mu_next = (
-            beta1 * (1.0 - 0.5 * 0.96 ** (t * group["momentum_decay"])) for t in (step, step + 1)
-        )
-        product = state["mu_product"].mul_(mu).item()
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "exp_avg", "exp_avg_sq", "mu_product", "step"
 
-        exp_avg = state["exp_avg"].lerp_(grad, 1 - beta1)
-        exp_avg_sq = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        denominator = exp_avg_sq.div(1 - beta2**step).sqrt().add(group["eps"])
-        param.addcdiv_(grad, denominator, value=-lr * (1.0 - mu) / (1.0 - product))
-        param.addcdiv_(exp_avg, denominator, value=-lr * mu_next / (1.0 - product * mu_next))
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.nadam_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum_decay"],
+            group["decoupled_weight_decay"],
+            group["maximize"],
+        )

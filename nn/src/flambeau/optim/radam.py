@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import flambeau as fb
@@ -12,7 +11,7 @@ from flambeau.optim._options import (
     check_at_least_zero,
     check_betas,
     check_learning_rate,
-    number,
+    plain,
 )
 from flambeau.optim.optimizer import ParamsT
 
@@ -93,23 +92,16 @@ class RAdam(ElementwiseOptimizer):
         state["exp_avg"] = fb.zeros_like(param)
         state["exp_avg_sq"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        step = state["step"].item()
-        beta1, beta2 = group["betas"]
-        exp_avg = state["exp_avg"].lerp_(grad, 1 - beta1)
-        exp_avg_sq = state["exp_avg_sq"].mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "exp_avg", "exp_avg_sq", "step"
 
-        step_size = number(group["lr"]) / (1 - beta1**step)
-        correction = 1 - beta2**step
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * beta2**step / correction
-        if length <= 5.0:
-            param.add_(exp_avg, alpha=-step_size)
-            return
-        rectification = ((length - 4) * (length - 2) * longest) / (
-            (longest - 4) * (longest - 2) * length
-        )
-        denominator = exp_avg_sq.sqrt().add(group["eps"])
-        param.addcdiv_(
-            exp_avg, denominator, value=-step_size * math.sqrt(rectification * correction)
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.radam_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            *group["betas"],
+            group["eps"],
+            group["weight_decay"],
+            group["decoupled_weight_decay"],
+            group["maximize"],
         )

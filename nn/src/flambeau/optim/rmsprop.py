@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._elementwise import ElementwiseOptimizer, State, scalar_state
-from flambeau.optim._options import check_at_least_zero, check_learning_rate, number
+from flambeau.optim._options import check_at_least_zero, check_learning_rate, plain
 from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["RMSprop"]
@@ -94,15 +94,22 @@ class RMSprop(ElementwiseOptimizer):
         if group["centered"]:
             state["grad_avg"] = fb.zeros_like(param)
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        lr, alpha = number(group["lr"]), group["alpha"]
-        variance = state["square_avg"].mul_(alpha).addcmul_(grad, grad, value=1 - alpha)
-        if group["centered"]:
-            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
-            variance = variance.addcmul(mean, mean, value=-1)
-        deviation = variance.sqrt().add(group["eps"])
-        if group["momentum"] > 0:
-            velocity = state["momentum_buffer"].mul_(group["momentum"])
-            param.add_(velocity.addcdiv_(grad, deviation), alpha=-lr)
-        else:
-            param.addcdiv_(grad, deviation, value=-lr)
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return (
+            "square_avg",
+            "grad_avg" if group["centered"] else None,
+            "momentum_buffer" if group["momentum"] > 0 else None,
+            "step",
+        )
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.rmsprop_step_(
+            *lists,
+            plain(group["lr"], group["differentiable"]),
+            group["alpha"],
+            group["eps"],
+            group["weight_decay"],
+            group["momentum"],
+            group["centered"],
+            group["maximize"],
+        )

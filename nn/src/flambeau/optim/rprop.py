@@ -74,15 +74,13 @@ class Rprop(ElementwiseOptimizer):
     def _start(self, state: State, group: dict[str, Any], param: Tensor) -> None:
         state["step"] = scalar_state(0.0, group, param)
         state["prev"] = fb.zeros_like(param)
-        state["step_size"] = fb.full_like(param, number(group["lr"]))
+        size = number(group["lr"])
+        state["step_size"] = fb.full_like(
+            param, complex(size, size) if param.is_complex() else size
+        )
 
-    def _update(self, param: Tensor, grad: Tensor, state: State, group: dict[str, Any]) -> None:
-        shrink, grow = group["etas"]
-        agreement = grad * state["prev"]
-        turned = agreement < 0
-        factor = fb.ones_like(param).masked_fill(turned, shrink).masked_fill(agreement > 0, grow)
-        step_size = (state["step_size"] * factor).clamp(*group["step_sizes"])
-        grad = grad.masked_fill(turned, 0)
-        param.addcmul_(grad.sign(), step_size, value=-1)
-        state["step_size"].copy_(step_size)
-        state["prev"].copy_(grad)
+    def _state_names(self, group: dict[str, Any]) -> tuple[str | None, ...]:
+        return "prev", "step_size", "step"
+
+    def _step_lists(self, group: dict[str, Any], *lists: list[Tensor]) -> None:
+        fb.ops.rprop_step_(*lists, *group["etas"], *group["step_sizes"], group["maximize"])

@@ -115,32 +115,35 @@ class SGD(Optimizer):
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
-        params = []
+        params: list[Tensor] = []
+        grads: list[Tensor] = []
         for param in group["params"]:
-            if param.grad is None:
+            grad = param.grad
+            if grad is None:
                 continue
-            if param.grad.is_sparse:
-                self._step_sparse(param, param.grad, group)
+            if grad.is_sparse:
+                self._step_sparse(param, grad, group)
             else:
                 params.append(param)
+                grads.append(grad)
         if group["fused"]:
             for param in params:
                 check_fused(param)
         if not group["momentum"]:
-            self._step_params(group, params, [], 0)
+            self._step_params(group, params, grads, [], 0)
             return
 
-        started: tuple[list[Tensor], list[Tensor]] = ([], [])
-        fresh: tuple[list[Tensor], list[Tensor]] = ([], [])
-        for param in params:
+        started: tuple[list[Tensor], ...] = ([], [], [])
+        fresh: tuple[list[Tensor], ...] = ([], [], [])
+        for param, grad in zip(params, grads, strict=True):
             state = self.state[param]
             buffer = state.get("momentum_buffer")
             known = buffer is not None or not group["dampening"]
             if buffer is None:
                 buffer = state["momentum_buffer"] = fb.zeros_like(param)
             lists = started if known else fresh
-            lists[0].append(param)
-            lists[1].append(buffer)
+            for values, value in zip(lists, (param, grad, buffer), strict=True):
+                values.append(value)
         self._step_params(group, *fresh, 0)  # the first gradient enters the momentum undamped
         self._step_params(group, *started, group["dampening"])
 
@@ -166,15 +169,13 @@ class SGD(Optimizer):
         self,
         group: dict[str, Any],
         params: list[Tensor],
+        grads: list[Tensor],
         buffers: list[Tensor],
         dampening: float,
     ) -> None:
-        gradients = [grad for param in params if (grad := param.grad) is not None]
-        for here, grads, momentum_buffers in per_device(params, gradients, buffers):
+        for lists in per_device(params, grads, buffers):
             fb.ops.sgd_step_(
-                here,
-                grads,
-                momentum_buffers,
+                *lists,
                 plain(group["lr"], group["differentiable"]),
                 group["momentum"],
                 dampening,

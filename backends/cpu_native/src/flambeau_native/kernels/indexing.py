@@ -20,7 +20,7 @@ from flambeau_native.kernels._common import (
     made_like,
     otherwise,
 )
-from flambeau_numpy.kernels.elementwise import contiguous
+from flambeau_numpy.kernels.elementwise import clone, contiguous
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
@@ -68,7 +68,8 @@ def take(a: Array, rows: Array) -> Array:
 
 
 def index(a: Array, indices: Indices) -> Array:
-    if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
+    rows = indices[0]
+    if len(indices) == 1 and rows is not None and rows.ndim and a.flags.c_contiguous:
         return take(a, rows)
     return _index(a, indices)
 
@@ -110,7 +111,7 @@ def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> N
 
 
 def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
-    out = contiguous(a)
+    out = clone(a)
     index_put_(out, indices, values, accumulate)
     return out
 

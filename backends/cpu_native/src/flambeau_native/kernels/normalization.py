@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_native.kernels._common import Array, Kernel, alike, compiled, made_like, otherwise
+from flambeau_native.kernels._common import (
+    Array,
+    Kernel,
+    alike,
+    compiled,
+    made,
+    made_like,
+    otherwise,
+)
 
 BLOCKS = 32  # at most so many partial sums of the gradients of weight and bias
 SMALLEST_PLANE = 8  # elements; tinier planes are the business of the NumPy kernel, which turns them
@@ -54,7 +62,7 @@ def _make_layer_norm_backward() -> Kernel:
         block = max(8, -(-rows // BLOCKS))
         out = made_like(x)
         over_weight, over_bias = (np.empty(normalized_shape, x.dtype) for _ in "wb")
-        parts = np.empty((-(-rows // block), 2, columns), x.dtype)
+        parts = made((-(-rows // block), 2, columns), x.dtype)
         arrays = (out, over_weight, over_bias, parts, grad, x, weight, mean, invstd)
         run(*arrays, rows, columns, block)
         return out, over_weight, over_bias

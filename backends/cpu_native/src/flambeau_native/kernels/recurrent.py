@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from flambeau_native.kernels._common import Array, Kernel, compiled, made, otherwise
+from flambeau_numpy import products
 from flambeau_numpy.kernels.recurrent import states_before, steps_of
 
 Sizes = tuple[int, ...]
@@ -19,13 +20,13 @@ _PANEL = 16  # columns to which packed weights are filled up at most
 def _multiplier(weight: Array, batch: int) -> Callable[[Array, Array], object]:
     """A function ``(x, out)`` that puts x @ weightᵀ into `out`, for up to `batch` rows."""
     if batch > _FEW:
-        return lambda x, out: np.matmul(x, weight.T, out)
+        return lambda x, out: products.multiply(x, weight.T, out)
     columns, depth = weight.shape
     if not (weight.flags.c_contiguous or weight.T.flags.c_contiguous):
         weight = np.ascontiguousarray(weight)
     memory = weight if weight.flags.c_contiguous else weight.T
     right, down = (step // weight.itemsize for step in weight.strides)
-    packed = np.empty((columns + _PANEL - 1) // _PANEL * _PANEL * depth, weight.dtype)
+    packed = made(((columns + _PANEL - 1) // _PANEL * _PANEL * depth,), weight.dtype)
     _pack[weight.dtype](packed, memory, columns, depth, right, down)
     run = _packed_product[weight.dtype]
     return lambda x, out: run(out, x, packed, len(x), depth, columns)
@@ -119,7 +120,7 @@ def _make_lstm_sequence_backward() -> Kernel:
                 over, added = over_h[:n] @ projection, None
             run(grad, over_c, over, added, *others, *saved, rows.start, n, size)
             multiply(grad[rows], over_h[:n])
-        over_weight = grad.T @ states_before(hx, output, sizes, reverse)
+        over_weight = products.product(grad.T, states_before(hx, output, sizes, reverse))
         if over_output is None:
             over_projection = np.zeros((0,), kind)
         else:
@@ -179,7 +180,7 @@ def _make_gru_sequence_backward() -> Kernel:
             run(outer, inner, over_h, *grads, gates, before, rows.start, n, size)
             multiply(inner[rows], product[:n])
             over_h[:n] += product[:n]
-        return outer, over_h, inner.T @ before, inner.sum(0)
+        return outer, over_h, products.product(inner.T, before), inner.sum(0)
 
     return gru_sequence_backward
 

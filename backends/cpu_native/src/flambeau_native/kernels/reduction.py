@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_native.kernels._common import NUMPY, Array, Kernel, compiled, made_like, otherwise
+from flambeau_native.kernels._common import Array, Kernel, compiled, made_like, otherwise
 
 Dims = tuple[int, ...]
 
@@ -23,20 +23,17 @@ def _folded(shape: Dims, dims: Dims) -> tuple[int, int, int] | None:
     return prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
 
 
-def _norm2_by_numpy(a: Array, dims: Dims, keepdim: bool) -> Any:
-    return NUMPY["sqrt"](np.asarray(NUMPY["sum"](np.asarray(NUMPY["mul"](a, a)), dims, keepdim)))
-
-
-def _reduction(
-    name: str, function: str = "", mean: bool = False, general: Kernel | None = None
-) -> Kernel:
-    general = general or otherwise(name)
+def _reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
+    general = otherwise(name)
     find = compiled(function or name).get
     made = np.empty
+    smallest = 512 if name in ("sum", "prod") else 0  # elements, from which on a ufunc is slower
 
     def kernel(a: Array, dims: Dims, keepdim: bool) -> Any:
-        run = find(a.dtype)
         size, shape = a.size, a.shape
+        if size < smallest and len(dims) < len(shape):
+            return general(a, dims, keepdim)
+        run = find(a.dtype)
         if run is None or not size or not a.flags.c_contiguous:
             return general(a, dims, keepdim)
         rank = len(shape)
@@ -82,6 +79,6 @@ KERNELS: dict[str, Kernel] = {
     "sum": _reduction("sum"),
     "mean": _reduction("mean", "sum", mean=True),
     "prod": _reduction("prod"),
-    "norm2": _reduction("norm2", general=_norm2_by_numpy),
+    "norm2": _reduction("norm2"),
     "cumsum": _make_cumsum(),
 }

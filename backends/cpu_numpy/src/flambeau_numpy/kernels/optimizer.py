@@ -1,4 +1,4 @@
-"""Optimiser steps on lists of arrays, in place.
+"""Optimiser steps on lists of arrays, in place; `optimizer_adaptive` has more of them.
 
 A parameter is processed in blocks that fit the level-2 cache together with their state and the
 scratch arrays, so a step reads and writes main memory once instead of once per operation.  The
@@ -39,28 +39,68 @@ def sgd_step_(
     nesterov: bool,
     maximize: bool,
 ) -> None:
-    scratch = _Scratch()
+    scratch = Scratch()
 
     def update(p: Array, d: Array, *state: Array) -> None:
-        if weight_decay:
-            decay = np.multiply(p, weight_decay, out=scratch(0, p))
-            d = (np.subtract if maximize else np.add)(decay, d, out=decay)
-        elif maximize:
-            d = np.negative(d, out=scratch(0, p))
+        d = decayed(p, d, weight_decay, maximize, scratch)
         if momentum:
             (b,) = state
             np.multiply(b, momentum, out=b)
-            _add_scaled(b, d, 1 - dampening, scratch)
+            add_scaled(b, d, 1 - dampening, scratch)
             if nesterov:
-                ahead = np.multiply(b, momentum, out=scratch(1, p))
+                ahead = np.multiply(b, momentum, out=scratch(0, p))
                 d = np.add(d, ahead, out=ahead)
             else:
                 d = b
-        _add_scaled(p, d, -lr, scratch)
+        add_scaled(p, d, -lr, scratch)
 
     state = [momentum_buffers] if momentum else []
     for i, param in enumerate(params):
-        _blockwise(update, param, grads[i], *[buffers[i] for buffers in state])
+        blockwise(update, param, grads[i], *[buffers[i] for buffers in state])
+
+
+@quiet
+def asgd_step_(
+    params: Sequence[Array],
+    grads: Sequence[Array],
+    averages: Sequence[Array],
+    etas: Sequence[Array],
+    mus: Sequence[Array],
+    steps: Sequence[Array],
+    lr: float,
+    lambd: float,
+    alpha: float,
+    t0: float,
+    weight_decay: float,
+    maximize: bool,
+) -> None:
+    scratch = Scratch()
+
+    def update(p: Array, g: Array, a: Array) -> None:
+        g = decayed(p, g, weight_decay, maximize, scratch)
+        np.multiply(p, 1 - lambd * eta, out=p)
+        add_scaled(p, g, -eta, scratch)
+        if mu == 1:
+            a[...] = p
+        else:
+            add_scaled(a, np.subtract(p, a, out=scratch(0, p)), mu, scratch)
+
+    for i, param in enumerate(params):
+        eta, mu = next_rates(etas[i], mus[i], steps[i], lr, lambd, alpha, t0)
+        blockwise(update, param, grads[i], averages[i])
+
+
+def next_rates(
+    eta: Array, mu: Array, step: Array, lr: float, lambd: float, alpha: float, t0: float
+) -> tuple[float, float]:
+    """The rates of the step of ASGD that begins; the arrays then hold those of the next."""
+    rates = eta.item(), mu.item()
+    t = advanced(step)
+    # Rounded to the dtype of the count: rates that were loaded have that of the parameter.
+    kind = step.dtype.type
+    eta.fill(kind(lr / (1 + lambd * lr * t) ** alpha))
+    mu.fill(kind(1 / max(1, t - t0)))
+    return rates
 
 
 @quiet
@@ -80,39 +120,41 @@ def adam_step_(
     amsgrad: bool,
     maximize: bool,
 ) -> None:
-    scratch = _Scratch()
+    scratch = Scratch()
+    coupled, shrink = split_decay(lr, weight_decay, decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array, *maximum: Array) -> None:
+        if shrink != 1:
+            np.multiply(p, shrink, out=p)
+        g = decayed(p, g, coupled, maximize, scratch)
+        blend(m, g, beta1, scratch)
+        blend_square(v, g, beta2, scratch)
         t = scratch(0, p)
-        if weight_decay and decoupled:
-            np.multiply(p, 1 - lr * weight_decay, out=p)
-        elif weight_decay:
-            decay = np.multiply(p, weight_decay, out=scratch(1, p))
-            g = (np.subtract if maximize else np.add)(decay, g, out=decay)
-        if maximize and (decoupled or not weight_decay):
-            g = np.negative(g, out=scratch(1, p))
-        np.subtract(g, m, out=t)
-        if beta1 > 0.5:  # the two forms of lerp: start from the nearer end
-            _add_scaled(m, t, 1 - beta1, scratch)
-        else:
-            np.subtract(g, np.multiply(t, beta1, out=t), out=m)
-        np.multiply(v, beta2, out=v)
-        _add_scaled(v, np.multiply(g, g, out=t), 1 - beta2, scratch)
         if amsgrad:
             v = np.maximum(maximum[0], v, out=maximum[0])
         np.add(np.divide(np.sqrt(v, out=t), correction2, out=t), eps, out=t)
-        _add_scaled(p, np.divide(m, t, out=t), -step_size, scratch)
+        add_scaled(p, np.divide(m, t, out=t), -step_size, scratch)
 
     state = [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] if amsgrad else [exp_avgs, exp_avg_sqs]
     for i, param in enumerate(params):
-        steps[i][...] += 1
-        step = float(steps[i])
+        step = advanced(steps[i])
         step_size = lr / (1 - beta1**step)
         correction2 = (1 - beta2**step) ** 0.5
-        _blockwise(update, param, grads[i], *[tensors[i] for tensors in state])
+        blockwise(update, param, grads[i], *[tensors[i] for tensors in state])
 
 
-class _Scratch:
+def advanced(step: Array) -> float:
+    """The number of the step that begins, counted in place."""
+    step.fill(step.item() + 1)  # a seventh of the time of an in-place sum
+    return step.item()
+
+
+def split_decay(lr: float, weight_decay: float, decoupled: bool) -> tuple[float, float]:
+    """The decay that enters the gradient, and the factor that shrinks the parameter."""
+    return (0.0, 1 - lr * weight_decay) if decoupled else (weight_decay, 1.0)
+
+
+class Scratch:
     """Temporary arrays, reused for all blocks of a step: `scratch(k, p)` is the k-th, like `p`."""
 
     def __init__(self) -> None:
@@ -126,7 +168,30 @@ class _Scratch:
         return buffer[: like.size].reshape(like.shape)
 
 
-def _add_scaled(y: Array, x: Array, factor: float, scratch: _Scratch) -> None:
+def decayed(p: Array, g: Array, weight_decay: float, maximize: bool, scratch: Scratch) -> Array:
+    """``±g + weight_decay * p``: `g` itself, or the scratch array 1."""
+    if weight_decay:
+        decay = np.multiply(p, weight_decay, out=scratch(1, p))
+        return (np.subtract if maximize else np.add)(decay, g, out=decay)
+    return np.negative(g, out=scratch(1, p)) if maximize else g
+
+
+def blend(m: Array, g: Array, keep: float, scratch: Scratch) -> None:
+    """``m ← keep * m + (1 - keep) * g``, as lerp: from the nearer end."""
+    t = np.subtract(g, m, out=scratch(0, m))
+    if keep > 0.5:
+        add_scaled(m, t, 1 - keep, scratch)
+    else:
+        np.subtract(g, np.multiply(t, keep, out=t), out=m)
+
+
+def blend_square(v: Array, g: Array, keep: float, scratch: Scratch) -> None:
+    """``v ← keep * v + (1 - keep) * g²``."""
+    np.multiply(v, keep, out=v)
+    add_scaled(v, np.multiply(g, g, out=scratch(0, v)), 1 - keep, scratch)
+
+
+def add_scaled(y: Array, x: Array, factor: float, scratch: Scratch) -> None:
     """``y += factor * x``, by BLAS where it can."""
     axpy = _AXPY.get(y.dtype)
     # BLAS skips a factor of 0, which must turn an infinite or NaN x into NaN.
@@ -137,7 +202,7 @@ def _add_scaled(y: Array, x: Array, factor: float, scratch: _Scratch) -> None:
         axpy(x, y, min(_AXPY_LENGTH, y.size - start), factor, start, 1, start, 1)
 
 
-def _blockwise(update: Callable[..., None], *arrays: Array) -> None:
+def blockwise(update: Callable[..., None], *arrays: Array) -> None:
     """Call `update` on corresponding blocks of arrays of one shape; it only reads the second."""
     narrow = arrays[0].dtype.itemsize == 2
     for blocks in _blocks(arrays):
@@ -167,4 +232,8 @@ def _blocks(arrays: tuple[Array, ...]) -> Iterator[tuple[Array, ...]]:
         yield tuple([array[start : start + length] for array in arrays])
 
 
-KERNELS: dict[str, Callable[..., None]] = {"adam_step_": adam_step_, "sgd_step_": sgd_step_}
+KERNELS: dict[str, Callable[..., None]] = {
+    "adam_step_": adam_step_,
+    "asgd_step_": asgd_step_,
+    "sgd_step_": sgd_step_,
+}
