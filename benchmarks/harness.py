@@ -16,8 +16,10 @@ from statistics import median, quantiles
 from typing import Any
 
 OURS, THEIRS, BARE = "flambeau", "torch", "numpy"
+SAME = (OURS, THEIRS)  # these two run one text
 
 Setup = Callable[[Any], dict[str, Any]]
+Code = tuple[str, Setup]  # a statement, and what makes its names
 
 
 @dataclass(frozen=True)
@@ -28,8 +30,7 @@ class Row:
         name: what the table, the filter and the budgets call it.
         statement: the timed code; the same text for flambeau and torch.
         setup: makes the names that the statement uses, given the library.
-        numpy: the statement for bare NumPy, or None where there is no such code.
-        numpy_setup: makes its names, given the module numpy.
+        others: the same work for libraries that write it otherwise, by the name of the library.
         threads: the numbers of threads with which the row is measured.
         reset: run before every timed batch with the names of the side, to free what piles up.
         rounds: at most so many rounds of a single run each, for what takes tenths of a second.
@@ -38,8 +39,7 @@ class Row:
     name: str
     statement: str
     setup: Setup
-    numpy: str | None = None
-    numpy_setup: Setup | None = None
+    others: Mapping[str, Code] = field(default_factory=dict)
     threads: tuple[int, ...] = (1,)
     reset: Callable[[dict[str, Any]], None] | None = None
     rounds: int | None = None
@@ -80,20 +80,21 @@ def measure(
 ) -> Result:
     """Time `row` for every library, `rounds` times a batch of about `batch_seconds`.
 
-    With one thread the clock is the CPU time of this thread, which neighbours disturb least; with
-    more it is wall time.
+    With one thread the clock is the CPU time of this thread, which neighbours disturb least; of all
+    threads for libraries whose number cannot be set. With more threads it is wall time.
     """
-    clock = time.thread_time if threads == 1 else time.perf_counter
-    sides = {name: Side() for name in libraries if name != BARE or row.numpy}
+    code = dict.fromkeys(SAME, (row.statement, row.setup)) | dict(row.others)
+    sides = {name: Side() for name in libraries if name in code}
     timers: dict[str, tuple[timeit.Timer, dict[str, Any]]] = {}
     for name, side in sides.items():
         try:
-            statement, setup = row.statement, row.setup
-            if name == BARE:
-                statement, setup = row.numpy or "", row.numpy_setup or row.setup
+            statement, setup = code[name]
             names = setup(libraries[name])
             # Locals of the timed function: they may be assigned, and are read alike on all sides.
             bind = "; ".join(f"{key} = names[{key!r}]" for key in names)
+            clock = time.perf_counter
+            if threads == 1:
+                clock = time.thread_time if name in (*SAME, BARE) else time.process_time
             timer = timeit.Timer(statement, bind, timer=clock, globals={"names": names})
             timer.timeit(1 if row.rounds else 3)
             timers[name] = (timer, names)
@@ -111,7 +112,7 @@ def measure(
         shuffled.shuffle(order)
         for name in order:
             timer, names = timers[name]
-            if row.reset and name != BARE:
+            if row.reset and name in SAME:
                 row.reset(names)
             seconds = timer.timeit(runs) / runs
             if number >= 2:  # the first two rounds warm up

@@ -1,4 +1,4 @@
-"""About sixty operations at three sizes: the ratio to torch of each, and the worst ten.
+"""About ninety operations at three sizes: the ratio to torch of each, and the worst ten per size.
 
     python benchmarks/op_sweep.py [--quick] [--ops softmax] [--sizes 8 10000 1000000] [--threads 1]
 
@@ -15,7 +15,7 @@ from statistics import geometric_mean
 from typing import Any
 
 from harness import OURS, THEIRS, Result, Row, measure
-from run import environment, libraries, set_threads
+from sides import environment, libraries, set_threads
 
 # Name: the statement.  `x`, `y` are vectors, `m` a matrix with rows of up to 1024, `i` an index
 # along them, `b` a batch of images, `p` a positive vector.
@@ -158,7 +158,9 @@ def table(results: dict[str, dict[int, Result]], sizes: list[int]) -> str:
             result = by_size[size]
             ratio, time = result.ratio(THEIRS), result.microseconds(OURS)
             error = next((side.error for side in result.sides.values() if side.error), None)
-            cells.append(error[:18] if error or not ratio else f"{ratio[0]:.2f} ({time:.1f})")
+            cells.append(
+                (error or "–")[:18] if error or not ratio else f"{ratio[0]:.2f} ({time:.1f})"
+            )
         lines.append(f"{name:{width}}" + "".join(f"{cell:>20}" for cell in cells))
     return "\n".join(lines)
 
@@ -171,7 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args(arguments)
 
-    sides = {name: side for name, side in libraries().items() if name in (OURS, THEIRS)}
+    sides, _ = libraries([THEIRS])
     set_threads(sides, options.threads)
     rounds, batch = (5, 0.001) if options.quick else (21, 0.004)
     results: dict[str, dict[int, Result]] = {}
@@ -184,19 +186,16 @@ def main(arguments: list[str] | None = None) -> int:
     print(", ".join(f"{name} {value}" for name, value in environment(sides).items()))
     print("\nours / torch, and our microseconds\n")
     print(table(results, options.sizes))
-    ratios = {
-        f"{name} {size}": ratio[0]
-        for name, by_size in results.items()
-        for size, result in by_size.items()
-        if (ratio := result.ratio(THEIRS))
-    }
     for size in options.sizes:
-        found = [ratio for name, ratio in ratios.items() if name.endswith(f" {size}")]
-        if found:
-            print(f"\ngeometric mean at {size}: {geometric_mean(found):.2f}", end="")
-    print("\n\nworst ten")
-    for name in sorted(ratios, key=ratios.__getitem__, reverse=True)[:10]:
-        print(f"  {name}: {ratios[name]:.2f}")
+        ratios = {
+            name: ratio[0]
+            for name, by_size in results.items()
+            if (ratio := by_size[size].ratio(THEIRS))
+        }
+        if ratios:
+            print(f"\ngeometric mean at {size}: {geometric_mean(ratios.values()):.2f}; worst ten")
+        for name in sorted(ratios, key=ratios.__getitem__, reverse=True)[:10]:
+            print(f"  {name}: {ratios[name]:.2f}")
     return 0
 
 

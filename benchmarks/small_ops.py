@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness import Row, Setup
+import others
+from harness import BARE, Row, Setup
 
 CHAIN = """\
 y = x
@@ -42,47 +43,31 @@ def chain(library: Any) -> dict[str, Any]:
     return {name: library.tensor(values, requires_grad=True) for name in ("x", "w", "b")}
 
 
-def numpy_vectors(numpy: Any) -> dict[str, Any]:
-    return {name: numpy.arange(16, dtype=numpy.float32) / 16 for name in ("x", "y")} | {"np": numpy}
-
-
-def numpy_matrices(numpy: Any) -> dict[str, Any]:
-    values = numpy.arange(256, dtype=numpy.float32).reshape(16, 16) / 256
-    return {"x": values, "y": values.copy(), "np": numpy}
-
-
 def restore(names: dict[str, Any]) -> None:
     """Undo what in-place rows have added up."""
     names["x"].zero_()
 
 
-def _vector_row(name: str, statement: str, numpy: str | None = None) -> Row:
-    return Row(name, statement, vectors(), numpy or statement, numpy_vectors)
-
-
-def _matrix_row(name: str, statement: str, numpy: str | None = None) -> Row:
-    return Row(name, statement, matrices(), numpy or statement, numpy_matrices)
-
-
 RECORDED = {"requires_grad": True}
 
 ROWS = [
-    _vector_row("add", "x + y"),
-    Row("add recorded", "x + y", vectors(**RECORDED), "x + y", numpy_vectors),
-    Row("chain of 30, forward and backward", CHAIN, chain),
-    _vector_row("x + 0.1", "x + 0.1"),
-    _vector_row("mul", "x * y"),
-    Row("mul recorded", "x * y", vectors(**RECORDED), "x * y", numpy_vectors),
-    _vector_row("exp", "x.exp()", "np.exp(x)"),
-    Row("exp recorded", "x.exp()", vectors(**RECORDED), "np.exp(x)", numpy_vectors),
-    _vector_row("relu", "x.relu()", "np.maximum(x, 0)"),
-    _matrix_row("matmul 16x16", "x @ y"),
-    Row("matmul 16x16 recorded", "x @ y", matrices(**RECORDED), "x @ y", numpy_matrices),
-    _matrix_row("x[1:3]", "x[1:3]"),
-    _matrix_row("x[i]", "x[3]"),
-    _matrix_row("view", "x.view(8, 32)", "x.reshape(8, 32)"),
-    _matrix_row("transpose", "x.transpose(0, 1)", "x.transpose(1, 0)"),
-    Row("x += y", "x += y", vectors(), "x += y", numpy_vectors, reset=restore),
-    _vector_row("sum", "x.sum()"),
-    Row("sum recorded", "x.sum()", vectors(**RECORDED), "x.sum()", numpy_vectors),
+    Row("add", "x + y", vectors(), others.vectors("x + y")),
+    Row("add recorded", "x + y", vectors(**RECORDED), others.vectors("x + y", True)),
+    Row("chain of 30, forward and backward", CHAIN, chain, others.CHAIN),
+    Row("x + 0.1", "x + 0.1", vectors(), others.vectors("x + 0.1")),
+    Row("mul", "x * y", vectors(), others.vectors("x * y")),
+    Row("mul recorded", "x * y", vectors(**RECORDED), others.vectors("x * y", True)),
+    Row("exp", "x.exp()", vectors(), others.vectors("exp(x)")),
+    Row("exp recorded", "x.exp()", vectors(**RECORDED), others.vectors("exp(x)", True)),
+    Row("relu", "x.relu()", vectors(), others.vectors("maximum(x, 0)")),
+    Row("matmul 16x16", "x @ y", matrices(), others.matrices("x @ y")),
+    Row("matmul 16x16 recorded", "x @ y", matrices(**RECORDED), others.matrices("x @ y", True)),
+    Row("x[1:3]", "x[1:3]", matrices(), others.matrices("x[1:3]")),
+    Row("x[i]", "x[3]", matrices(), others.matrices("x[3]")),
+    Row("view", "x.view(8, 32)", matrices(), others.matrices("x.reshape(8, 32)")),
+    Row("transpose", "x.transpose(0, 1)", matrices(), others.matrices("x.transpose(1, 0)")),
+    Row("x += y", "x += y", vectors(), others.vectors("x += y", only=(BARE,)), reset=restore),
+    Row("sum", "x.sum()", vectors(), others.vectors("x.sum()")),
+    Row("sum recorded", "x.sum()", vectors(**RECORDED), others.vectors("x.sum()", True)),
+    Row("softmax", "x.softmax(0)", vectors(), others.vectors("softmax(x)")),
 ]

@@ -48,6 +48,7 @@ def test_the_plugin_module_imports_no_array_library() -> None:
         capture_output=True,
         text=True,
         check=True,
+        timeout=120,
     )
     assert done.stdout.strip() == "set()"
 

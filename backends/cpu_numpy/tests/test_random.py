@@ -217,11 +217,12 @@ def test_threads_share_one_stream_without_loss():
         for _ in range(20):
             drawn.append(KERNELS["normal_serial"]((33,), 0.0, 1.0, D.float64, generator))
 
-    threads = [threading.Thread(target=draw) for _ in range(4)]
+    threads = [threading.Thread(target=draw, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     alone = KERNELS["normal_serial"]((33 * 80,), 0.0, 1.0, D.float64, seeded(3, MT19937))
     assert np.array_equal(np.sort(np.concatenate(drawn)), np.sort(alone))
 

@@ -134,11 +134,12 @@ def test_kernels_are_silent_in_other_threads() -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        threads = [threading.Thread(target=work) for _ in range(4)]
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(4)]
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join()
+            thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     assert not caught
 
 

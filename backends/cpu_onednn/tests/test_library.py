@@ -25,7 +25,9 @@ if "flambeau-onednn" not in {e.distribution for es in host.installed().values() 
 def _run(program: str, **environment: str) -> str:
     command = [sys.executable, "-W", "error", "-c", HEAD + program]
     known = os.environ | environment
-    done = subprocess.run(command, env=known, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, env=known, capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 

@@ -72,11 +72,12 @@ def test_threads_may_run_one_plan_at_the_same_time():
             if not np.array_equal(found, wanted[i]):
                 wrong.append(i)
 
-    workers = [threading.Thread(target=work, args=(i,)) for i in range(len(images))]
+    workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(images))]
     for worker in workers:
         worker.start()
     for worker in workers:
-        worker.join()
+        worker.join(60)
+    assert not any(worker.is_alive() for worker in workers), "a thread hangs"
     assert not wrong
 
 
@@ -148,7 +149,7 @@ def test_a_forked_child_has_one_thread_and_finishes(threads):
         received = queue.get()
     else:
         child.kill()
-    child.join()
+    child.join(60)
     assert received is not None, "the child waits for threads that it does not have"
     assert received[0] == 1
     np.testing.assert_allclose(received[1], wanted, rtol=1e-5, atol=1e-5)

@@ -11,17 +11,17 @@ def set_num_threads(num: int) -> None:
     """Let CPU kernels use `num` threads.
 
     Raises:
-        RuntimeError: `num` is not positive.
+        RuntimeError: `num` is no positive int.
 
     >>> import flambeau as fb
     >>> fb.set_num_threads(1); fb.get_num_threads()
     1
     """
+    if not isinstance(num, int):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(num).__name__}")
     if num <= 0:
         raise RuntimeError(f"set_num_threads expects a positive integer, got {num}")
-    setter = getattr(bind("cpu").backend, "set_num_threads", None)
-    if setter is not None:
-        setter(int(num))
+    bind("cpu").backend.set_num_threads(int(num))
 
 
 def get_num_threads() -> int:
@@ -31,5 +31,4 @@ def get_num_threads() -> int:
     >>> fb.get_num_threads() >= 1
     True
     """
-    getter = getattr(bind("cpu").backend, "get_num_threads", None)
-    return 1 if getter is None else getter()
+    return bind("cpu").backend.get_num_threads()

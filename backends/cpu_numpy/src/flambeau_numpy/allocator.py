@@ -3,27 +3,38 @@
 The C library returns large blocks to the system when they are freed, and the system hands out
 zeroed pages one fault at a time: a chain of operations on 1 MB arrays spends ten times as long on
 page faults as on arithmetic. Blocks therefore go to a pool when the last array that sees them
-dies.
+dies. All kernels of the device share it, those of other packages too; programs see it as
+``flambeau.cpu.memory_stats()``.
 
-``FLAMBEAU_CPU_CACHE=0`` in the environment switches the pool off; ``FLAMBEAU_CPU_CACHE_MB`` bounds
-it (default: an eighth of the machine's memory, at most 2048).
+``FLAMBEAU_CPU_CACHE=0`` in the environment, or `set_enabled`, switches the pool off.
+``FLAMBEAU_CPU_CACHE_MB`` bounds what it keeps (default: an eighth of the memory that the process
+may use, at most 2048). Where the bound is reached, the sizes unused for longest go first.
 """
 
 from __future__ import annotations
 
 import os
 import threading
+from collections import deque
 from collections.abc import Sequence
 from math import prod
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from flambeau.plugin import MemoryStatistics
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
 
 THRESHOLD = 1 << 17
 """Results of fewer bytes than this come from the C library, which is fast for them."""
+
+ALIGNMENT = 64
+"""Blocks begin at multiples of this: a cache line, and the widest vector there is."""
+
+SWITCH, LIMIT_MB = "FLAMBEAU_CPU_CACHE", "FLAMBEAU_CPU_CACHE_MB"
 
 _ndarray = np.ndarray
 _plain = np.empty
@@ -42,38 +53,167 @@ class _Lease(np.ndarray):
 
     def __del__(self) -> None:
         block = self.base
-        if block is not None:
-            _give_back(block)  # type: ignore[arg-type]
+        if block is not None and _pool is not None:  # at interpreter exit globals are None
+            _pool.give_back(block)  # type: ignore[arg-type]
 
 
 class _Pool:
-    """Free blocks by size.
+    """Free blocks by size, and figures of what is lent.
 
     The lock is never waited for.  A lease may end anywhere, inside this code too, and in any
-    thread; whoever finds the lock taken allocates or frees in the ordinary way.
+    thread; whoever finds the lock taken leaves a note, which the next one settles: the number of
+    bytes of a block that was made, or the block that came back.
     """
 
     def __init__(self, limit: int, enabled: bool) -> None:
         self.limit = limit
         self.enabled = enabled
-        self.free: dict[int, list[_Block]] = {}
-        self.cached = 0  # bytes in free blocks
-        self.hits = 0
-        self.misses = 0
+        self.hits = self.misses = 0
+        self.living = self.most_living = self.most_reserved = 0
+        self._begin()
+
+    def _begin(self) -> None:
         self.lock = threading.Lock()
+        self.free: dict[int, list[_Block]] = {}  # in the order in which sizes were last returned
+        self.cached = 0  # bytes in free blocks
+        self.notes: deque[int | _Block] = deque()
+
+    def block(self, size: int) -> _Block:
+        """A block of exactly `size` bytes, a free one if there is one."""
+        if self.lock.acquire(False):
+            dropped = None  # its memory goes back to the system outside of the lock
+            try:
+                if self.notes:
+                    dropped = self._settle()
+                if free := self.free.get(size):
+                    found = free.pop()
+                    self.cached -= size
+                    self.hits += 1
+                    self.living = living = self.living + size
+                    if living > self.most_living:
+                        self.most_living = living
+                    return found
+            finally:
+                self.lock.release()
+                del dropped
+        made = _new_block(size)
+        self.notes.append(size)
+        return made
+
+    def give_back(self, block: _Block) -> None:
+        """Take back a block that nobody uses any more."""
+        if not self.lock.acquire(False):
+            self.notes.append(block)
+            return
+        dropped = None
+        try:
+            if self.notes:
+                dropped = self._settle()
+            self._returned(block)
+            if self.cached > self.limit:
+                dropped = dropped, self._excess()
+        finally:
+            self.lock.release()
+            del dropped
+
+    def settled(self) -> None:
+        """Let the figures include what happened while the lock was taken."""
+        if self.lock.acquire(False):
+            dropped = None
+            try:
+                dropped = self._settle()
+            finally:
+                self.lock.release()
+                del dropped
+
+    def empty(self) -> None:
+        """Return all free blocks to the system."""
+        self.settled()
+        # A finalizer that runs while this very thread holds the lock must not wait forever.
+        if self.lock.acquire(timeout=1.0):
+            try:
+                freed, self.free, self.cached = self.free, {}, 0
+            finally:
+                self.lock.release()
+            del freed
+
+    def after_fork(self) -> None:
+        """Begin anew: another thread of the parent may have held the lock, half-way through.
+
+        Free blocks would be copied page by page as they are written, so that keeping them gains
+        nothing.
+        """
+        self._begin()
+
+    def _settle(self) -> list[_Block]:
+        """Write the notes down; returns what is to be freed when the lock is."""
+        notes = self.notes
+        while notes:
+            note = notes.popleft()
+            if isinstance(note, _Block):
+                self._returned(note)
+            else:
+                self.misses += 1
+                self.living += note
+                self.most_living = max(self.most_living, self.living)
+                self.most_reserved = max(self.most_reserved, self.living + self.cached)
+        return self._excess()
+
+    def _returned(self, block: _Block) -> None:
+        size = block.size
+        self.living -= size
+        if self.enabled:
+            free = self.free.pop(size, None)  # to the end: this size is in use
+            if free is None:
+                free = []
+            free.append(block)
+            self.free[size] = free
+            self.cached += size
+
+    def _excess(self) -> list[_Block]:
+        """The blocks beyond the limit, of the sizes unused for longest."""
+        dropped = []
+        while self.cached > self.limit:
+            oldest = next(iter(self.free))
+            if self.free[oldest]:
+                dropped.append(self.free[oldest].pop())
+                self.cached -= oldest
+            else:
+                del self.free[oldest]
+        return dropped
+
+
+def _new_block(size: int) -> _Block:
+    try:
+        raw = _plain(size + ALIGNMENT, np.uint8)
+    except MemoryError:
+        empty_cache()
+        raw = _plain(size + ALIGNMENT, np.uint8)
+    begin = -raw.__array_interface__["data"][0] % ALIGNMENT
+    return raw[begin : begin + size].view(_Block)
 
 
 def _default_limit() -> int:
-    if stated := os.environ.get("FLAMBEAU_CPU_CACHE_MB"):
-        return int(stated) << 20
+    if stated := os.environ.get(LIMIT_MB):
+        try:
+            return int(stated) << 20
+        except ValueError:
+            raise ValueError(f"{LIMIT_MB} must be a number of megabytes, got {stated!r}") from None
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not a POSIX system
         memory = 8 << 30
+    for file in ("memory.max", "memory/memory.limit_in_bytes"):  # a container's, versions 2 and 1
+        try:
+            memory = min(memory, int(Path("/sys/fs/cgroup", file).read_text()))
+        except (OSError, ValueError):  # no container, or "max"
+            continue
     return min(memory // 8, 2048 << 20)
 
 
-_pool = _Pool(_default_limit(), os.environ.get("FLAMBEAU_CPU_CACHE", "1") != "0")
+_pool = _Pool(_default_limit(), os.environ.get(SWITCH, "1") != "0")
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_pool.after_fork)
 
 
 def _bucket(size: int) -> int:
@@ -94,21 +234,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     pool = _pool
     if size < THRESHOLD or not pool.enabled:
         return _plain(shape, dtype)
-    size = _bucket(size)
-    block = None
-    if pool.lock.acquire(False):
-        try:
-            if free := pool.free.get(size):
-                block = free.pop()
-                pool.cached -= size
-                pool.hits += 1
-            else:
-                pool.misses += 1
-        finally:
-            pool.lock.release()
-    if block is None:
-        block = _Block(size, np.uint8)
-    return _ndarray(shape, dtype, block.view(_Lease))
+    return _ndarray(shape, dtype, pool.block(_bucket(size)).view(_Lease))
 
 
 def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
@@ -121,19 +247,6 @@ def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     return made
 
 
-def _give_back(block: _Block) -> None:
-    pool = _pool
-    if pool is None or not pool.enabled or not pool.lock.acquire(False):
-        return  # at interpreter exit module globals are None
-    try:
-        size = block.size
-        if pool.cached + size <= pool.limit:
-            pool.free.setdefault(size, []).append(block)
-            pool.cached += size
-    finally:
-        pool.lock.release()
-
-
 def is_pooled(array: np.ndarray) -> bool:
     """Whether `array` was made by `empty` from the pool (its base is nobody else's array)."""
     return type(array.base) is _Lease
@@ -141,22 +254,48 @@ def is_pooled(array: np.ndarray) -> bool:
 
 def empty_cache() -> None:
     """Return all free blocks to the system."""
-    with _pool.lock:
-        dropped, _pool.free, _pool.cached = _pool.free, {}, 0
-    del dropped
+    _pool.empty()
 
 
-def memory_stats() -> dict[str, int]:
-    """Bytes in free blocks, their bound, and how often the pool could and could not serve.
+def is_enabled() -> bool:
+    """Whether blocks are kept."""
+    return _pool.enabled
 
-    >>> from flambeau_numpy.allocator import memory_stats
-    >>> sorted(memory_stats())
-    ['cached_bytes', 'hits', 'limit_bytes', 'misses']
+
+def set_enabled(enabled: bool) -> None:
+    """Keep blocks from now on, or return all of them to the system, now and when they come back."""
+    _pool.enabled = enabled
+    if not enabled:
+        _pool.empty()
+
+
+def statistics() -> MemoryStatistics:
+    """Bytes in arrays of the pool and in free blocks, the most of both, and how often it served.
+
+    >>> from flambeau_numpy.allocator import empty, statistics
+    >>> before = statistics().allocated
+    >>> kept = empty((1 << 20,), "uint8")
+    >>> statistics().allocated - before
+    1048576
     """
     pool = _pool
-    return {
-        "cached_bytes": pool.cached,
-        "limit_bytes": pool.limit,
-        "hits": pool.hits,
-        "misses": pool.misses,
-    }
+    pool.settled()
+    return MemoryStatistics(
+        allocated=pool.living,
+        reserved=pool.living + pool.cached,
+        max_allocated=pool.most_living,
+        max_reserved=pool.most_reserved,
+        limit=pool.limit if pool.enabled else 0,
+        hits=pool.hits,
+        misses=pool.misses,
+    )
+
+
+def reset_peak(*, allocated: bool, reserved: bool) -> None:
+    """Let the largest figures start again from the present ones."""
+    pool = _pool
+    pool.settled()
+    if allocated:
+        pool.most_living = pool.living
+    if reserved:
+        pool.most_reserved = pool.living + pool.cached

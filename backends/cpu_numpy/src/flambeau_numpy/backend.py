@@ -65,7 +65,25 @@ class NumpyBackend(plugin.Backend):
         """The source of random bits, which draws whole arrays at once."""
         return MT19937()
 
-    # -- threads ----------------------------------------------------------------------------------
+    # -- memory that is kept, threads -------------------------------------------------------------
+
+    def memory_statistics(self, index: int) -> plugin.MemoryStatistics:
+        """The figures of the allocator, which all kernels of the device share."""
+        return allocator.statistics()
+
+    def reset_peak(self, index: int, *, allocated: bool, reserved: bool) -> None:
+        """Let the largest figures start again from the present ones."""
+        allocator.reset_peak(allocated=allocated, reserved=reserved)
+
+    def empty_cache(self) -> None:
+        """Return memory that no array uses to the system."""
+        allocator.empty_cache()
+
+    def caches_memory(self, enabled: bool | None = None) -> bool:
+        """Whether memory of dead arrays is kept for later ones; `enabled` switches it first."""
+        if enabled is not None:
+            allocator.set_enabled(enabled)
+        return allocator.is_enabled()
 
     def get_num_threads(self) -> int:
         """How many threads kernels use at most."""
@@ -107,7 +125,11 @@ class NumpyBackend(plugin.Backend):
     def strides(self, array: Array) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""
         size = array.itemsize
-        return tuple([s // size for s in array.strides])
+        strides = tuple([s // size for s in array.strides])
+        if not array.size and not any(strides):  # new arrays without elements have none in NumPy
+            lengths = [max(n, 1) for n in array.shape]
+            return tuple([prod(lengths[d:]) for d in range(1, array.ndim + 1)])
+        return strides
 
     def data_ptr(self, array: Array) -> int:
         """The address of the first element; 0 if there is none."""

@@ -20,7 +20,10 @@ def flambeau_backend(device_type: str) -> Backend | None:
     """The runtime of ``cpu``."""
     if device_type != "cpu":
         return None
-    from flambeau_numpy.backend import NumpyBackend
+    from flambeau_numpy.threads import sleeping_when_idle
+
+    with sleeping_when_idle():
+        from flambeau_numpy.backend import NumpyBackend
 
     return NumpyBackend()
 
@@ -30,8 +33,11 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     """The NumPy kernels."""
     if device_type != "cpu":
         return None
-    from flambeau_numpy.kernels import KERNELS
+    from flambeau_numpy.threads import sleeping_when_idle, start
 
+    with sleeping_when_idle():
+        from flambeau_numpy.kernels import KERNELS
+    start()
     return KernelSet(f"flambeau-numpy {__version__}", KERNELS)
 
 

@@ -16,6 +16,8 @@ from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
+from flambeau_numpy.threads import sleeping_when_idle
+
 VARIABLE = "FLAMBEAU_ONEDNN_LIBRARY"
 MAJOR = 3
 """The version of the C API; that of 2.x made operation descriptors first."""
@@ -95,7 +97,8 @@ class Library:
     """
 
     def __init__(self, path: str) -> None:
-        loaded = CDLL(path)
+        with sleeping_when_idle():  # OpenMP comes with it
+            loaded = CDLL(path)
         stated = getattr(loaded, "dnnl_version", None)
         if stated is None:
             raise OSError(f"{path} is not oneDNN")

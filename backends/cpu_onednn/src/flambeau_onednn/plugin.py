@@ -19,12 +19,11 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
 
     if onednn() is None:
         return None
-    from flambeau_numpy.threads import followers, get_num_threads
+    from flambeau_numpy.threads import follow
     from flambeau_onednn import threads
     from flambeau_onednn.kernels import KERNELS
 
-    threads.set_num_threads(get_num_threads())
-    followers["flambeau-onednn"] = threads.set_num_threads
+    follow("flambeau-onednn", threads.set_num_threads)
     return KernelSet(f"flambeau-onednn {__version__}", KERNELS)
 
 

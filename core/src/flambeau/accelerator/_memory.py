@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.accelerator._runtime import Runtime
-from flambeau.plugin.accelerator import MemoryStatistics, amount
+from flambeau.plugin.accelerator import amount
+from flambeau.plugin.backend import MemoryStatistics
 
 
 class Memory:
@@ -15,19 +16,19 @@ class Memory:
         self._runtime = runtime
 
     def _statistics(self, device: Any) -> MemoryStatistics:
-        backend = self._runtime.found()
+        backend = self._runtime.present()
         if backend is None:
             return MemoryStatistics()
         return backend.memory_statistics(self._runtime.index(device))
 
     def _reset(self, device: Any, *, allocated: bool = False, reserved: bool = False) -> None:
-        if (backend := self._runtime.found()) is not None:
+        if (backend := self._runtime.present()) is not None:
             index = self._runtime.index(device)
             backend.reset_peak(index, allocated=allocated, reserved=reserved)
 
     def empty_cache(self) -> None:
         """Give memory that no tensor uses back, for other programs; does not make more for ours."""
-        if (backend := self._runtime.found()) is not None:
+        if (backend := self._runtime.present()) is not None:
             backend.empty_cache()
 
     def memory_allocated(self, device: Any = None) -> int:
@@ -67,13 +68,16 @@ class Memory:
         self._reset(device, allocated=True, reserved=True)
 
     def memory_stats(self, device: Any = None) -> dict[str, int]:
-        """The four figures by PyTorch's names."""
+        """The figures by PyTorch's names, then the bound of the pool and how often it served."""
         found = self._statistics(device)
         return {
             "allocated_bytes.all.current": found.allocated,
             "allocated_bytes.all.peak": found.max_allocated,
             "reserved_bytes.all.current": found.reserved,
             "reserved_bytes.all.peak": found.max_reserved,
+            "limit_bytes": found.limit,
+            "hits": found.hits,
+            "misses": found.misses,
         }
 
     def mem_get_info(self, device: Any = None) -> tuple[int, int]:

@@ -171,7 +171,7 @@ class DeviceNamespace:
         Raises:
             RuntimeError: there is no such device.
         """
-        backend = self._runtime.needed()
+        backend = self._runtime.backend()
         backend.synchronize(self._runtime.index(device))
 
     # Streams.

@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau._device import device as Device
 from flambeau.plugin.accelerator import Accelerator
+from flambeau.plugin.backend import Backend
 
 
 class Runtime:
@@ -27,14 +28,26 @@ class Runtime:
         except RuntimeError:
             return 0
 
-    def found(self) -> Accelerator | None:
-        """The runtime if there is a device that has streams and a pool, else None."""
+    def present(self) -> Backend | None:
+        """The runtime if there is a device, else None."""
         from flambeau.plugin.host import host
 
-        if not self.device_count():
-            return None
-        backend = host.activate(self.device_type).backend
+        return host.activate(self.device_type).backend if self.device_count() else None
+
+    def found(self) -> Accelerator | None:
+        """The runtime if there is a device that has streams, else None."""
+        backend = self.present()
         return backend if isinstance(backend, Accelerator) else None
+
+    def backend(self) -> Backend:
+        """The runtime, whatever it has.
+
+        Raises:
+            RuntimeError: no package serves the device type, or there is no device.
+        """
+        from flambeau._bound import bind
+
+        return bind(self.device_type).backend
 
     def needed(self) -> Accelerator:
         """The runtime.
@@ -43,9 +56,7 @@ class Runtime:
             RuntimeError: no package serves the device type, there is no device, or its package
                 knows nothing of streams.
         """
-        from flambeau._bound import bind
-
-        backend = bind(self.device_type).backend
+        backend = self.backend()
         if not isinstance(backend, Accelerator):
             raise RuntimeError(
                 f"the backend of device {self.device_type!r} is no accelerator "
@@ -60,7 +71,7 @@ class Runtime:
             RuntimeError: there is no such device.
             ValueError: it is a device of another type.
         """
-        backend = self.needed()
+        backend = self.backend()
         if device is None:
             return backend.current_device()
         if isinstance(device, int) and not isinstance(device, bool):

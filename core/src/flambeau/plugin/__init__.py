@@ -26,11 +26,10 @@ from flambeau._spec import Spec
 from flambeau.plugin.accelerator import (
     Accelerator,
     DeviceProperties,
-    MemoryStatistics,
     OutOfMemoryError,
     numerics,
 )
-from flambeau.plugin.backend import Backend
+from flambeau.plugin.backend import Backend, MemoryStatistics
 from flambeau.plugin.formats import Format
 from flambeau.plugin.hookspecs import API_VERSION, hookimpl
 from flambeau.plugin.kernels import Expectations, KernelSet

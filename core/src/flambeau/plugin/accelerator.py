@@ -40,16 +40,6 @@ class DeviceProperties:
     multi_processor_count: int = 0
 
 
-@dataclass(frozen=True)
-class MemoryStatistics:
-    """Bytes of one device: in living arrays, held by the pool, and the largest figures of both."""
-
-    allocated: int = 0
-    reserved: int = 0
-    max_allocated: int = 0
-    max_reserved: int = 0
-
-
 @dataclass
 class Numerics:
     """How exact and how repeatable accelerators shall be; `flambeau.backends` sets it.
@@ -190,22 +180,10 @@ class Accelerator(Backend):
 
     # Memory.
 
-    def memory_statistics(self, index: int) -> MemoryStatistics:
-        """The figures of a device's memory pool."""
-        return MemoryStatistics()
-
-    def reset_peak(self, index: int, *, allocated: bool, reserved: bool) -> None:
-        """Let the largest figures start again from the present ones."""
-        return None
-
     def memory_info(self, index: int) -> tuple[int, int]:
         """Free and total bytes of a device."""
         total = self.properties(index).total_memory
         return total - self.memory_statistics(index).reserved, total
-
-    def empty_cache(self) -> None:
-        """Give memory that no array uses back to the devices."""
-        return None
 
     def record_use(self, array: Any, stream: Any) -> None:
         """Keep the memory of `array` until what is asked of `stream` so far is finished."""
@@ -241,6 +219,32 @@ class Accelerator(Backend):
                 f"{amount(found.reserved - found.allocated)} reserved by the pool and unused. "
                 "Use smaller batches, or delete tensors that are no longer needed"
             ) from error
+
+    # Graphs: recordings of work.
+
+    def graph_pool(self) -> Any:
+        """A pool of memory for recordings that are to share one."""
+        raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
+
+    def capture_begin(self, index: int, pool: Any) -> Any:
+        """Record what is asked of the current stream of a device, with memory from `pool`.
+
+        Returns what `capture_end` takes.  The streams of random numbers go on from where they are
+        at each launch of the graph, not from where they were at the recording.
+        """
+        raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
+
+    def capture_end(self, capture: Any) -> Any:
+        """End a recording; the graph, which keeps the memory it uses."""
+        raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
+
+    def capturing(self, index: int) -> bool:
+        """Whether what is asked of the current stream of a device is recorded."""
+        return False
+
+    def graph_launch(self, graph: Any) -> None:
+        """Ask the current stream for all that a graph recorded."""
+        raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
 
     # Ranges for the vendor's profiler.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,29 @@ if TYPE_CHECKING:
 
 HostBytes = bytes | bytearray | memoryview
 Scalar = bool | int | float | complex
+
+
+@dataclass(frozen=True)
+class MemoryStatistics:
+    """Bytes of one device: in living arrays, held by the pool, and the largest figures of both.
+
+    Attributes:
+        allocated: bytes of the living arrays that the pool gave out.
+        reserved: these and what the pool keeps for later ones.
+        max_allocated: the largest `allocated` so far.
+        max_reserved: the largest `reserved` so far.
+        limit: bytes beyond which the pool keeps nothing; 0 where no bound is known.
+        hits: how often the pool had memory for an array.
+        misses: how often it had to ask the system.
+    """
+
+    allocated: int = 0
+    reserved: int = 0
+    max_allocated: int = 0
+    max_reserved: int = 0
+    limit: int = 0
+    hits: int = 0
+    misses: int = 0
 
 
 class Backend(ABC):
@@ -92,6 +116,32 @@ class Backend(ABC):
         One with an attribute ``offset`` (an int that can be set) is counter-based: seed and offset
         are its whole state.
         """
+        return None
+
+    # Memory of dead arrays that is kept for later ones, and threads: a backend may have neither.
+
+    def memory_statistics(self, index: int) -> MemoryStatistics:
+        """The figures of a device's memory pool."""
+        return MemoryStatistics()
+
+    def reset_peak(self, index: int, *, allocated: bool, reserved: bool) -> None:
+        """Let the largest figures start again from the present ones."""
+        return None
+
+    def empty_cache(self) -> None:
+        """Give memory that no array uses back to the devices."""
+        return None
+
+    def caches_memory(self, enabled: bool | None = None) -> bool:
+        """Whether memory of dead arrays is kept for later ones; `enabled` switches it first."""
+        return False
+
+    def get_num_threads(self) -> int:
+        """How many threads kernels use at most."""
+        return 1
+
+    def set_num_threads(self, count: int) -> None:
+        """Let kernels, those of all providers, use at most `count` threads."""
         return None
 
     # Composites.

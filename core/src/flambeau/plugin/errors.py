@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -184,6 +183,8 @@ def missing_kernel(
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """``" Did you mean 'x'?"``, or nothing if no known name is close."""
+    import difflib
+
     close = difflib.get_close_matches(name, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
@@ -194,5 +195,7 @@ def _closest_device(device_type: str, installed: Collection[str]) -> str | None:
         return known
     if lowered in installed:
         return lowered
+    import difflib
+
     close = difflib.get_close_matches(lowered, [*installed, *KNOWN_PACKAGES], n=1)
     return close[0] if close else None

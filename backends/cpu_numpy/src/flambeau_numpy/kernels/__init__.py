@@ -24,6 +24,7 @@ from flambeau_numpy.kernels import (
     movement,
     normalization,
     optimizer,
+    optimizer_adaptive,
     padding,
     pooling,
     random,
@@ -67,6 +68,7 @@ FAMILIES = (
     ctc,
     random,
     optimizer,
+    optimizer_adaptive,
 )
 
 KERNELS: dict[str, Callable[..., Any]] = {

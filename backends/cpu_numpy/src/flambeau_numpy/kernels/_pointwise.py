@@ -32,7 +32,8 @@ def is_half(dtype: np.dtype) -> bool:
 
 def wide(a: Array) -> Array:
     """`a`, in float32 if it is float16 or bfloat16."""
-    return a.astype(FLOAT32) if a.dtype.itemsize == 2 and is_half(a.dtype) else a
+    half = a.dtype.itemsize == 2 and is_half(a.dtype)
+    return a.astype(FLOAT32, copy_order(a)) if half else a
 
 
 def row_major(a: Any) -> Any:
@@ -48,11 +49,11 @@ def copy_order(a: Array) -> Any:
 
 
 def _memory_order(a: Array) -> list[int] | None:
-    """The dimensions from the outermost in memory inwards, if `a` is dense but not row-major."""
-    if a.flags.c_contiguous:
+    """The dimensions from the outermost in memory inwards, if `a` is not row-major."""
+    if a.flags.c_contiguous or copy_order(a) == "C":
         return None
-    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
-    return order if a.transpose(order).flags.c_contiguous else None
+    order = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
+    return order if order != sorted(order) else None
 
 
 def _out_for(ufunc: np.ufunc, *operands: Array) -> Array | None:

@@ -22,6 +22,7 @@ from flambeau_numpy.kernels import _depthwise
 from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels._unfold import Pair, Plan
 from flambeau_numpy.kernels._volumes import Stack, Triple
+from flambeau_numpy.products import multiply
 from flambeau_numpy.silence import quiet
 
 
@@ -62,21 +63,21 @@ def _forward(plan: Plan, x: Array, weight: Array, out: Array) -> None:
     table = out.reshape(plan.images, plan.groups, plan.features, *plan.out)
     products = [(line, plan.matrix(weight, kernel)) for line, kernel in plan.products()]
     if plan.plain:
-        np.matmul(products[0][1], x.reshape(*x.shape[:3], -1), table.reshape(*table.shape[:3], -1))
+        multiply(products[0][1], x.reshape(*x.shape[:3], -1), table.reshape(*table.shape[:3], -1))
         return
     for block, count in plan.blocks():
         cols, target = plan.unfold(x[block]), table[block]
         if len(products) == 1:
-            np.matmul(products[0][1], cols, target.reshape(*target.shape[:3], -1))
+            multiply(products[0][1], cols, target.reshape(*target.shape[:3], -1))
             continue
         total = empty((1, *table.shape[1:3], cols[..., plan.span(0, count)].shape[-1]), x.dtype)
         more = empty(total.shape, x.dtype)
         for i, (line, matrix) in enumerate(products):
             part = cols[..., plan.span(line, count)]
             if i == 0:
-                np.matmul(matrix, part, total)
+                multiply(matrix, part, total)
             else:
-                total += np.matmul(matrix, part, more)
+                total += multiply(matrix, part, more)
         lines = total.reshape(plan.groups, plan.features, plan.out[0], count, plan.out[1])
         np.copyto(target, lines.transpose(3, 0, 1, 2, 4))
 
@@ -110,19 +111,19 @@ def conv2d_input_grad(
         (line, plan.matrix(weight, kernel).swapaxes(-1, -2)) for line, kernel in plan.products()
     ]
     if plan.plain:
-        np.matmul(products[0][1], g.reshape(*g.shape[:3], -1), out.reshape(*out.shape[:3], -1))
+        multiply(products[0][1], g.reshape(*g.shape[:3], -1), out.reshape(*out.shape[:3], -1))
         return result
     for block, count in plan.blocks():
         part = plan.as_columns(g[block])
         cols = plan.workspace(count, grad.dtype)
         if len(products) == 1:
-            np.matmul(products[0][1], part, cols)
+            multiply(products[0][1], part, cols)
         else:
             cols.fill(0)
             term = empty((1, groups, plan.depth, part.shape[-1]), grad.dtype)
             for line, matrix in products:
                 target = cols[..., plan.span(line, count)]
-                target += np.matmul(matrix, part, term)
+                target += multiply(matrix, part, term)
         plan.fold(cols, out[block])
     return result
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.allocator import empty, zeros
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.silence import quiet
 
@@ -18,12 +18,8 @@ def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     """An array of `value`."""
     kind = TO_NUMPY[dtype]
     if value == 0 and (type(value) is not float or copysign(1.0, value) > 0):
-        made = np.zeros(shape, kind)
-        if made.nbytes < THRESHOLD:
-            return made
-        made = empty(shape, kind)  # writing zeros over pooled memory beats fresh pages
-    else:
-        made = empty(shape, kind)
+        return zeros(shape, kind)
+    made = empty(shape, kind)
     fill(made, value)
     return made
 

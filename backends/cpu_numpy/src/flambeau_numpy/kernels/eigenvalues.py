@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.kernels.factorization import each
+from flambeau_numpy.kernels.factorization import columns_first, each
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -42,7 +42,8 @@ def _several(results: Any) -> tuple[Array, ...]:
 @quiet
 def svd(a: Array, full: bool) -> tuple[Array, ...]:
     """U, S and Vᴴ."""
-    return _all(lambda x: np.linalg.svd(x, full), a)
+    u, s, vh = _all(lambda x: np.linalg.svd(x, full), a)
+    return columns_first(u), s, columns_first(vh)
 
 
 @quiet
@@ -54,7 +55,8 @@ def svdvals(a: Array) -> Array:
 @quiet
 def eigh(a: Array, upper: bool) -> tuple[Array, ...]:
     """Rising eigenvalues and the eigenvectors, from one triangle."""
-    return _all(lambda x: np.linalg.eigh(x, "U" if upper else "L"), a)
+    values, vectors = _all(lambda x: np.linalg.eigh(x, "U" if upper else "L"), a)
+    return values, columns_first(vectors)
 
 
 @quiet
@@ -67,7 +69,8 @@ def eigvalsh(a: Array, upper: bool) -> Array:
 def eig(a: Array) -> tuple[Array, ...]:
     """Complex eigenvalues and eigenvectors of length 1."""
     dtype = np.result_type(a.dtype, np.complex64)
-    return tuple(r.astype(dtype, copy=False) for r in _all(np.linalg.eig, a))
+    values, vectors = (r.astype(dtype, copy=False) for r in _all(np.linalg.eig, a))
+    return values, columns_first(vectors)
 
 
 KERNELS = {"svd": svd, "svdvals": svdvals, "eigh": eigh, "eigvalsh": eigvalsh, "eig": eig}

@@ -117,9 +117,16 @@ def contiguous(a: Array) -> Array:
     return out
 
 
-@quiet
 def assign(dst: Array, src: Array) -> None:
     """Write `src`, broadcast and cast, into `dst`."""
+    if dst.dtype is src.dtype:
+        np.copyto(dst, src)
+    else:
+        _assign_cast(dst, src)
+
+
+@quiet
+def _assign_cast(dst: Array, src: Array) -> None:
     if src.dtype.kind == "c" and dst.dtype.kind not in "cb":
         src = src.real
     np.copyto(dst, src, casting="unsafe")
@@ -132,7 +139,7 @@ def sign(a: Array) -> Any:
     """-1, 0 or 1; 0 for NaN; True and False are their own signs."""
     kind = a.dtype.kind
     if kind == "b":
-        return a.copy()
+        return a.copy(copy_order(a))
     found = np.sign(a)
     if kind in "iu":
         return found
@@ -145,7 +152,7 @@ def _rounding(ufunc: np.ufunc) -> Callable[[Array], Any]:
     rounded = unary(ufunc)
 
     def kernel(a: Array) -> Any:
-        return a.copy("K") if a.dtype.kind in "iub" else rounded(a)
+        return a.copy(copy_order(a)) if a.dtype.kind in "iub" else rounded(a)
 
     return kernel
 
@@ -209,7 +216,7 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
         # The exponents that PyTorch computes in other ways too; NumPy's power is slow.
         if b == 2:
             return np.multiply(a, a, out)
-        if b == 0.5:
+        if b == 0.5 and a.dtype.char != "e":  # of float16, a true power: (-inf) ** 0.5 is inf
             return np.sqrt(a, out)
         if b == -1:
             return np.reciprocal(a, out)

@@ -27,18 +27,24 @@ def each(a: Array) -> Iterator[tuple[int, ...]]:
     return np.ndindex(a.shape[:-2])
 
 
+def columns_first(a: Array) -> Array:
+    """`a`, its matrices stored column by column, as LAPACK leaves them and PyTorch returns them."""
+    turned = a.swapaxes(-1, -2)
+    return a if turned.flags.c_contiguous else np.ascontiguousarray(turned).swapaxes(-1, -2)
+
+
 @quiet
 def cholesky_ex(a: Array) -> tuple[Array, Array]:
     """The lower factor, and the order of the first minor that is not positive, or 0."""
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.cholesky(a), info
+        return columns_first(np.linalg.cholesky(a)), info
     except np.linalg.LinAlgError:
         factor = np.empty_like(a, order="C")
         potrf = lapack("potrf", a.dtype)
         for i in each(a):
             factor[i], info[i] = potrf(a[i], lower=True, clean=True)
-        return factor, info
+        return columns_first(factor), info
 
 
 @quiet
@@ -56,7 +62,7 @@ def lu_factor_ex(a: Array, pivot: bool) -> tuple[Array, Array, Array]:
         for i in each(a):
             packed[i], found, info[i] = getrf(a[i])
             pivots[i] = found + 1
-    return packed, pivots, info
+    return columns_first(packed), pivots, info
 
 
 def _unpivoted(packed: Array, pivots: Array, info: Array) -> tuple[Array, Array, Array]:
@@ -69,7 +75,7 @@ def _unpivoted(packed: Array, pivots: Array, info: Array) -> tuple[Array, Array,
         below = packed[..., j + 1 :, j : j + 1]
         below /= np.where(zero, 1, top)
         packed[..., j + 1 :, j + 1 :] -= below * packed[..., j : j + 1, j + 1 :]
-    return packed, pivots, info
+    return columns_first(packed), pivots, info
 
 
 def lu_permutation(pivots: Array, size: int) -> Array:
@@ -85,12 +91,25 @@ def lu_permutation(pivots: Array, size: int) -> Array:
 
 
 @quiet
+def ldl_factor_ex(a: Array, hermitian: bool) -> tuple[Array, Array, Array]:
+    """D and what is below its blocks of L, interchanges from 1, and the place of a zero pivot."""
+    packed = np.zeros_like(a, order="C")
+    pivots, info = np.zeros(a.shape[:-1], np.int32), np.zeros(a.shape[:-2], np.int32)
+    if packed.size:
+        trf = lapack("hetrf" if hermitian and a.dtype.kind == "c" else "sytrf", a.dtype)
+        for i in each(a):
+            found, pivots[i], info[i] = trf(a[i], lower=1)
+            packed[i] = np.tril(found)
+    return columns_first(packed), pivots, info
+
+
+@quiet
 def geqrf(a: Array) -> tuple[Array, Array]:
     """R and the reflectors below it, and their factors."""
     if a.size == 0:
         return a.copy(), np.zeros((*a.shape[:-2], min(a.shape[-2:])), a.dtype)
     packed, tau = np.linalg.qr(a, "raw")
-    return np.ascontiguousarray(np.swapaxes(packed, -1, -2)), tau
+    return columns_first(np.swapaxes(packed, -1, -2)), tau
 
 
 @quiet
@@ -103,20 +122,21 @@ def householder_product(a: Array, tau: Array) -> Array:
     orgqr = lapack("ungqr" if a.dtype.kind == "c" else "orgqr", a.dtype)
     for i in each(a):
         result[i] = orgqr(a[i], tau[i])[0]
-    return result
+    return columns_first(result)
 
 
 @quiet
 def qr(a: Array, complete: bool) -> tuple[Array, Array]:
     """Q and R, reduced or with a square Q."""
     q, r = np.linalg.qr(a, "complete" if complete else "reduced")
-    return q, r
+    return columns_first(q), columns_first(r)
 
 
 KERNELS = {
     "cholesky_ex": cholesky_ex,
     "lu_factor_ex": lu_factor_ex,
     "lu_permutation": lu_permutation,
+    "ldl_factor_ex": ldl_factor_ex,
     "geqrf": geqrf,
     "householder_product": householder_product,
     "qr": qr,

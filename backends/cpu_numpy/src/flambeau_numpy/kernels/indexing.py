@@ -10,8 +10,8 @@ import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from flambeau_numpy.dtypes import BFLOAT16
-from flambeau_numpy.kernels._pointwise import is_half, wide
-from flambeau_numpy.kernels.elementwise import contiguous
+from flambeau_numpy.kernels._pointwise import copy_order, is_half, wide
+from flambeau_numpy.kernels.elementwise import clone, contiguous
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -23,9 +23,62 @@ SPARSE = 1024  # elements from which a sparse matrix accumulates faster than np.
 def index(a: Array, indices: Indices) -> Array:
     """NumPy's advanced indexing; None stands for a full slice."""
     if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
-        return a.take(rows, 0)
-    r = a[tuple(_ALL if i is None else i for i in indices)]
-    return np.asarray(r) if type(r) is not np.ndarray else r if r.base is None else r.copy()
+        r: Any = a.take(rows, 0)
+    else:
+        r = a[tuple(_ALL if i is None else i for i in indices)]
+        if type(r) is not np.ndarray:
+            return np.asarray(r)
+    if r.ndim > 1 and not a.flags.c_contiguous:
+        return _as_read(r, a, indices)
+    return r if r.base is None else r.copy()
+
+
+def _as_read(r: Array, a: Array, indices: Indices) -> Array:
+    """`r`, the elements of `a` at `indices`, in the order in memory in which they are read.
+
+    The dimensions of `a` that are left keep their order; those of the indices stand where they are.
+    """
+    given = [d for d, i in enumerate(indices) if i is not None]
+    places = np.broadcast_arrays(*(indices[d] for d in given))  # type: ignore[arg-type]
+    first = given[0] if given == list(range(given[0], given[-1] + 1)) else 0
+    rest = [s for d, s in enumerate(a.strides) if d not in given]
+    after = (1,) * (len(rest) - first)
+    read = [(*rest[:first], *(0,) * places[0].ndim, *rest[first:])]
+    for p in places:
+        p = p.reshape((1,) * first + p.shape + after)
+        moves = [s if m == n else 0 for s, m, n in zip(p.strides, p.shape, r.shape, strict=True)]
+        read.append(tuple(moves))
+    order = _outermost_first(r.shape, *read)
+    if order == list(range(r.ndim)):
+        return r if r.base is None and r.flags.c_contiguous else r.copy("C")
+    turned = np.ascontiguousarray(r.transpose(order))
+    return turned.transpose(np.argsort(order))
+
+
+def _outermost_first(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[int]:
+    """The dimensions from slow to fast: the first operand that moves along two of them decides."""
+
+    def before(i: int, j: int) -> int:
+        """1 if j is to be outside of i, -1 if i outside of j, 0 if no operand says."""
+        for own in strides:
+            if own[i] and own[j]:
+                if own[i] != own[j]:
+                    return 1 if own[i] < own[j] else -1
+                if shape[i] < shape[j]:
+                    return 1
+        return 0
+
+    order = list(range(len(shape)))
+    for k in range(len(order) - 2, -1, -1):
+        place = k
+        for other in range(k + 1, len(order)):
+            decided = before(order[place], order[other])
+            if decided > 0:
+                order[place], order[other] = order[other], order[place]
+                place = other
+            elif decided < 0:
+                break
+    return order
 
 
 @quiet
@@ -86,8 +139,8 @@ def _histogram(places: Array, values: Array, length: int) -> Array:
 
 @quiet
 def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
-    """A copy of `a` after `index_put_`."""
-    out = contiguous(a)
+    """A copy of `a` after `index_put_`; the order of dimensions in memory is kept."""
+    out = clone(a)
     index_put_(out, indices, values, accumulate)
     return out
 
@@ -179,16 +232,22 @@ def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
 
 
 def nonzero(a: Array) -> Array:
-    """The indices of non-zero elements, one row each, in row-major order."""
+    """The indices of non-zero elements, one row each, in row-major order; its columns are dense."""
     if not a.ndim:
         return np.zeros((1 if a else 0, 0), np.int64)
-    return np.ascontiguousarray(np.transpose(np.nonzero(a)))
+    return np.stack(np.nonzero(a)).T
 
 
 def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
     """Values in order and their indices; NaN is the largest; equal elements keep their order."""
     if not a.ndim:
         return a.copy(), np.zeros((), np.int64)
+    if a.ndim > 1 and not a.flags.c_contiguous:  # the results keep the order of `a` in memory
+        axes = sorted(range(a.ndim), key=lambda d: -abs(a.strides[d]))
+        if axes != list(range(a.ndim)) and copy_order(a) == "K":
+            back = np.argsort(axes)
+            found = sort(a.transpose(axes), axes.index(dim), descending, stable)
+            return found[0].transpose(back), found[1].transpose(back)
     order = np.ascontiguousarray(_order(a, dim, descending))
     return gather(a, dim, order), order
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels._pointwise import is_half, wide
+from flambeau_numpy.products import multiply, product
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
@@ -26,26 +27,27 @@ def _half_matmul(a: Array, b: Array) -> Any:
 @quiet
 def _large_matmul(a: Array, b: Array) -> Array:
     if a.ndim == b.ndim == 2:
-        return np.matmul(a, b, empty((a.shape[0], b.shape[1]), a.dtype))
+        return product(a, b)
     if a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
-        return np.matmul(a, b, empty((*a.shape[:-1], b.shape[-1]), a.dtype))
+        return multiply(a, b, empty((*a.shape[:-1], b.shape[-1]), a.dtype))
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         # One product of all rows instead of one per matrix.
         out = empty((*a.shape[:-1], b.shape[1]), a.dtype)
-        np.matmul(a.reshape(-1, a.shape[-1]), b, out.reshape(-1, b.shape[1]))
+        multiply(a.reshape(-1, a.shape[-1]), b, out.reshape(-1, b.shape[1]))
         return out
     return np.matmul(a, b)
 
 
 def _make_matmul() -> Any:
-    product, large, half, limit = np.matmul, _large_matmul, _half_matmul, 16384
+    # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
+    small, large, half, limit = np.matmul, _large_matmul, _half_matmul, 4097
 
     def matmul(a: Array, b: Array) -> Any:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)
         try:
-            return product(a, b) if a.size < limit else large(a, b)
+            return small(a, b) if a.size < limit and b.size < limit else large(a, b)
         except FloatingPointError:
             return large(a, b)
 
@@ -64,10 +66,10 @@ def _times_transposed(x: Array, weight: Array, out: Array) -> None:
     rows, depth = x.shape
     if rows <= 128 and depth >= 128 and weight.shape[0] > rows:
         turned = empty((weight.shape[0], rows), x.dtype)
-        np.matmul(weight, x.T, turned)
+        multiply(weight, x.T, turned)
         np.copyto(out, turned.T)
     else:
-        np.matmul(x, weight.T, out)
+        multiply(x, weight.T, out)
 
 
 @quiet
@@ -79,7 +81,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     if right.flags.f_contiguous:
         _times_transposed(left, right.T, out)
     else:
-        np.matmul(left, right, out)
+        multiply(left, right, out)
     if alpha != 1:
         out *= np.asarray(alpha).astype(out.dtype)
     if beta != 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -10,9 +11,12 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from flambeau_numpy.allocator import THRESHOLD, empty, zeros
+from flambeau_numpy.kernels._pointwise import copy_order
 
 Array = np.ndarray[Any, Any]
 _ndarray = np.ndarray
+SMALL = 1024  # elements, up to which a copy costs less than to ask whether there would be one
+ASKS = np.lib.NumpyVersion(np.__version__) >= "2.1.0"  # knows reshape(copy=False)
 
 
 def slice_(a: Array, items: tuple[Any, ...]) -> Array:
@@ -21,12 +25,17 @@ def slice_(a: Array, items: tuple[Any, ...]) -> Array:
     return r if type(r) is _ndarray else a[(*items, ...)]  # all integers: NumPy copies to a scalar
 
 
+slice_.part = operator.getitem  # type: ignore[attr-defined] - where a dimension is left: no frame
+
+
 def view(a: Array, shape: tuple[int, ...]) -> Array:
     """`a` in another shape, over the same memory.
 
     Raises:
         ValueError: the strides of `a` do not allow it.
     """
+    if a.size > SMALL and ASKS:
+        return a.reshape(shape, copy=False)
     r = a.reshape(shape)
     base = r.base
     # A copy hides behind a base of its own; asking NumPy with copy=False takes twice as long.
@@ -37,15 +46,16 @@ def view(a: Array, shape: tuple[int, ...]) -> Array:
 
 def expand(a: Array, shape: tuple[int, ...]) -> Array:
     """`a` with dimensions of size 1, and new leading ones, repeated by strides of 0."""
-    lead = len(shape) - a.ndim
+    have = a.shape
+    lead = len(shape) - len(have)
     strides = [0] * lead
-    for have, want, stride in zip(a.shape, shape[lead:], a.strides, strict=True):
-        if have != want:
-            if have != 1:
-                raise ValueError(f"cannot expand shape {a.shape} to {tuple(shape)}")
-            stride = 0
-        strides.append(stride)
-    if lead and a.ndim:
+    strides += a.strides
+    for d, n in enumerate(have, lead):
+        if d < 0 or n != shape[d]:
+            if d < 0 or n != 1:
+                raise ValueError(f"cannot expand shape {have} to {tuple(shape)}")
+            strides[d] = 0
+    if lead and have:
         # A new dimension of size 1 has the stride that it would have in row-major memory.
         step = shape[lead] * strides[lead]
         for i in range(lead - 1, -1, -1):
@@ -97,9 +107,9 @@ def _is_channels_last(a: Array) -> bool:
 
 
 def flip(a: Array, dims: tuple[int, ...]) -> Array:
-    """A copy with the order along `dims` reversed."""
+    """A copy with the order along `dims` reversed; the order of dimensions in memory is kept."""
     turn = slice(None, None, -1)
-    return a[tuple(turn if d in dims else slice(None) for d in range(a.ndim))].copy("C")
+    return a[tuple(turn if d in dims else slice(None) for d in range(a.ndim))].copy(copy_order(a))
 
 
 def slice_backward(grad: Array, shape: tuple[int, ...], items: tuple[Any, ...]) -> Array:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
@@ -71,11 +72,11 @@ def _sigmoid(x: Array) -> None:
 def product_into(x: Array, weight: Array, out: Array, spare: Array | None) -> None:
     """x @ weightᵀ into `out`; by way of weight @ xᵀ in `spare`, faster for few rows, if given."""
     if spare is None:
-        np.matmul(x, weight.T, out)
+        products.multiply(x, weight.T, out)
     else:
         n = len(x)
         turned = spare[:, :n] if n != spare.shape[1] else spare
-        np.matmul(weight, x.T, turned)
+        products.multiply(weight, x.T, turned)
         np.copyto(out, turned.T)
 
 
@@ -191,7 +192,7 @@ def lstm_sequence_backward(
         product_into(z.reshape(n, 4 * size), weight.T, over, back)
         over_cell *= f[rows]
     flat = factors
-    over_weight = flat.T @ states_before(hx, output, sizes, reverse)
+    over_weight = products.product(flat.T, states_before(hx, output, sizes, reverse))
     if over_output is None:
         over_projection = np.zeros((0,), kind)
     else:
@@ -278,7 +279,7 @@ def gru_sequence_backward(
         over *= z[rows]
         over += p
     grad_input[:, : 2 * size] = grad_inner[:, : 2 * size]
-    return grad_input, over_h, grad_inner.T @ before, grad_inner.sum(0)
+    return grad_input, over_h, products.product(grad_inner.T, before), grad_inner.sum(0)
 
 
 @_in_float32
@@ -323,7 +324,8 @@ def rnn_sequence_backward(
             over += grad_output[rows]
         np.multiply(over, slope[rows], grad_input[rows])
         product_into(grad_input[rows], weight.T, over, back)
-    return grad_input, over_h, grad_input.T @ states_before(hx, output, sizes, reverse)
+    over_weight = products.product(grad_input.T, states_before(hx, output, sizes, reverse))
+    return grad_input, over_h, over_weight
 
 
 KERNELS = {

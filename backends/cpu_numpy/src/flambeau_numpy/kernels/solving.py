@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.kernels.factorization import each, lapack
+from flambeau_numpy.kernels.factorization import columns_first, each, lapack
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -21,7 +21,7 @@ def triangular_solve(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         for i in each(b):
             # BLAS reads columns first: the transpose of a row-major matrix costs no copy.
             result[i] = trsm(1, a[i].T, b[i], lower=upper, trans_a=1, diag=unitriangular)
-    return result
+    return columns_first(result)
 
 
 @quiet
@@ -29,7 +29,7 @@ def solve_ex(a: Array, b: Array) -> tuple[Array, Array]:
     """X with A X = B and 0, or NaN and the place of the first zero pivot."""
     info = np.zeros(a.shape[:-2], np.int32)
     try:
-        return np.linalg.solve(a, b), info
+        return columns_first(np.linalg.solve(a, b)), info
     except np.linalg.LinAlgError:
         result = np.full(b.shape, np.nan, b.dtype)
         gesv = lapack("gesv", a.dtype)
@@ -37,14 +37,25 @@ def solve_ex(a: Array, b: Array) -> tuple[Array, Array]:
             _, _, x, info[i] = gesv(a[i], b[i])
             if not info[i]:
                 result[i] = x
-        return result, info
+        return columns_first(result), info
+
+
+@quiet
+def ldl_solve(a: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
+    """X with A X = B from the factors of A."""
+    result = np.empty_like(b, order="C")
+    if result.size:
+        trs = lapack("hetrs" if hermitian and a.dtype.kind == "c" else "sytrs", a.dtype)
+        for i in each(b):
+            result[i] = trs(a[i], pivots[i], b[i], lower=1)[0]
+    return columns_first(result)
 
 
 @quiet
 def inv_ex(a: Array) -> tuple[Array, Array]:
     """The inverse and 0, or NaN and the place of the first zero pivot."""
     try:
-        return np.linalg.inv(a), np.zeros(a.shape[:-2], np.int32)
+        return columns_first(np.linalg.inv(a)), np.zeros(a.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         one = np.eye(a.shape[-1], dtype=a.dtype)
         return solve_ex(a, np.broadcast_to(one, a.shape))
@@ -74,6 +85,7 @@ def matrix_exponential(a: Array) -> Array:
 KERNELS = {
     "triangular_solve": triangular_solve,
     "solve_ex": solve_ex,
+    "ldl_solve": ldl_solve,
     "inv_ex": inv_ex,
     "determinant": determinant,
     "slogdet": slogdet,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from flambeau_numpy.kernels._pointwise import wide
+from flambeau_numpy.kernels._pointwise import copy_order, wide
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ def erfinv(a: Array) -> Array:
 @quiet
 def digamma(a: Array) -> Array:
     """ψ(x), reflected at negative arguments, for which SciPy takes a hundred times as long."""
-    x = a.astype(np.float64)
+    x = a.astype(np.float64, copy_order(a))
     negative = x < 0
     result = np.asarray(special.psi(np.where(negative, 1 - x, x)))
     if negative.any():
@@ -56,7 +56,7 @@ def lgamma(a: Array) -> Array:
 @quiet
 def polygamma(a: Array, n: int) -> Array:
     """(-1)ⁿ⁺¹·n!·ζ(n+1, x), and below 1/2 by reflection with derivatives of the cotangent."""
-    x = a.astype(np.float64)
+    x = a.astype(np.float64, copy_order(a))
     mirrored = x < 0.5
     result = np.where(mirrored, 1 - x, x)
     result = np.asarray((-1) ** (n + 1) * factorial(n) * special.zeta(n + 1, result))

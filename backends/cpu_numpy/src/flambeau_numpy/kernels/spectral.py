@@ -32,13 +32,34 @@ def _times(a: Any, scale: float) -> Array:
     return a
 
 
+def _in_order(
+    transform: Callable[[Array, tuple[int, ...]], Any], a: Array, dim: tuple[int, ...]
+) -> Array:
+    """A transform of `a` along `dim`, whose result has the last of them innermost in memory.
+
+    The dimensions of the batch come before them, in the order that they have in `a`: what a library
+    leaves that transforms rows of a matrix, and what PyTorch returns.
+    """
+    batch = sorted((d for d in range(a.ndim) if d not in dim), key=lambda d: -a.strides[d])
+    order = (*batch, *dim)
+    if order == tuple(range(a.ndim)):
+        return np.ascontiguousarray(transform(a, dim))
+    moved = transform(a.transpose(order), tuple(range(len(batch), a.ndim)))
+    return np.ascontiguousarray(moved).transpose(np.argsort(order))
+
+
+def _by_stride(a: Array, dim: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(dim, key=lambda d: -a.strides[d]))
+
+
 def fft_c2c(a: Array, dim: tuple[int, ...], forward: bool, scale: float) -> Array:
     """The transform of complex numbers along dimensions."""
     from scipy import fft
 
     norm, rest = _norm(prod(a.shape[d] for d in dim), forward, scale)
     transform = fft.fftn if forward else fft.ifftn
-    return _times(transform(wide(a), axes=dim, norm=norm), rest)
+    found = _in_order(lambda x, d: transform(x, axes=d, norm=norm), wide(a), _by_stride(a, dim))
+    return _times(found, rest)
 
 
 def fft_r2c(a: Array, dim: int, scale: float) -> Array:
@@ -46,7 +67,8 @@ def fft_r2c(a: Array, dim: int, scale: float) -> Array:
     from scipy import fft
 
     norm, rest = _norm(a.shape[dim], True, scale)
-    return _times(fft.rfft(wide(a), axis=dim, norm=norm), rest)
+    found = _in_order(lambda x, d: fft.rfft(x, axis=d[0], norm=norm), wide(a), (dim,))
+    return _times(found, rest)
 
 
 def fft_c2r(a: Array, dim: int, n: int, scale: float) -> Array:
@@ -54,7 +76,8 @@ def fft_c2r(a: Array, dim: int, n: int, scale: float) -> Array:
     from scipy import fft
 
     norm, rest = _norm(n, False, scale)
-    return _times(fft.irfft(wide(a), n, axis=dim, norm=norm), rest)
+    found = _in_order(lambda x, d: fft.irfft(x, n, axis=d[0], norm=norm), wide(a), (dim,))
+    return _times(found, rest)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

@@ -1,0 +1,162 @@
+"""Matrix products on several threads that wait for each other once, at the end.
+
+The threads of OpenBLAS meet many times within a product, and yield the processor while they wait.
+Where another process or pool has work, every meeting costs a time slice: products of half a
+millisecond take a hundred (docs/design/threading.md). So large products are cut here, each part is
+computed by OpenBLAS with one thread, and a part whose thread has not started when the caller is
+done with its own is computed by the caller.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy import threads
+from flambeau_numpy.allocator import empty
+
+Array = np.ndarray[Any, Any]
+
+SERIAL = 1 << 18
+"""Multiplications up to which OpenBLAS uses one thread by itself."""
+
+SMALLEST = 1 << 22
+"""Multiplications that a part must have, to be worth waking a thread for."""
+
+_ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
+
+
+class _OneThread:
+    """A block in which NumPy's BLAS uses one thread; blocks may nest and overlap in any thread."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.depth = 0
+        self.before = 1
+
+    def __enter__(self) -> None:
+        get, put = _numbers()
+        with self.lock:
+            if not self.depth:
+                self.before = get()
+                put(1)
+            self.depth += 1
+
+    def __exit__(self, *exc: object) -> None:
+        with self.lock:
+            self.depth -= 1
+            if not self.depth:
+                _numbers()[1](self.before)
+
+
+_one_thread = _OneThread()
+_pool: ThreadPoolExecutor | None = None
+_pool_size = 0
+
+
+@cache
+def _numbers() -> tuple[Any, Any]:
+    """The functions of NumPy's OpenBLAS that get and set its number of threads.
+
+    Both do nothing where NumPy has another BLAS, or one whose threads are not its own.
+    """
+    found = [
+        library
+        for library in threads.blas().lib_controllers
+        if library.internal_api == "openblas"
+        and getattr(library, "threading_layer", "") == "pthreads"
+    ]
+    found.sort(key=lambda library: "numpy" not in library.filepath)  # SciPy has one of its own
+    for library in found:
+        for prefix in ("scipy_", ""):
+            for suffix in ("64_", ""):
+                names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
+                if all(hasattr(library.dynlib, name) for name in names):
+                    get, put = (getattr(library.dynlib, name) for name in names)
+                    return get, put
+    return (lambda: 1), (lambda count: None)
+
+
+def multiply(a: Array, b: Array, out: Array) -> Array:
+    """a @ b of matrices, or of batches of as many dimensions, written to `out` and returned."""
+    work = out.size * a.shape[-1]
+    if work <= SERIAL or threads.count() == 1:
+        return np.matmul(a, b, out)
+    with _one_thread:
+        count = min(_one_thread.before, work // SMALLEST)
+        if count < 2:
+            return np.matmul(a, b, out)
+        _run(_parts(a, b, out, count))
+    return out
+
+
+def product(a: Array, b: Array) -> Array:
+    """a @ b of two matrices."""
+    return multiply(a, b, empty((a.shape[0], b.shape[1]), a.dtype))
+
+
+def _parts(a: Array, b: Array, out: Array, count: int) -> list[tuple[Array, Array, Array]]:
+    """At most `count` products that together are the product."""
+    if out.ndim > 2 and len(out) >= count:
+
+        def some(x: Array, i: int, j: int) -> Array:
+            return x if len(x) == 1 else x[i:j]  # one matrix for all
+
+        return [(some(a, i, j), some(b, i, j), out[i:j]) for i, j in _cut(len(out), count, 1)]
+    rows, columns = out.shape[-2:]
+    if rows >= columns:
+        return [(a[..., i:j, :], b, out[..., i:j, :]) for i, j in _cut(rows, count, _ROWS)]
+    return [(a, b[..., i:j], out[..., i:j]) for i, j in _cut(columns, count, _ROWS)]
+
+
+def _cut(length: int, count: int, unit: int) -> list[tuple[int, int]]:
+    """Up to `count` ranges of nearly equal length that begin at multiples of `unit`.
+
+    >>> _cut(100, 2, 16), _cut(10, 4, 16)
+    ([(0, 64), (64, 100)], [(0, 10)])
+    """
+    step = -(-length // (count * unit)) * unit
+    return [(i, min(i + step, length)) for i in range(0, length, step)]
+
+
+def _run(parts: list[tuple[Array, Array, Array]]) -> None:
+    pool = _threads(threads.count() - 1)
+    waiting: list[tuple[Future[Any], tuple[Array, Array, Array]]] = []
+    for part in parts[1:]:
+        try:
+            waiting.append((pool.submit(np.matmul, *part), part))
+        except RuntimeError:  # the interpreter is ending
+            np.matmul(*part)
+    np.matmul(*parts[0])
+    for future, part in reversed(waiting):
+        if future.cancel():
+            np.matmul(*part)
+        else:
+            future.result()
+
+
+def _threads(count: int) -> ThreadPoolExecutor:
+    global _pool, _pool_size
+    if _pool is None or _pool_size != count:
+        # Warnings are the caller's business; its settings do not reach other threads.
+        _pool = ThreadPoolExecutor(count, "flambeau", initializer=_silent)
+        _pool_size = count
+    return _pool
+
+
+def _silent() -> None:
+    np.seterr(all="ignore")
+
+
+def _after_fork() -> None:
+    global _pool, _one_thread
+    _pool, _one_thread = None, _OneThread()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
