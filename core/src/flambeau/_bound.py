@@ -15,8 +15,8 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
+from flambeau._device import default_device
 from flambeau._device import device as Device
-from flambeau._device import get_default_device
 from flambeau.plugin.accelerator import Accelerator
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 12)}
 _SCALARS_KEPT = 256
+_CPU = Device("cpu")
 
 
 class BoundBackend:
@@ -45,7 +46,7 @@ class BoundBackend:
         self.backend = backend
         self.device = device
         self.array: type = backend.array
-        self.error = (*backend.error, ZeroDivisionError)
+        self.error = (*backend.error, ZeroDivisionError, OverflowError)
         self.strided: bool = backend.strided
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of
@@ -67,6 +68,8 @@ class BoundBackend:
                 composite = op.tier == "composite"
                 filler = self._decomposed(op) if composite else partial(_missing, self, op.name)
                 setattr(self, op.name, filler)
+        # `slice` of items that leave a dimension: a kernel may carry a shorter way for those.
+        self.part = getattr(self.slice, "part", self.slice)
         if self.strided:
             for name in ("add", "sub", "mul", "div"):
                 if f"{name}_" not in kernels:
@@ -164,7 +167,10 @@ def bind(name: Device | str | int | None) -> BoundBackend:
         RuntimeError: no backend serves the device type, its plugin is broken, or the index is out
         of range.
     """
-    where = get_default_device() if name is None else name if type(name) is Device else Device(name)
+    if name is None:
+        where = default_device() or _CPU
+    else:
+        where = name if type(name) is Device else Device(name)
     try:
         return _bound[where.type, where.index]
     except KeyError:

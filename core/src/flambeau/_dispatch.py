@@ -7,10 +7,12 @@ promote, mixed dtypes and devices, subclasses, modes) comes here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
+from flambeau._dtype import dtype as DType
 from flambeau._modes import recording
 from flambeau._promotion import python_number, result_type
 from flambeau._spec import Spec
@@ -20,7 +22,6 @@ from flambeau.autograd.node import Binary, SavesInput, SavesNothing, SavesResult
 
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
-    from flambeau._dtype import dtype as DType
     from flambeau._tensor import Tensor
 
 new = object.__new__
@@ -76,6 +77,8 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
             op.body(*[_spec(a) for a in args])
         except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
             return worded
+        except AttributeError:
+            pass  # the rule knows arrays only, and an argument is none
     kind = (
         IndexError
         if isinstance(error, IndexError)
@@ -224,7 +227,9 @@ def slow_binary(name: str, x: Any, y: Any) -> Any:
     op.check_dtype(dtype, operands)
     if name == "pow" and type(y) is int and y < 0 and dtype.category == 1:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return op(*common(name, operands, dtype))
+    result = op(*common(name, operands, dtype))
+    # The power of a number is row-major, whatever the exponents are.
+    return result if name != "pow" or isinstance(operands[0], Tensor_) else result.contiguous()
 
 
 def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
@@ -258,6 +263,10 @@ def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
     if isinstance(value, complex) and not dtype.is_complex:
         value = value != 0 if dtype.category == 0 else value.real
     if dtype.category == 1 and type(value) is float:
+        if not math.isfinite(value):
+            raise RuntimeError(
+                f"value {value} cannot be converted to type {dtype} without overflow"
+            )
         value = int(value)
     if type(value) is bool:
         value = int(value)
@@ -270,6 +279,8 @@ def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
             )
         value = ((value - low) & ((1 << bits) - 1)) + low  # wraps like a C cast
     if (found := be.consts[dtype].get(value)) is None:
+        if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
+            raise TypeError(f"expected a number, got {type(value).__name__}")
         found = be.scalar_const(value, dtype)
     return found
 
@@ -285,6 +296,8 @@ def cast(t: Tensor, dtype: DType) -> Tensor:
     """`t` in another dtype; `t` itself if it has it."""
     if t.dtype is dtype:
         return t
+    if type(dtype) is not DType:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     from flambeau.ops._table import OPS
 
     return OPS["cast"](t, dtype)

@@ -180,10 +180,15 @@ def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
     """The index tensors of an `index_put` call, one per dimension, None for whole ones.
 
     Raises:
+        TypeError: a key is no tensor.
         IndexError: a key is no index tensor, or is out of range.
     """
-    keys = tuple(slice(None) if k is None else k for k in key)
-    _, tensors, _ = split_index(x, keys)
+    for place, k in enumerate(key):
+        if not isinstance(k, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 1, but got {type(k).__name__}"
+            )
+    _, tensors, _ = split_index(x, key)
     if tensors is None:
         raise IndexError("index_put(): at least one index tensor is required")
     return _dense(tensors)
@@ -209,9 +214,9 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
-    if type(key) is tuple and (plain := _plain_items(key, x._a.shape)) is not None:
-        title = "Select" if int in map(type, key) else "Slice"
-        return make_view(x, "slice", (plain,), x._be.slice(x._a, plain), title)
+    if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
+        items, title = plain
+        return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
     items, tensors, title = split_index(x, key)
     if tensors is None:
         return apply_view(x, "slice", (items,), title)
@@ -248,9 +253,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         return
     from flambeau import _inplace
 
-    items, tensors, title = split_index(x, key)
     if not isinstance(value, Tensor):
         value = _value_tensor(x, value)
+    if isinstance(key, bool):  # alone it is no mask: it says whether to write
+        if not key:
+            return
+        key = None
+    items, tensors, title = split_index(x, key)
     if tensors is None:
         if _trivial(items, tuple(x._a.shape)):
             region = x
@@ -265,14 +274,26 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         # One value for all elements of a mask: its dtype and shape do not matter.
         value = cast(value, x.dtype)
         value = value.reshape(()) if value.dim() else value
-    elif value.dtype is not x.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {x.dtype} for the "
-            f"destination and {value.dtype} for the source."
-        )
+    else:
+        check_put_dtype(x, value)
+        value = _without_leading_ones(value)
     if value._be is not x._be:
         value = value.to(x.device)
     put_(base, indices, value, False, checked=not fills)
+
+
+def check_put_dtype(x: Tensor, value: Tensor) -> None:
+    """Refuse values of another dtype where index tensors point into `x`.
+
+    Raises:
+        RuntimeError: the dtypes differ.
+    """
+    if value.dtype is not x.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{D.type_name(x.dtype)} for the destination and {D.type_name(value.dtype)} for the "
+            "source."
+        )
 
 
 def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
@@ -289,10 +310,10 @@ def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
     else:
         return False
     a = x._a
-    items = _plain_items(key if type(key) is tuple else (key,), a.shape)
-    if items is None:
+    plain = _plain_items(key if type(key) is tuple else (key,), a.shape)
+    if plain is None:
         return False
-    region = be.slice(a, items)
+    region = be.slice(a, plain[0])
     if number:
         if (native := be.consts[x.dtype].get(value)) is None:
             native = scalar_native(be, value, x.dtype)
@@ -305,26 +326,46 @@ def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
     return True
 
 
-def _plain_items(keys: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[Any, ...] | None:
-    """The items of the ``slice`` op for integers and slices without steps; None for other keys."""
-    if len(keys) > len(shape):
-        return None
+def _plain_items(
+    keys: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[tuple[Any, ...], str] | None:
+    """The items of the ``slice`` op and the node's name; None for keys that need a closer look."""
     items: list[Any] = []
-    for k, n in zip(keys, shape, strict=False):
+    title = "Slice"
+    d = 0
+    rank = len(shape)
+    for i, k in enumerate(keys):
         kind = type(k)
-        if kind is int:
-            if not -n <= k < n:
+        if kind is slice:
+            if d == rank or type(k.start) not in _BOUND or type(k.stop) not in _BOUND:
+                return None
+            if (step := k.step) is not None and (type(step) is not int or step < 1):
+                return None
+            start, stop, step = k.indices(shape[d])
+            items.append(slice(start, stop if stop > start else start, step))
+            d += 1
+        elif kind is int:
+            if d == rank or not -(n := shape[d]) <= k < n:
                 return None
             items.append(k if k >= 0 else k + n)
-        elif kind is slice and k.step is None:
-            start, stop = k.start, k.stop
-            if type(start) not in _BOUND or type(stop) not in _BOUND:
+            title = "Select"
+            d += 1
+        elif k is None:
+            items.append(None)
+            title = "Unsqueeze"
+        elif k is Ellipsis:
+            rest = keys[i + 1 :]
+            for other in rest:
+                if type(other) is not int and type(other) is not slice and other is not None:
+                    return None
+            stop = rank - len(rest) + rest.count(None)
+            if stop < d:
                 return None
-            start, stop, _ = k.indices(n)
-            items.append(slice(start, stop if stop > start else start, 1))
+            items += [slice(0, n, 1) for n in shape[d:stop]]
+            d = stop
         else:
             return None
-    return tuple(items)
+    return tuple(items), title
 
 
 _BOUND = (int, type(None))
@@ -412,27 +453,27 @@ def _value_tensor(x: Tensor, value: Any) -> Tensor:
     value = python_number(value)
     if isinstance(value, (int, float, complex)):
         return wrap(x._be, scalar_for(x, value), x.dtype)
-    if isinstance(value, (list, tuple)):
+    if value is None or isinstance(value, (list, tuple, str, bytes, dict)):
         raise TypeError(f"can't assign a {type(value).__name__} to a {x.type()}")
     return from_data(value, None, x.device, copy=False)
 
 
 def _fitted(value: Tensor, region: Tensor) -> Tensor:
-    """`value` with the shape of the region it is assigned to; leading sizes of 1 do not count."""
-    shape, wanted = tuple(value._a.shape), tuple(region._a.shape)
-    if shape == wanted:
+    """`value` with the shape of the region it is assigned to."""
+    if value._a.shape == region._a.shape:
         return value
-    start = 0
-    while start < len(shape) and shape[start] == 1:
-        start += 1
     before = recording()
     set_recording(before and region.dtype.fp)
     try:
-        return (value.reshape(shape[start:]) if start else value).expand(wanted)
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"shape mismatch: value tensor of shape {list(shape)} cannot be broadcast to indexing "
-            f"result of shape {list(wanted)}"
-        ) from error
+        return _without_leading_ones(value).expand(tuple(region._a.shape))
     finally:
         set_recording(before)
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    """`value` without its leading sizes of 1, which do not count in an assignment."""
+    shape = tuple(value._a.shape)
+    start = 0
+    while start < len(shape) and shape[start] == 1:
+        start += 1
+    return value.reshape(shape[start:]) if start else value

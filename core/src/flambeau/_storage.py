@@ -33,9 +33,9 @@ class Storage:
         mapping: the file or shared memory behind the buffer, None for ordinary memory.
     """
 
-    version = 0
-    shared = False
-    buffer: Any = None
+    version: int  # stored on each: views read them, and a class default would slow that down
+    shared: bool
+    buffer: Any
     aliases: list[weakref.ref[Any]] | tuple[()] = ()
     mapping: Any = None
 
@@ -46,6 +46,8 @@ class Storage:
         self.buffer = buffer
         self._be = be
         self.dtype = dtype
+        self.version = 0
+        self.shared = False
 
     def uncounted(self) -> Storage:
         """The same memory with a count of its own, for writes that nobody shall notice."""

@@ -87,6 +87,7 @@ class Tensor(TensorMethods):
         super().__init_subclass__(**kwargs)
         if plain:
             _dispatch.PLAIN.add(cls)
+            _share_keys(cls)
         elif not any(base in _dispatch.PLAIN and base is not Tensor for base in cls.__mro__[1:]):
             from flambeau._overrides import intercept_methods
 
@@ -240,7 +241,18 @@ class Tensor(TensorMethods):
         """Whether the elements lie in row-major order (or in the given format) without gaps."""
         from flambeau._memory_format import is_contiguous
 
-        shape, stride, _ = geometry_of(self)
+        be = self._be
+        if not be.strided:
+            shape, stride, _ = geometry_of(self)
+        else:
+            shape, stride = self._a.shape, be.backend.strides(self._a)
+        if memory_format is None:
+            step = 1
+            for n, s in zip(reversed(shape), reversed(stride), strict=True):
+                if n != 1 and s != step:
+                    return 0 in shape
+                step *= n
+            return True
         return is_contiguous(shape, stride, memory_format)
 
     def data_ptr(self) -> int:
@@ -294,6 +306,8 @@ class Tensor(TensorMethods):
         Raises:
             RuntimeError: the tensor is not on the type of device that has `stream`.
         """
+        if not hasattr(stream, "_native"):
+            raise TypeError(f"record_stream wants a Stream, not {type(stream).__name__}")
         if self.device.type != stream.device.type:
             raise RuntimeError(
                 f"record_stream: the tensor is on {self.device}, the stream on {stream.device}"
@@ -795,7 +809,7 @@ class Tensor(TensorMethods):
     @property
     def T(self) -> Tensor:
         """The tensor with its dimensions reversed."""
-        return self.permute(*reversed(range(self.dim()))) if self.dim() else self
+        return self.permute(tuple(range(n - 1, -1, -1))) if (n := len(self._a.shape)) else self
 
     @property
     def mT(self) -> Tensor:
@@ -1047,6 +1061,16 @@ def _rebuild(
     return t.requires_grad_(requires_grad)
 
 
+def _share_keys(cls: type[Tensor]) -> None:
+    # CPython lays out a class by the attributes of its first thirty instances; one set later costs
+    # a dictionary per instance and the specialised access to all its attributes.
+    t: Any = _new(cls)
+    for name in sorted(_OWN):
+        if not hasattr(getattr(cls, name, None), "__set__"):
+            setattr(t, name, None)
+
+
 _dispatch.Tensor_ = _views._Tensor = Tensor
 _dispatch.PLAIN.add(Tensor)
+_share_keys(Tensor)
 __all__ = ["Tensor"]

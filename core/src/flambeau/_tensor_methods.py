@@ -24,7 +24,7 @@ from flambeau._dispatch import (
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
 from flambeau._keywords import only_one
-from flambeau._views import make_view, storage_of
+from flambeau._views import NO_GRAD, make_view, storage_of
 from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 modes = 0
 bool_ = D.bool_
-op_sum: Any = None  # these are bound by `link`
-node_abs: Any = None
+node_abs: Any = None  # these are bound by `link`
 node_acos: Any = None
 node_acosh: Any = None
 node_add: Any = None
@@ -81,6 +80,12 @@ node_sub: Any = None
 node_tan: Any = None
 node_tanh: Any = None
 node_trunc: Any = None
+op_sum: Any = None
+op_mean: Any = None
+op_softmax: Any = None
+op_log_softmax: Any = None
+op_amax: Any = None
+op_amin: Any = None
 ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
 
 
@@ -100,10 +105,28 @@ def count_write(t: Tensor) -> None:
     st.version += 1
 
 
+def expanded_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `expand` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
+    unknown = False
+    for n in sizes:
+        if type(n) is not int or n < -1:
+            return None
+        if n < 0:
+            unknown = True
+    if not unknown:
+        return sizes
+    lead = len(sizes) - len(shape)
+    if lead < 0 or -1 in sizes[:lead]:
+        return None
+    return (*sizes[:lead], *[m if n < 0 else n for n, m in zip(sizes[lead:], shape, strict=True)])
+
+
 def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """The sizes that `view` is given, -1 worked out; None where they need a closer look."""
-    if len(sizes) == 1 and type(sizes[0]) is tuple:
-        sizes = sizes[0]
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
     unknown = -1
     known = 1
     for i, n in enumerate(sizes):
@@ -140,7 +163,8 @@ def link() -> None:
     from flambeau.ops._table import OPS
 
     found = globals()
-    found["op_sum"] = OPS["sum"]
+    for name in _CALLED:
+        found[f"op_{name}"] = OPS[name]
     for name in _RECORDED:
         found[f"node_{name}"] = OPS[name].node
 
@@ -825,14 +849,40 @@ class TensorMethods:
     def __getitem__(self, key: Any) -> Tensor:
         k = type(key)
         if k is int:
-            shape = self._a.shape
+            a = self._a
+            shape = a.shape
             if shape and -(n := shape[0]) <= key < n:
+                be = self._be
                 items = (key if key >= 0 else key + n,)
-                return make_view(
-                    self, "slice", (items,), self._be.slice(self._a, items), "Select"
-                )
+                r = be.part(a, items) if len(shape) > 1 else be.slice(a, items)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "slice", (items,), "Select")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "slice", (items,), r, "Select")
         elif k is slice and key.step is None:
-            shape = self._a.shape
+            a = self._a
+            shape = a.shape
             if shape:
                 start, stop = key.start, key.stop
                 n = shape[0]
@@ -851,10 +901,34 @@ class TensorMethods:
                         stop = n
                     if stop < start:
                         stop = start
+                    be = self._be
                     items = (slice(start, stop, 1),)
-                    return make_view(
-                        self, "slice", (items,), self._be.slice(self._a, items), "Slice"
-                    )
+                    r = be.part(a, items)
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "slice", (items,), "Slice")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = 2
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = 4
+                            t._fn = self._fn
+                        else:
+                            t._rg = 2
+                        return t
+                    return make_view(self, "slice", (items,), r, "Slice")
         return getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -862,64 +936,455 @@ class TensorMethods:
 
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
-        if len(self._a.shape) == 2:
+        a = self._a
+        if len(a.shape) == 2:
             be = self._be
-            return make_view(self, "permute", ((1, 0),), be.permute(self._a, (1, 0)), "T")
+            r = be.permute(a, (1, 0))
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "permute", ((1,0),), "T")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "permute", ((1,0),), r, "T")
         return _ops.t(self)
 
     def transpose(self, dim0: Any, dim1: Any) -> Tensor:
         """A view with two dimensions swapped."""
-        n = len(self._a.shape)
+        a = self._a
+        n = len(a.shape)
         if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
-            order = list(range(n))
-            order[dim0], order[dim1] = order[dim1], order[dim0]
-            dims = tuple(order)
-            native = self._be.permute(self._a, dims)
-            return make_view(self, "permute", (dims,), native, "Transpose")
+            if n == 2:
+                dims = (1, 0) if dim0 % 2 != dim1 % 2 else (0, 1)
+            else:
+                order = list(range(n))
+                order[dim0], order[dim1] = order[dim1], order[dim0]
+                dims = tuple(order)
+            be = self._be
+            r = be.permute(a, dims)
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "permute", (dims,), "Transpose")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "permute", (dims,), r, "Transpose")
         return _ops.transpose(self, dim0, dim1)
+
+    def permute(self, *dims: Any) -> Tensor:
+        """A view with the dimensions in the order of `dims`."""
+        order = dims[0] if len(dims) == 1 and type(dims[0]) is tuple else dims
+        a = self._a
+        n = len(a.shape)
+        if len(order) == n:
+            left = (1 << n) - 1
+            for d in order:
+                if type(d) is not int or not 0 <= d < n:
+                    break
+                left ^= 1 << d
+            if not left:
+                be = self._be
+                r = be.permute(a, order)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "permute", (order,), "Permute")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "permute", (order,), r, "Permute")
+        return _ops.permute(self, _one_or_many(dims))
 
     def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
         be = self._be
         if be.strided and size is None and dtype is None:
-            sizes = plain_sizes(shape, self._a.shape)
+            a = self._a
+            for n in shape:
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(shape, a.shape)
+                    break
+            else:
+                sizes = shape
             if sizes is not None:
                 try:
-                    native = be.view(self._a, sizes)
+                    r = be.view(a, sizes)
                 except be.error:
                     return _ops.view(self, *shape)
-                return make_view(self, "view", (sizes,), native, "View")
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "view", (sizes,), "View")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "view", (sizes,), r, "View")
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
         be = self._be
         if be.strided:
-            sizes = plain_sizes(shape, self._a.shape)
+            a = self._a
+            for n in shape:
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(shape, a.shape)
+                    break
+            else:
+                sizes = shape
             if sizes is not None:
                 try:
-                    native = be.view(self._a, sizes)
+                    r = be.view(a, sizes)
                 except be.error:
                     return _ops.reshape(self, *shape)
-                return make_view(self, "view", (sizes,), native, "View")
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "view", (sizes,), "View")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "view", (sizes,), r, "View")
         return _ops.reshape(self, *shape)
+
+    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` as one."""
+        shape = self._a.shape
+        n = len(shape)
+        if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
+            first = start_dim if start_dim >= 0 else start_dim + n
+            last = end_dim if end_dim >= 0 else end_dim + n
+            if first < last < n:
+                count = 1
+                for m in shape[first : last + 1]:
+                    count *= m
+                return self.reshape(*shape[:first], count, *shape[last + 1 :])
+        return _ops.flatten(self, start_dim, end_dim)
 
     def unsqueeze(self, dim: Any) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
-        n = len(self._a.shape)
+        a = self._a
+        shape = a.shape
+        n = len(shape)
         if type(dim) is int and -n - 1 <= dim <= n:
-            whole: list[Any] = [slice(0, m, 1) for m in self._a.shape]
-            whole.insert(dim if dim >= 0 else dim + n + 1, None)
-            args = tuple(whole)
-            return make_view(self, "slice", (args,), self._be.slice(self._a, args), "Unsqueeze")
+            be = self._be
+            d = dim if dim >= 0 else dim + n + 1
+            items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
+            r = be.part(a, items)
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "slice", (items,), "Unsqueeze")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "slice", (items,), r, "Unsqueeze")
         return _ops.unsqueeze(self, dim)
+
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """A view without the dimensions of size 1, or without those among `dim`."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and -n <= dim < n:
+            be = self._be
+            d = dim if dim >= 0 else dim + n
+            items = ()
+            if shape[d] == 1:
+                items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
+            r = be.part(a, items) if n > 1 else be.slice(a, items)
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "slice", (items,), "Squeeze")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "slice", (items,), r, "Squeeze")
+        if dim is None:
+            be = self._be
+            items = tuple([0 if m == 1 else slice(0, m, 1) for m in shape])
+            r = be.slice(a, items)
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "slice", (items,), "Squeeze")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "slice", (items,), r, "Squeeze")
+        return _ops.squeeze(self, dim)
+
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """The view at one index of dimension `dim`, without that dimension."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(index) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            m = shape[d]
+            if -m <= index < m:
+                be = self._be
+                i = index if index >= 0 else index + m
+                items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
+                r = be.part(a, items) if n > 1 else be.slice(a, items)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "slice", (items,), "Select")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "slice", (items,), r, "Select")
+        return _ops.select(self, dim, index)
+
+    def narrow(
+        self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None
+    ) -> Tensor:
+        """The view of `length` entries of dimension `dim` from `start`."""
+        if dim is None or dimension is not None:
+            dim = only_one("narrow", dim=dim, dimension=dimension)
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(start) is int and type(length) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            if 0 <= start <= start + length <= shape[d]:
+                be = self._be
+                piece = slice(start, start + length, 1)
+                items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
+                r = be.part(a, items)
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "slice", (items,), "Slice")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "slice", (items,), r, "Slice")
+        return _ops.narrow(self, dim, start, length)
+
+    def expand(self, *shape: Any) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without copying"""
+        be = self._be
+        a = self._a
+        if be.strided and (sizes := expanded_sizes(shape, a.shape)) is not None:
+            try:
+                r = be.expand(a, sizes)
+            except be.error:
+                return _ops.expand(self, *shape)
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "expand", (sizes,), "Expand")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "expand", (sizes,), r, "Expand")
+        return _ops.expand(self, *shape)
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
-        if dim is None and dtype is None and self.dtype.fp and not modes:
-            dims = ALL_DIMS[len(self._a.shape)]
+        if dtype is None and self.dtype.fp and not modes:
+            a = self._a
+            n = len(a.shape)
+            if dim is None:
+                dims = ALL_DIMS[n]
+            elif type(dim) is int and -n <= dim < n:
+                dims = (dim if dim >= 0 else dim + n,)
+            else:
+                return _ops.sum(self, dim, keepdim)
             be = self._be
-            r = be.sum(self._a, dims, keepdim)
+            r = be.sum(a, dims,keepdim)
             if type(r) is not be.array:
                 r = be.to_array(r)
             t = new(Tensor)
@@ -928,9 +1393,118 @@ class TensorMethods:
             t.dtype = self.dtype
             t._rg = False
             if self._rg and recording():
-                op_sum.record((self, dims, keepdim), t)
+                op_sum.record((self, dims,keepdim), t)
             return t
         return _ops.sum(self, dim, keepdim, dtype=dtype)
+
+    def mean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
+        """The arithmetic mean of all elements, or along dimensions."""
+        if dtype is None and self.dtype.fp and not modes:
+            a = self._a
+            n = len(a.shape)
+            if dim is None:
+                dims = ALL_DIMS[n]
+            elif type(dim) is int and -n <= dim < n:
+                dims = (dim if dim >= 0 else dim + n,)
+            else:
+                return _ops.mean(self, dim, keepdim)
+            be = self._be
+            r = be.mean(a, dims,keepdim)
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = self.dtype
+            t._rg = False
+            if self._rg and recording():
+                op_mean.record((self, dims,keepdim), t)
+            return t
+        return _ops.mean(self, dim, keepdim, dtype=dtype)
+
+    def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """exp(x) / Σ exp(x) along `dim`"""
+        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+            a = self._a
+            n = len(a.shape)
+            if -n <= dim < n:
+                be = self._be
+                d = dim if dim >= 0 else dim + n
+                r = be.softmax(a, d)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_softmax.record((self, d), t)
+                return t
+        return _ops.softmax(self, dim, dtype)
+
+    def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
+        """x - log Σ exp(x) along `dim`, without overflow"""
+        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+            a = self._a
+            n = len(a.shape)
+            if -n <= dim < n:
+                be = self._be
+                d = dim if dim >= 0 else dim + n
+                r = be.log_softmax(a, d)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_log_softmax.record((self, d), t)
+                return t
+        return _ops.log_softmax(self, dim, dtype)
+
+    def max(self, *args: Any, **kwargs: Any) -> Any:
+        """The largest element"""
+        if not args and not kwargs and self.dtype.fp and not modes:
+            a = self._a
+            shape = a.shape
+            if 0 not in shape:
+                be = self._be
+                dims = ALL_DIMS[len(shape)]
+                r = be.amax(a, dims,False)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_amax.record((self, dims,False), t)
+                return t
+        return _ops.max(self, *args, **kwargs)
+
+    def min(self, *args: Any, **kwargs: Any) -> Any:
+        """The smallest element"""
+        if not args and not kwargs and self.dtype.fp and not modes:
+            a = self._a
+            shape = a.shape
+            if 0 not in shape:
+                be = self._be
+                dims = ALL_DIMS[len(shape)]
+                r = be.amin(a, dims,False)
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if self._rg and recording():
+                    op_amin.record((self, dims,False), t)
+                return t
+        return _ops.min(self, *args, **kwargs)
 
     def __matmul__(self, other: Any) -> Tensor:
         k = type(other)
@@ -1830,10 +2404,6 @@ class TensorMethods:
         """The last two dimensions swapped, and complex numbers conjugated."""
         return _ops.adjoint(self)
 
-    def alias(self) -> Tensor:
-        """A view of all of `input`."""
-        return _ops.alias(self)
-
     def all(self, dim: Any = None, keepdim: Any = False, *, out: Tensor | None = None) -> Tensor:
         """Whether all elements are nonzero"""
         return _ops.all(self, dim, keepdim, out=out)
@@ -1901,10 +2471,6 @@ class TensorMethods:
     def argwhere(self) -> Tensor:
         """The indices of the elements that are not zero, one per row."""
         return _ops.argwhere(self)
-
-    def as_root(self) -> Tensor:
-        """A view as a tensor of its own: what it is a view of is temporary, nobody else has seen it."""
-        return _ops.as_root(self)
 
     def as_strided(self, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
         """A view of the storage with any shape, stride and offset (in elements)."""
@@ -2139,10 +2705,6 @@ class TensorMethods:
         """2 raised to each element."""
         return _ops.exp2(self)
 
-    def expand(self, *shape: Any) -> Tensor:
-        """A view in which dimensions of size 1 are repeated without copying"""
-        return _ops.expand(self, *shape)
-
     def expand_as(self, other: Tensor) -> Tensor:
         """``input.expand(other.shape)``."""
         return _ops.expand_as(self, other)
@@ -2162,10 +2724,6 @@ class TensorMethods:
     def fix(self) -> Tensor:
         """Each element without its fractional part."""
         return _ops.fix(self)
-
-    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
-        """The dimensions from `start_dim` to `end_dim` as one."""
-        return _ops.flatten(self, start_dim, end_dim)
 
     def flip(self, *dims: Any) -> Tensor:
         """A copy with the order of some dimensions reversed."""
@@ -2327,10 +2885,6 @@ class TensorMethods:
         """The entries `index` (a vector) of dimension `dim`, copied."""
         return _ops.index_select(self, dim, index)
 
-    def indexed_shape(self, indices: Any) -> Any:
-        """The shape of ``x[indices]`` for index tensors, None for whole dimensions."""
-        return _ops.indexed_shape(self, indices)
-
     def indices(self) -> Tensor:
         """The positions that a coalesced sparse tensor stores, (sparse_dim, nnz)."""
         return _ops.indices(self)
@@ -2419,7 +2973,7 @@ class TensorMethods:
         return _ops.le(self, other)
 
     def lerp(self, end: Tensor, weight: Any) -> Tensor:
-        """input + weight * (end - input)."""
+        """input + weight * (end - input), computed from the nearer end."""
         return _ops.lerp(self, end, weight)
 
     def less(self, other: Any) -> Tensor:
@@ -2433,10 +2987,6 @@ class TensorMethods:
     def log_normal_(self, mean: Any = 1.0, std: Any = 2.0, *, generator: Any = None) -> Tensor:
         """Fill with numbers whose logarithm is normal with `mean` and `std`."""
         return _ops.log_normal_(self, mean, std, generator=generator)
-
-    def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
-        """x - log Σ exp(x) along `dim`, without overflow"""
-        return _ops.log_softmax(self, dim, dtype)
 
     def logaddexp(self, other: Tensor) -> Tensor:
         """log(eˣ + eʸ), without overflow on the way."""
@@ -2533,25 +3083,13 @@ class TensorMethods:
         """How many singular values are larger than `tol`, by default max(m, n) * eps * the largest."""
         return _ops.matrix_rank(self, tol, symmetric)
 
-    def max(self, *args: Any, **kwargs: Any) -> Any:
-        """The largest element"""
-        return _ops.max(self, *args, **kwargs)
-
     def maximum(self, other: Any) -> Tensor:
         """The larger of two elements"""
         return _ops.maximum(self, other)
 
-    def mean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
-        """The arithmetic mean of all elements, or along dimensions."""
-        return _ops.mean(self, dim, keepdim, dtype=dtype)
-
     def median(self, dim: Any = None, keepdim: Any = False) -> Any:
         """The lower median of all elements, or along `dim` with its index"""
         return _ops.median(self, dim, keepdim)
-
-    def min(self, *args: Any, **kwargs: Any) -> Any:
-        """The smallest element"""
-        return _ops.min(self, *args, **kwargs)
 
     def minimum(self, other: Any) -> Tensor:
         """The smaller of two elements"""
@@ -2622,12 +3160,6 @@ class TensorMethods:
         """The sum of the elements that are no nan, of all or along dimensions."""
         return _ops.nansum(self, dim, keepdim, dtype=dtype)
 
-    def narrow(self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None) -> Tensor:
-        """The view of `length` entries of dimension `dim` from `start`."""
-        if dim is None or dimension is not None:
-            dim = only_one("narrow", dim=dim, dimension=dimension)
-        return _ops.narrow(self, dim, start, length)
-
     def narrow_copy(self, dim: Any, start: Any, length: Any) -> Tensor:
         """`narrow` that shares no memory."""
         return _ops.narrow_copy(self, dim, start, length)
@@ -2680,10 +3212,6 @@ class TensorMethods:
     def outer(self, vec2: Tensor) -> Tensor:
         """The outer product of two vectors."""
         return _ops.outer(self, vec2)
-
-    def permute(self, *dims: Any) -> Tensor:
-        """A view with the dimensions in the order of `dims`."""
-        return _ops.permute(self, _one_or_many(dims))
 
     def pinverse(self, rcond: Any = 1e-15) -> Tensor:
         """The pseudo-inverse"""
@@ -2816,10 +3344,6 @@ class TensorMethods:
         """A copy with each element combined with those of `src` whose `index` along `dim` names it."""
         return _ops.scatter_reduce(self, dim, index, src, reduce, include_self=include_self)
 
-    def select(self, dim: Any, index: Any) -> Tensor:
-        """The view at one index of dimension `dim`, without that dimension."""
-        return _ops.select(self, dim, index)
-
     def select_scatter(self, src: Tensor, dim: Any, index: Any) -> Tensor:
         """`input` with one entry of a dimension replaced by `src`."""
         return _ops.select_scatter(self, src, dim, index)
@@ -2846,10 +3370,6 @@ class TensorMethods:
             mat = only_one("smm", mat=mat, mat2=mat2)
         return _ops.smm(self, mat)
 
-    def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
-        """exp(x) / Σ exp(x) along `dim`"""
-        return _ops.softmax(self, dim, dtype)
-
     def solve(self, A: Tensor) -> Any:
         """X with A X = B, and the LU decomposition of A."""
         return _ops.solve(self, A)
@@ -2875,10 +3395,6 @@ class TensorMethods:
     def split_with_sizes(self, split_sizes: Any, dim: Any = 0) -> tuple[Tensor, ...]:
         """Views of consecutive parts of a dimension, of the given sizes."""
         return _ops.split_with_sizes(self, split_sizes, dim)
-
-    def squeeze(self, dim: Any = None) -> Tensor:
-        """A view without the dimensions of size 1, or without those among `dim`."""
-        return _ops.squeeze(self, dim)
 
     def sspaddmm(self, *matrices: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, as a sparse matrix."""
@@ -2955,10 +3471,6 @@ class TensorMethods:
     def topk(self, k: Any, dim: Any = -1, largest: Any = True, sorted: Any = True) -> Any:
         """The `k` largest (or smallest) elements along `dim`, in order, and where they were."""
         return _ops.topk(self, k, dim, largest, sorted)
-
-    def torch_shape(self, std: Any) -> Any:
-        """The common shape of tensor arguments."""
-        return _ops.torch_shape(self, std)
 
     def trace(self) -> Tensor:
         """The sum of the diagonal of a matrix."""
@@ -3050,25 +3562,25 @@ class TensorMethods:
         """x·log(y), 0 where x is 0 and y is no nan."""
         return _ops.xlogy(self, other)
 
-    def new_empty(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    def new_empty(self, *shape: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
         """Unspecified contents of another shape with the dtype and device of `input`."""
-        return _ops.new_empty(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        return _ops.new_empty(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
     def new_full(self, size: Any, fill_value: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
         """One value in another shape with the dtype and device of `input`."""
         return _ops.new_full(self, size, fill_value, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
-    def new_ones(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    def new_ones(self, *shape: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
         """Ones of another shape with the dtype and device of `input`."""
-        return _ops.new_ones(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        return _ops.new_ones(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
     def new_tensor(self, data: Any, *, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
         """A copy of `data` with the dtype and device of `input`."""
         return _ops.new_tensor(self, data, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
-    def new_zeros(self, *size: Any, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
+    def new_zeros(self, *shape: Any, size: Any = None, dtype: Any = None, device: Any = None, layout: Any = None, requires_grad: Any = False, pin_memory: Any = False) -> Tensor:
         """Zeros of another shape with the dtype and device of `input`."""
-        return _ops.new_zeros(self, *size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
+        return _ops.new_zeros(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """Elements of this tensor where `condition` holds, else of `other`."""
@@ -3789,6 +4301,7 @@ _RECORDED = (
     "tanh",
     "trunc",
 )
+_CALLED = ('sum', 'mean', 'softmax', 'log_softmax', 'amax', 'amin')
 
 
 def slow_add(self: Tensor, other: Any) -> Tensor:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Step = tuple[
     str, tuple[Any, ...], tuple[int, ...], str
 ]  # op, its arguments, input shape, node name
-VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided")
+VIEW_OPS = ("slice", "permute", "view", "expand", "diagonal", "as_strided", "unfold")
 RETYPES = ("view_as_real", "view_as_complex")  # also views, on strided backends
 
 NO_GRAD = "no_grad"  # `Tensor._made` of a view made while nothing was recorded
@@ -63,6 +63,19 @@ def _as_strided_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any
     return found
 
 
+def positions(op: str, shape: tuple[int, ...], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments of ``as_strided_region`` for a step from `shape`, if it is one of that kind."""
+    if op == "as_strided":
+        return args
+    return windows(shape, args) if op == "unfold" else None
+
+
+def windows(shape: tuple[int, ...], args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of ``as_strided_region`` for the windows in an array of `shape`."""
+    whole = contiguous_strides(shape)
+    return *geometry("unfold", (shape, whole, 0), args), whole, 0
+
+
 _GRADIENTS = {
     "slice": lambda F, g, shape, args: F.slice_backward(g, shape, *args),
     "permute": _permute_gradient,
@@ -70,6 +83,7 @@ _GRADIENTS = {
     "expand": lambda F, g, shape, args: F.sum_to(g, shape),
     "diagonal": lambda F, g, shape, args: F.diagonal_backward(g, shape, *args),
     "as_strided": _as_strided_gradient,
+    "unfold": lambda F, g, shape, args: F.as_strided_backward(g, shape, *windows(shape, args)),
     "view_as_real": lambda F, g, shape, args: F.conj(F.view_as_complex(g)),
     "view_as_complex": lambda F, g, shape, args: F.view_as_real(F.conj(g)),
 }
@@ -88,7 +102,10 @@ def storage_of(t: Tensor) -> Storage:
 
 
 def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name: str) -> Tensor:
-    """A tensor over `native`, which op `op` with `args` made from the memory of `parent`."""
+    """A tensor over `native`, which op `op` with `args` made from the memory of `parent`.
+
+    The view methods spell this out for a floating `parent` that is no view, on strided backends.
+    """
     st = parent._st
     if st is None:
         st = storage_of(parent)
@@ -97,32 +114,50 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
     t = _new(_Tensor)
     t._a = native if type(native) is be.array else be.to_array(native)
     t._be = be
-    t.dtype = parent.dtype
+    t.dtype = dtype = parent.dtype
     t._st = st
-    t._base = base = parent if parent._base is None else parent._base
     t._view = (parent, op, args, name)
-    if not parent.dtype.fp:
+    g = parent._rg
+    if not dtype.fp:
+        t._base = parent if parent._base is None else parent._base
         t._rg = False
-    else:
+    elif g is False or g is True:  # no view itself
+        t._base = parent
         t._seen = st.version
         if not recording():
             t._rg = 2
             t._made = NO_GRAD
-        elif parent._made is not None:
-            _record_at_once(t)
-        elif base._rg:
-            if parent is not base and parent._seen != st.version:
-                edge(parent)
+        elif g:
             t._rg = 4
-            t._fn = base._fn
-        elif parent._fn is not None or parent._rg > 2:
-            _record_at_once(t)
+            t._fn = parent._fn
         else:
             t._rg = 2
+    else:
+        _follow(t, parent, st)
     if not be.strided:
         t._msteps = (*parent._msteps, (op, args))
         register_alias(st, t)
     return t
+
+
+def _follow(t: Tensor, parent: Tensor, st: Storage) -> None:
+    """Give `t`, a view of the view `parent`, its place among the views of their base."""
+    t._base = base = parent._base
+    t._seen = st.version
+    if not recording():
+        t._rg = 2
+        t._made = NO_GRAD
+    elif parent._made is not None:
+        _record_at_once(t)
+    elif base._rg:
+        if parent._seen != st.version:
+            edge(parent)
+        t._rg = 4
+        t._fn = base._fn
+    elif parent._fn is not None or parent._rg > 2:
+        _record_at_once(t)
+    else:
+        t._rg = 2
 
 
 def _record_at_once(t: Tensor) -> None:
@@ -244,8 +279,8 @@ def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:
     for op, args, shape, _ in chain:
         if op == "view":
             a = F.reshape(a, *args)
-        elif op == "as_strided":
-            a = F.as_strided_region(a, shape, *args)
+        elif (where := positions(op, shape, args)) is not None:
+            a = F.as_strided_region(a, shape, *where)
         else:
             a = getattr(F, op)(a, *args)
     return a
@@ -351,6 +386,14 @@ def geometry(op: str, g: Geometry, args: tuple[Any, ...]) -> Geometry:
         return (*shape, 2), (*(2 * s for s in stride), 1), 2 * offset
     if op == "view_as_complex":
         return shape[:-1], tuple(s // 2 for s in stride[:-1]), offset // 2
+    if op == "unfold":
+        d, size, step = args
+        count = (shape[d] - size) // step + 1
+        return (
+            (*shape[:d], count, *shape[d + 1 :], size),
+            (*stride[:d], stride[d] * step, *stride[d + 1 :], stride[d]),
+            offset,
+        )
     assert op == "as_strided"
     return args[0], args[1], args[2]
 

@@ -337,7 +337,7 @@ from flambeau._dispatch import (
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
 from flambeau._keywords import only_one
-from flambeau._views import make_view, storage_of
+from flambeau._views import NO_GRAD, make_view, storage_of
 from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
@@ -348,7 +348,6 @@ if TYPE_CHECKING:
 
 modes = 0
 bool_ = D.bool_
-op_sum: Any = None  # these are bound by `link`
 {nodes}ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
 
 
@@ -368,10 +367,28 @@ def count_write(t: Tensor) -> None:
     st.version += 1
 
 
+def expanded_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `expand` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
+    unknown = False
+    for n in sizes:
+        if type(n) is not int or n < -1:
+            return None
+        if n < 0:
+            unknown = True
+    if not unknown:
+        return sizes
+    lead = len(sizes) - len(shape)
+    if lead < 0 or -1 in sizes[:lead]:
+        return None
+    return (*sizes[:lead], *[m if n < 0 else n for n, m in zip(sizes[lead:], shape, strict=True)])
+
+
 def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
     """The sizes that `view` is given, -1 worked out; None where they need a closer look."""
-    if len(sizes) == 1 and type(sizes[0]) is tuple:
-        sizes = sizes[0]
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
     unknown = -1
     known = 1
     for i, n in enumerate(sizes):
@@ -408,7 +425,8 @@ def link() -> None:
     from flambeau.ops._table import OPS
 
     found = globals()
-    found["op_sum"] = OPS["sum"]
+    for name in _CALLED:
+        found[f"op_{name}"] = OPS[name]
     for name in _RECORDED:
         found[f"node_{name}"] = OPS[name].node
 
@@ -423,18 +441,49 @@ class TensorMethods:
     _st: Any
     dtype: D.dtype
 '''
-GETITEM = '''
+# The end of every view method: `make_view` spelt out for its commonest case, a floating tensor that
+# is no view itself.  The places hold the op, its arguments as a tuple and the name of the node.
+VIEW_TAIL = """
+dtype = self.dtype
+g = self._rg
+if dtype.fp and (g is False or g is True) and be.strided:
+    st = self._st
+    if st is None:
+        st = storage_of(self)
+    st.shared = True
+    t = new(Tensor)
+    t._a = r
+    t._be = be
+    t.dtype = dtype
+    t._st = st
+    t._base = self
+    t._view = (self, "{op}", {args}, "{name}")
+    t._seen = st.version
+    if not recording():
+        t._rg = 2
+        t._made = NO_GRAD
+    elif g:
+        t._rg = 4
+        t._fn = self._fn
+    else:
+        t._rg = 2
+    return t
+return make_view(self, "{op}", {args}, r, "{name}")
+"""
+VIEWS = '''
     def __getitem__(self, key: Any) -> Tensor:
         k = type(key)
         if k is int:
-            shape = self._a.shape
+            a = self._a
+            shape = a.shape
             if shape and -(n := shape[0]) <= key < n:
+                be = self._be
                 items = (key if key >= 0 else key + n,)
-                return make_view(
-                    self, "slice", (items,), self._be.slice(self._a, items), "Select"
-                )
+                r = be.part(a, items) if len(shape) > 1 else be.slice(a, items)
+                {VIEW slice (items,) Select}
         elif k is slice and key.step is None:
-            shape = self._a.shape
+            a = self._a
+            shape = a.shape
             if shape:
                 start, stop = key.start, key.stop
                 n = shape[0]
@@ -453,10 +502,10 @@ GETITEM = '''
                         stop = n
                     if stop < start:
                         stop = start
+                    be = self._be
                     items = (slice(start, stop, 1),)
-                    return make_view(
-                        self, "slice", (items,), self._be.slice(self._a, items), "Slice"
-                    )
+                    r = be.part(a, items)
+                    {VIEW slice (items,) Slice}
         return getitem(self, key)
 
     def __setitem__(self, key: Any, value: Any) -> None:
@@ -464,76 +513,242 @@ GETITEM = '''
 
     def t(self) -> Tensor:
         """The transpose of a matrix; vectors and scalars as they are."""
-        if len(self._a.shape) == 2:
+        a = self._a
+        if len(a.shape) == 2:
             be = self._be
-            return make_view(self, "permute", ((1, 0),), be.permute(self._a, (1, 0)), "T")
+            r = be.permute(a, (1, 0))
+            {VIEW permute ((1,0),) T}
         return _ops.t(self)
 
     def transpose(self, dim0: Any, dim1: Any) -> Tensor:
         """A view with two dimensions swapped."""
-        n = len(self._a.shape)
+        a = self._a
+        n = len(a.shape)
         if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
-            order = list(range(n))
-            order[dim0], order[dim1] = order[dim1], order[dim0]
-            dims = tuple(order)
-            native = self._be.permute(self._a, dims)
-            return make_view(self, "permute", (dims,), native, "Transpose")
+            if n == 2:
+                dims = (1, 0) if dim0 % 2 != dim1 % 2 else (0, 1)
+            else:
+                order = list(range(n))
+                order[dim0], order[dim1] = order[dim1], order[dim0]
+                dims = tuple(order)
+            be = self._be
+            r = be.permute(a, dims)
+            {VIEW permute (dims,) Transpose}
         return _ops.transpose(self, dim0, dim1)
+
+    def permute(self, *dims: Any) -> Tensor:
+        """A view with the dimensions in the order of `dims`."""
+        order = dims[0] if len(dims) == 1 and type(dims[0]) is tuple else dims
+        a = self._a
+        n = len(a.shape)
+        if len(order) == n:
+            left = (1 << n) - 1
+            for d in order:
+                if type(d) is not int or not 0 <= d < n:
+                    break
+                left ^= 1 << d
+            if not left:
+                be = self._be
+                r = be.permute(a, order)
+                {VIEW permute (order,) Permute}
+        return _ops.permute(self, _one_or_many(dims))
 
     def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
         be = self._be
         if be.strided and size is None and dtype is None:
-            sizes = plain_sizes(shape, self._a.shape)
+            a = self._a
+            for n in shape:
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(shape, a.shape)
+                    break
+            else:
+                sizes = shape
             if sizes is not None:
                 try:
-                    native = be.view(self._a, sizes)
+                    r = be.view(a, sizes)
                 except be.error:
                     return _ops.view(self, *shape)
-                return make_view(self, "view", (sizes,), native, "View")
+                {VIEW view (sizes,) View}
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
         be = self._be
         if be.strided:
-            sizes = plain_sizes(shape, self._a.shape)
+            a = self._a
+            for n in shape:
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(shape, a.shape)
+                    break
+            else:
+                sizes = shape
             if sizes is not None:
                 try:
-                    native = be.view(self._a, sizes)
+                    r = be.view(a, sizes)
                 except be.error:
                     return _ops.reshape(self, *shape)
-                return make_view(self, "view", (sizes,), native, "View")
+                {VIEW view (sizes,) View}
         return _ops.reshape(self, *shape)
+
+    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` as one."""
+        shape = self._a.shape
+        n = len(shape)
+        if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
+            first = start_dim if start_dim >= 0 else start_dim + n
+            last = end_dim if end_dim >= 0 else end_dim + n
+            if first < last < n:
+                count = 1
+                for m in shape[first : last + 1]:
+                    count *= m
+                return self.reshape(*shape[:first], count, *shape[last + 1 :])
+        return _ops.flatten(self, start_dim, end_dim)
 
     def unsqueeze(self, dim: Any) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
-        n = len(self._a.shape)
+        a = self._a
+        shape = a.shape
+        n = len(shape)
         if type(dim) is int and -n - 1 <= dim <= n:
-            whole: list[Any] = [slice(0, m, 1) for m in self._a.shape]
-            whole.insert(dim if dim >= 0 else dim + n + 1, None)
-            args = tuple(whole)
-            return make_view(self, "slice", (args,), self._be.slice(self._a, args), "Unsqueeze")
+            be = self._be
+            d = dim if dim >= 0 else dim + n + 1
+            items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
+            r = be.part(a, items)
+            {VIEW slice (items,) Unsqueeze}
         return _ops.unsqueeze(self, dim)
 
-    def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
-        """The sum of all elements, or along one or several dimensions."""
-        if dim is None and dtype is None and self.dtype.fp and not modes:
-            dims = ALL_DIMS[len(self._a.shape)]
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """A view without the dimensions of size 1, or without those among `dim`."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and -n <= dim < n:
             be = self._be
-            r = be.sum(self._a, dims, keepdim)
-            if type(r) is not be.array:
-                r = be.to_array(r)
-            t = new(Tensor)
-            t._a = r
-            t._be = be
-            t.dtype = self.dtype
-            t._rg = False
-            if self._rg and recording():
-                op_sum.record((self, dims, keepdim), t)
-            return t
-        return _ops.sum(self, dim, keepdim, dtype=dtype)
+            d = dim if dim >= 0 else dim + n
+            items = ()
+            if shape[d] == 1:
+                items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
+            r = be.part(a, items) if n > 1 else be.slice(a, items)
+            {VIEW slice (items,) Squeeze}
+        if dim is None:
+            be = self._be
+            items = tuple([0 if m == 1 else slice(0, m, 1) for m in shape])
+            r = be.slice(a, items)
+            {VIEW slice (items,) Squeeze}
+        return _ops.squeeze(self, dim)
 
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """The view at one index of dimension `dim`, without that dimension."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(index) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            m = shape[d]
+            if -m <= index < m:
+                be = self._be
+                i = index if index >= 0 else index + m
+                items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
+                r = be.part(a, items) if n > 1 else be.slice(a, items)
+                {VIEW slice (items,) Select}
+        return _ops.select(self, dim, index)
+
+    def narrow(
+        self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None
+    ) -> Tensor:
+        """The view of `length` entries of dimension `dim` from `start`."""
+        if dim is None or dimension is not None:
+            dim = only_one("narrow", dim=dim, dimension=dimension)
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(start) is int and type(length) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            if 0 <= start <= start + length <= shape[d]:
+                be = self._be
+                piece = slice(start, start + length, 1)
+                items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
+                r = be.part(a, items)
+                {VIEW slice (items,) Slice}
+        return _ops.narrow(self, dim, start, length)
+
+    def expand(self, *shape: Any) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without copying"""
+        be = self._be
+        a = self._a
+        if be.strided and (sizes := expanded_sizes(shape, a.shape)) is not None:
+            try:
+                r = be.expand(a, sizes)
+            except be.error:
+                return _ops.expand(self, *shape)
+            {VIEW expand (sizes,) Expand}
+        return _ops.expand(self, *shape)
+'''
+# The end of a method of one tensor and plain arguments: `Op.__call__` spelt out.
+OP_TAIL = """
+r = be.{op}(a, {args})
+if type(r) is not be.array:
+    r = be.to_array(r)
+t = new(Tensor)
+t._a = r
+t._be = be
+t.dtype = self.dtype
+t._rg = False
+if self._rg and recording():
+    op_{op}.record((self, {args}), t)
+return t
+"""
+REDUCTION = '''
+    def {name}(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
+        """{doc}"""
+        if dtype is None and self.dtype.fp and not modes:
+            a = self._a
+            n = len(a.shape)
+            if dim is None:
+                dims = ALL_DIMS[n]
+            elif type(dim) is int and -n <= dim < n:
+                dims = (dim if dim >= 0 else dim + n,)
+            else:
+                return _ops.{name}(self, dim, keepdim)
+            be = self._be
+            {OP {name} dims,keepdim}
+        return _ops.{name}(self, dim, keepdim, dtype=dtype)
+'''
+SOFTMAX = '''
+    def {name}(self, dim: Any, dtype: Any = None) -> Tensor:
+        """{doc}"""
+        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+            a = self._a
+            n = len(a.shape)
+            if -n <= dim < n:
+                be = self._be
+                d = dim if dim >= 0 else dim + n
+                {OP {name} d}
+        return _ops.{name}(self, dim, dtype)
+'''
+EXTREME = '''
+    def {name}(self, *args: Any, **kwargs: Any) -> Any:
+        """{doc}"""
+        if not args and not kwargs and self.dtype.fp and not modes:
+            a = self._a
+            shape = a.shape
+            if 0 not in shape:
+                be = self._be
+                dims = ALL_DIMS[len(shape)]
+                {OP a{name} dims,False}
+        return _ops.{name}(self, *args, **kwargs)
+'''
+ONE_TENSOR = {
+    "sum": REDUCTION,
+    "mean": REDUCTION,
+    "softmax": SOFTMAX,
+    "log_softmax": SOFTMAX,
+    "max": EXTREME,
+    "min": EXTREME,
+}
+CALLED = ("sum", "mean", "softmax", "log_softmax", "amax", "amin")
+REST = """
     def __matmul__(self, other: Any) -> Tensor:
         k = type(other)
         if k is Tensor or k in PLAIN:
@@ -575,7 +790,7 @@ GETITEM = '''
 
     def __invert__(self) -> Tensor:
         return self.bitwise_not()
-'''
+"""
 
 
 def generate() -> dict[Path, str]:
@@ -615,7 +830,8 @@ def public_functions() -> dict[str, dict[str, Any]]:
 HELPERS = frozenset(
     """accumulated apply_view binary checked_index filled finished from_data need_tensor padded
     replayed_positions scaled spread sum_products wrapped_index deliver deliver_all cast
-    common""".split()
+    common alias arranged as_root fitting indexed_shape order_like replaced size_of times
+    torch_shape""".split()
 )
 
 
@@ -723,7 +939,11 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
         out.append(
             f"\n    def {dunder}(self, other: Any) -> Tensor:\n        return self.{op}_(other)\n"
         )
-    out.append(GETITEM)
+    out.append(_ends(VIEWS, r"\{VIEW (\w+) (\S+) (\w+)\}", VIEW_TAIL, ("op", "args", "name")))
+    for name, template in ONE_TENSOR.items():
+        text = template.replace("{name}", name).replace("{doc}", _first_line(public[name]))
+        out.append(_ends(text, r"\{OP (\w+) (\S+)\}", OP_TAIL, ("op", "args")))
+    out.append(REST)
 
     fast = {
         name
@@ -757,7 +977,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
             )
         )
     recorded.append("matmul")
-    done = {*fast, "reshape", "sum", "t", "transpose", "unsqueeze", "view"}
+    done = {*fast, *ONE_TENSOR, *re.findall(r"    def (\w+)", VIEWS)}
     for name, function in sorted(public.items()):
         if name in NOT_METHODS or name in done or name.startswith("new_"):
             continue
@@ -778,6 +998,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
             f"        return self.to(D.{dtype}, memory_format=memory_format)\n"
         )
     tail = "\n\n_RECORDED = (\n" + "".join(f'    "{n}",\n' for n in sorted(set(recorded))) + ")\n"
+    tail += f"_CALLED = {CALLED}\n"
     for op in ("add", "sub", "mul", "div"):
         tail += (
             f"\n\ndef slow_{op}(self: Tensor, other: Any) -> Tensor:\n"
@@ -786,6 +1007,8 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
         )
     tail += MATMUL
     declared = "".join(f"node_{n}: Any = None\n" for n in sorted(set(recorded)))
+    declared += "".join(f"op_{n}: Any = None\n" for n in CALLED)
+    declared = declared.replace("\n", "  # these are bound by `link`\n", 1)
     head = HEADER.format(doc="Methods of tensors that are ops.", noqa="E501, I001", types=TYPES)
     return head + PREAMBLE.replace("{nodes}", declared) + "".join(out) + tail
 
@@ -840,6 +1063,17 @@ def slow_matmul(self: Any, other: Any) -> Any:
         )
     return _dispatch.op("matmul")(self, other)
 '''
+
+
+def _ends(template: str, mark: str, tail: str, names: tuple[str, ...]) -> str:
+    """A template of methods with each `mark`, whose groups are `names`, replaced by the `tail`."""
+
+    def text(found: re.Match[str]) -> str:
+        pad, *values = found.groups()
+        lines = tail.format(**dict(zip(names, values, strict=True))).strip().splitlines()
+        return "".join(f"{pad}{line}\n" for line in lines)
+
+    return re.sub(f"( +){mark}\n", text, template)
 
 
 def _saved(node: Any) -> str:
@@ -938,8 +1172,6 @@ def _forwarder(name: str, function: Any) -> str:
 
     aliases = ALIASES.get(name, {})
     taken, passed = _parameters(function, FUNCTION_ONLY.get(name, ("out",)), aliases)
-    if name == "permute":
-        taken, passed = "*dims: Any", "_one_or_many(dims)"
     if name == "flip":
         taken, passed = "*dims: Any", "_one_or_many(dims)"
     taken = f", {taken}" if taken else ""

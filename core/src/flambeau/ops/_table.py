@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dispatch
@@ -73,6 +74,7 @@ class Op:
             if _TENSORS in self.kinds
             else tuple(i for i, k in enumerate(self.kinds) if k == _TENSOR)
         )
+        self.inputs_at = tuple((i, k) for i, k in enumerate(self.kinds) if k != _PLAIN)
         self.alone = self.places == (0,) and results == 1 and type(self)._run is Op._run
         self.rules: list[Rule] = []
         self.keeps_tensors = False
@@ -239,22 +241,25 @@ class Op:
         be = first = None
         record = False
         native = list(args)
-        for i in self.places if self.places is not None else range(len(args)):
+        for i, kind in self.inputs_at:
             a = args[i]
-            if a is None or self.kinds[i] is _PLAIN:
+            if a is None:
                 continue
-            if self.kinds[i] is _TENSORS:
-                found = [t for t in a if t is not None]
-                native[i] = tuple(None if t is None else t._a for t in a)
-            else:
-                found = (a,)
+            if kind is _TENSOR:
                 native[i] = a._a
+                found = (a,)
+            else:
+                native[i] = tuple([None if t is None else t._a for t in a])
+                found = a
             for t in found:
+                if t is None:
+                    continue
                 if first is None:
                     first, be = t, t._be
                 elif t._be is not be:
                     raise device_error(self.name, self.tensors(args))
-                record = record or t._rg
+                if t._rg:
+                    record = True
         assert be is not None and first is not None, self.name
         try:
             r = getattr(be, self.name)(*native)
@@ -313,8 +318,12 @@ class Op:
             n = new(node_type)
             n._hooks = None
             n.edges = (e,)
-            kept = ([keep(args, result, i) for keep, i in self.rules[0].plan],)
-            n.args, n.saved = (None, kept) if self.keeps_tensors else (kept, ())
+            if self.keeps_tensors:
+                n.args = None
+                n.saved = (self.rules[0].keep(args, result),)
+            else:
+                n.args = (self.rules[0].keep(args, result),)
+                n.saved = ()
             n.seq = next_seq()
             result._fn = n
             result._rg = True
@@ -367,9 +376,8 @@ class Rule:
     """One gradient formula: the inputs it serves and what it needs saved.
 
     Attributes:
-        plan: per parameter of the formula a function of (arguments, result, place) that keeps its
-        value,
-            and the place.
+        keep: ``keep(arguments, result)`` gives the values to keep for the formula, as a tuple.
+        run: ``run(node, F, g, kept, needs)`` calls the formula with them.
         keeps_tensors: whether tensors are among what it keeps.
     """
 
@@ -383,10 +391,28 @@ class Rule:
             raise TypeError(
                 f"{op.name}: gradient saves unknown names {sorted(unknown)}; known are {known}"
             )
-        self.plan = tuple(_keeper(op, want) for want in self.wants)
-        self.keeps_tensors = any(
-            keep in (_keep_tensor, _keep_tensors, _keep_result) for keep, _ in self.plan
-        )
+        self.kept = tuple(_kept(op, want) for want in self.wants)
+        self.keeps_tensors = any("Saved" in text for text in self.kept)
+
+    # Both are written out as source when the op is first recorded or visited: a call per value kept
+    # is a third of the cost of recording a small op.
+
+    @cached_property
+    def keep(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
+        return eval(f"lambda a, r: ({''.join(f'{text}, ' for text in self.kept)})", globals())
+
+    @cached_property
+    def run(self) -> Callable[..., Any]:
+        given = [
+            "needs"
+            if want == "needs"
+            else f"None if kept[{i}] is None else kept[{i}].get(node, F, {want!r})"
+            if "Saved" in text
+            else f"kept[{i}]"
+            for i, (want, text) in enumerate(zip(self.wants, self.kept, strict=True))
+        ]
+        text = f"lambda node, F, g, kept, needs: formula({', '.join(['F', 'g', *given])})"
+        return eval(text, {"formula": self.formula})
 
 
 def _legal(op: Op, want: str) -> bool:
@@ -398,58 +424,27 @@ def _legal(op: Op, want: str) -> bool:
     return name in op.inputs and (want.startswith("_") or want.endswith(("_shape", "_dtype")))
 
 
-def _keeper(op: Op, want: str) -> tuple[Callable[..., Any], int]:
+def _kept(op: Op, want: str) -> str:
+    """What is kept for a parameter of a formula: source text on arguments `a` and result `r`."""
     if want == "needs":
-        return _keep_nothing, 0
+        return "None"
     if want in op.params:
         i = op.params.index(want)
-        keep = {_TENSOR: _keep_tensor, _TENSORS: _keep_tensors, _PLAIN: _keep_plain}
-        return keep[op.kinds[i]], i
+        return {
+            _TENSOR: f"None if a[{i}] is None else Saved(a[{i}])",
+            _TENSORS: f"SavedList([None if t is None else Saved(t) for t in a[{i}]])",
+            _PLAIN: f"a[{i}]",
+        }[op.kinds[i]]
     if want.startswith("result"):
-        return _keep_result, 0 if want == "result" else int(want[6:])
+        i = 0 if want == "result" else int(want[6:])
+        return f"SavedResult(r[{i}] if type(r) is tuple else r, {i})"
     if want.startswith("_"):
-        return _keep_nothing, 0
+        return "None"
     i = op.params.index(want[:-6])
-    listed = op.kinds[i] is _TENSORS
-    if want.endswith("_shape"):
-        return (_keep_shapes if listed else _keep_shape), i
-    return (_keep_dtypes if listed else _keep_dtype), i
-
-
-def _keep_tensor(args: Any, result: Any, i: int) -> Any:
-    return None if args[i] is None else Saved(args[i])
-
-
-def _keep_tensors(args: Any, result: Any, i: int) -> Any:
-    return SavedList([None if t is None else Saved(t) for t in args[i]])
-
-
-def _keep_plain(args: Any, result: Any, i: int) -> Any:
-    return args[i]
-
-
-def _keep_nothing(args: Any, result: Any, i: int) -> Any:
-    return None
-
-
-def _keep_result(args: Any, result: Any, i: int) -> Any:
-    return SavedResult(result[i] if type(result) is tuple else result, i)
-
-
-def _keep_shape(args: Any, result: Any, i: int) -> Any:
-    return None if args[i] is None else tuple(args[i]._a.shape)
-
-
-def _keep_shapes(args: Any, result: Any, i: int) -> Any:
-    return [None if t is None else tuple(t._a.shape) for t in args[i]]
-
-
-def _keep_dtype(args: Any, result: Any, i: int) -> Any:
-    return None if args[i] is None else args[i].dtype
-
-
-def _keep_dtypes(args: Any, result: Any, i: int) -> Any:
-    return [None if t is None else t.dtype for t in args[i]]
+    fact = "_a.shape" if want.endswith("_shape") else "dtype"
+    if op.kinds[i] is _TENSORS:
+        return f"[None if t is None else t.{fact} for t in a[{i}]]"
+    return f"None if a[{i}] is None else a[{i}].{fact}"
 
 
 class GenericNode(Node):
@@ -470,10 +465,10 @@ class GenericNode(Node):
         slots = op.slots(args)
         rules = op.rules
         if len(rules) == 1:
-            kept = ([keep(args, result, i) for keep, i in rules[0].plan],)
+            kept = (rules[0].keep(args, result),)
         else:
             kept = tuple(
-                [keep(args, result, i) for keep, i in rule.plan]
+                rule.keep(args, result)
                 if any(self._wanted(slots[name]) for name in rule.inputs)
                 else None
                 for rule in rules
@@ -505,15 +500,9 @@ class GenericNode(Node):
         for rule, values in zip(op.rules, kept, strict=True):
             if values is None:
                 continue
-            call = [
-                v.get(self, F, want) if type(v) in _SAVED else v
-                for want, v in zip(rule.wants, values, strict=True)
-            ]
             targets = [slots[name] for name in rule.inputs]
-            if "needs" in rule.wants:
-                wanted = tuple(self._wanted(t) for t in targets)
-                call[rule.wants.index("needs")] = wanted
-            grads = rule.formula(F, g, *call)
+            needs = tuple(self._wanted(t) for t in targets) if "needs" in rule.wants else None
+            grads = rule.run(self, F, g, values, needs)
             if len(targets) == 1:
                 grads = (grads,)
             for target, grad in zip(targets, grads, strict=True):
@@ -540,17 +529,7 @@ class SingleNode(GenericNode):
         kept: Any = self.args
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
-        rule = self.op.rules[0]
-        return (
-            rule.formula(
-                F,
-                g,
-                *[
-                    v.get(self, F, want) if type(v) in _SAVED else v
-                    for want, v in zip(rule.wants, kept[0], strict=True)
-                ],
-            ),
-        )
+        return (self.op.rules[0].run(self, F, g, kept[0], None),)
 
 
 class Saved:
@@ -604,9 +583,6 @@ class SavedList:
     def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept values, if nobody wrote to them since."""
         return [None if e is None else e.get(node, F, name) for e in self.entries]
-
-
-_SAVED = frozenset({Saved, SavedResult, SavedList})
 
 
 def _lift(be: Any, a: Any, kind: str) -> Any:

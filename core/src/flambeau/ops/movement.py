@@ -16,6 +16,7 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, kernel_error, recording, wrap
 from flambeau._keywords import documented
+from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
@@ -25,7 +26,10 @@ from flambeau._views import (
     geometry,
     geometry_of,
     make_view,
+    positions,
+    storage_of,
     view_strides,
+    windows,
 )
 from flambeau.ops._rules import dim_of, dims_of, infer_size, need_input, need_tensor, sizes
 from flambeau.ops._table import OPS, Op, composite, primitive
@@ -249,7 +253,7 @@ def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
     flat, count = self.reshape((-1,)), math.prod(self.shape)
     outside = not builtins.all(
         _within(shape, *args) for op, args, shape, _ in steps if op == "as_strided"
-    )
+    )  # windows never reach beyond their base
     if outside:
         flat = _with_spare(flat, 0)
     flat = OPS["scatter"](flat, 0, where, value.reshape((-1,)))
@@ -262,12 +266,12 @@ def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
     for op, args, shape, _ in steps:
         if op == "view":
             found = found.reshape(args[0])
-        elif op == "as_strided":
+        elif (place := positions(op, shape, args)) is not None:
             flat = found.reshape((-1,))
-            if not _within(shape, *args):
+            if not _within(shape, *place):
                 flat = _with_spare(flat, math.prod(base._a.shape))
-            where = _logical_positions(base, shape, *args)
-            found = OPS["gather"](flat, 0, where).reshape(args[0])
+            where = _logical_positions(base, shape, *place)
+            found = OPS["gather"](flat, 0, where).reshape(place[0])
         else:
             found = OPS[op](found, *args)
     return found
@@ -495,7 +499,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     torch.Size([2, 2])
     """
     need_tensor(other, "view_as", "other")
-    return view(input, tuple(other._a.shape))
+    return Tensor.view(need_tensor(input, "view_as", "input"), tuple(other._a.shape))
 
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
@@ -536,7 +540,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     torch.Size([2, 2])
     """
     need_tensor(other, "reshape_as", "other")
-    return reshape(input, tuple(other._a.shape))
+    return Tensor.reshape(need_tensor(input, "reshape_as", "input"), tuple(other._a.shape))
 
 
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
@@ -551,11 +555,11 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.dim() == 0:
-        return reshape(x, (1,))
+        return Tensor.reshape(x, 1)
     if first == last:
         return x
-    shape = tuple(x._a.shape)
-    return reshape(x, (*shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :]))
+    shape = x._a.shape
+    return Tensor.reshape(x, *shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -565,7 +569,7 @@ def ravel(input: Tensor) -> Tensor:
     >>> fb.ravel(fb.zeros(2, 3)).shape
     torch.Size([6])
     """
-    return reshape(input, (-1,))
+    return reshape(need_input(input, "ravel", "input").contiguous(), (-1,))
 
 
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
@@ -579,7 +583,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     d = dim_of(dim, x.dim())
     shape = tuple(x._a.shape)
     part = infer_size(tuple(sizes), shape[d])
-    return view(x, (*shape[:d], *part, *shape[d + 1 :]))
+    return Tensor.view(x, *shape[:d], *part, *shape[d + 1 :])
 
 
 def expand(input: Tensor, *shape: Any) -> Tensor:
@@ -629,7 +633,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     torch.Size([2, 3])
     """
     need_tensor(other, "expand_as", "other")
-    return expand(input, tuple(other._a.shape))
+    return Tensor.expand(need_tensor(input, "expand_as", "input"), tuple(other._a.shape))
 
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
@@ -669,7 +673,7 @@ def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Ten
     dims = dims_of(dim, len(shape), empty_is_all=False)
     items = tuple(0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape))
     made = _titled(x, "slice", (items,), "Squeeze")
-    return made if out is None else deliver(made, out)
+    return made if out is None else deliver(made, out, input)
 
 
 def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
@@ -682,9 +686,9 @@ def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     x = need_input(input, "unsqueeze", "input")
     shape = tuple(x._a.shape)
     d = dim_of(dim, len(shape) + 1)
-    items = [_full(n) for n in shape]
-    made = _titled(x, "slice", ((*items[:d], None, *items[d:]),), "Unsqueeze")
-    return made if out is None else deliver(made, out)
+    items = (*[_full(n) for n in shape[:d]], None)
+    made = _titled(x, "slice", (items,), "Unsqueeze")
+    return made if out is None else deliver(made, out, input)
 
 
 @documented({"dimension": "dim"})
@@ -718,11 +722,8 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
 
 
 def _narrow(x: Tensor, d: int, start: int, length: int, title: str = "Slice") -> Tensor:
-    items = tuple(
-        builtins.slice(start, start + length, 1) if i == d else _full(n)
-        for i, n in enumerate(x._a.shape)
-    )
-    return _titled(x, "slice", (items,), title)
+    items = (*[_full(n) for n in x._a.shape[:d]], builtins.slice(start, start + length, 1))
+    return make_view(x, "slice", (items,), x._be.part(x._a, items), title)
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -746,7 +747,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
             f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
         )
     i += shape[d] if i < 0 else 0
-    items = tuple(i if k == d else _full(n) for k, n in enumerate(shape))
+    items = (*[_full(n) for n in shape[:d]], i)
     return _titled(x, "slice", (items,), "Select")
 
 
@@ -803,7 +804,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     x = need_input(input, "chunk", "input")
     if x.dim() == 0:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if chunks <= 0:
+    if not 0 < chunks < 1 << 63:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = dim_of(dim, x.dim())
     n = x._a.shape[d]
@@ -826,10 +827,11 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dim_of(dim, x.dim())
     shape = x._a.shape
+    lead = [_full(n) for n in shape[:d]]
     found = []
     for i in range(shape[d]):
-        items = tuple(i if k == d else _full(n) for k, n in enumerate(shape))
-        found.append(_titled(x, "slice", (items,), "Unbind"))
+        items = (*lead, i)
+        found.append(make_view(x, "slice", (items,), x._be.slice(x._a, items), "Unbind"))
     return _several(found, "Unbind")
 
 
@@ -854,6 +856,8 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     d1, d2 = dim_of(dim1, x.dim()), dim_of(dim2, x.dim())
     if d1 == d2:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    # Beyond the corners all diagonals are empty, and NumPy computes with 32 bits.
+    offset = max(-x._a.shape[d1], min(operator.index(offset), x._a.shape[d2]))
     return _titled(x, "diagonal", (offset, d1, d2), "Diagonal")
 
 
@@ -868,8 +872,6 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     tensor([[0, 2],
             [1, 3]])
     """
-    from flambeau._views import storage_of
-
     x = need_input(input, "as_strided", "input")
     shape, strides = tuple(size), tuple(stride)
     if len(shape) != len(strides):
@@ -923,13 +925,13 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"step is {step} but must be > 0")
     if not shape:
         return as_strided(x, (size,), (1,), offset)
-    count = (n - size) // step + 1
-    return as_strided(
-        x,
-        (*shape[:d], count, *shape[d + 1 :], size),
-        (*stride[:d], stride[d] * step, *stride[d + 1 :], stride[d]),
-        offset,
-    )
+    args, be = (d, size, step), x._be
+    if be.strided:
+        root = storage_of(x).root(x.dtype)
+        native = be.backend.as_strided(root, *geometry("unfold", (shape, stride, offset), args))
+    else:
+        native = be.as_strided_region(x._a, shape, *windows(shape, args))
+    return make_view(x, "unfold", args, native, "Unfold")
 
 
 def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -951,7 +953,7 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
             if p.dtype is not dtype or len(shape := p._a.shape) != rank or shape == (0,):
                 break
         else:  # nothing to promote or to skip
-            return deliver(_cat(parts, dim_of(dim, rank)), out)
+            return _joined(_cat(parts, dim_of(dim, rank)), out, tensors)
     for p in parts:
         dtype = D.promote_types(dtype, p.dtype)
         if p.dim() == 0:
@@ -959,7 +961,13 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     # 1-d empty tensors are skipped whatever the shape of the others.
     full = [p for p in parts if tuple(p._a.shape) != (0,)]
     d = dim_of(dim, full[0].dim()) if full else 0
-    return deliver(_cat([cast(p, dtype) for p in full or parts[:1]], d), out)
+    return _joined(_cat([cast(p, dtype) for p in full or parts[:1]], d), out, tensors)
+
+
+def _joined(result: Tensor, out: Tensor | None, tensors: Any) -> Tensor:
+    if isinstance(out, Tensor) and result.dtype.category > out.dtype.category:
+        raise TypeError(f"cat(): input types can't be cast to the desired output type {out.dtype}")
+    return deliver(result, out, *tensors, share="nothing")
 
 
 concat = concatenate = cat
@@ -998,7 +1006,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     for p in parts:
         if p.dtype is not dtype:
             dtype = D.promote_types(dtype, p.dtype)
-    return deliver(_stack([cast(p, dtype) for p in parts], d), out)
+    return _joined(_stack([cast(p, dtype) for p in parts], d), out, tensors)
 
 
 def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
@@ -1049,6 +1057,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     tensor([3, 1, 2])
     """
     x = need_input(input, "roll", "input")
+    if isinstance(shifts, (list, tuple)) and not shifts:
+        raise RuntimeError("`shifts` required")
     if dims is None or dims == ():
         if isinstance(shifts, (list, tuple)):
             (shifts,) = shifts
@@ -1065,4 +1075,4 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if n and move % n:
             cut = n - move % n
             x = _cat([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
-    return x.clone() if x is input else x
+    return x.clone(memory_format=contiguous_format) if x is input else x
