@@ -42,6 +42,7 @@ def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         text=True,
+        timeout=300,
     )
 
 
@@ -72,6 +73,12 @@ def test_a_new_backend_has_no_placeholders_left(acme: Path) -> None:
     names = {path.relative_to(acme / "acme").as_posix() for path in files}
     assert {"pyproject.toml", "README.md", ".github/workflows/test.yml"} <= names
     assert {"src/flambeau_acme/plugin.py", "tests/test_conformance.py"} <= names
+
+
+def test_steps_of_its_ci_that_fail_at_first_do_not_fail_the_run(acme: Path) -> None:
+    workflow = (acme / "acme/.github/workflows/test.yml").read_text()
+    (after,) = re.findall(r"kernels acme --missing\n(.*)", workflow)
+    assert after.strip().startswith("continue-on-error: true")
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """One gradient check: Jacobians by finite differences against those of backward.
 
 The comparison runs on Python numbers, so that it asks nothing of the backend under test but the
-checked function, `zeros_like`, `tensor`, indexing and assignment.
+checked function, `zeros_like`, `tensor`, `reshape` and `copy_`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import itertools
 import math
 import random
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -95,17 +95,20 @@ class Check:
     def numerical(self, i: int, positions: list[int]) -> list[Jacobian]:
         """Central differences of the outputs at `positions`, a row for each change of input `i`."""
         data = self.inputs[i].data
+        before = _flat(data)
         jacobians: list[Jacobian] = [[] for _ in positions]
-        for index in _indices(data):
-            value = data[index].item()
+        for place, index in enumerate(_indices(data)):
             for change in (self.eps, self.eps * 1j) if data.is_complex() else (self.eps,):
+                found = []
                 try:
-                    data[index] = value + change
-                    above = self.evaluate(positions)
-                    data[index] = value - change
-                    below = self.evaluate(positions)
+                    for value in (before[place] + change, before[place] - change):
+                        # As a whole: a write to one place may be a program for each place.
+                        changed = [*before[:place], value, *before[place + 1 :]]
+                        data.copy_(_like(data, changed))
+                        found.append(self.evaluate(positions))
                 finally:
-                    data[index] = value
+                    data.copy_(_like(data, before))
+                above, below = found
                 if [len(a) for a in above] != [len(b) for b in below]:
                     raise AssertionError(
                         f"gradcheck: func must return outputs of one shape when input {i} changes "
@@ -123,9 +126,8 @@ class Check:
     def analytical(self, output: Tensor, unit: Number) -> list[Jacobian]:
         """The Jacobians of one output by every checked input, one backward for each element."""
         jacobians: list[Jacobian] = [[[] for _ in range(x.numel())] for x in self.checked]
-        for index in _indices(output):
-            seed = fb.zeros_like(output)
-            seed[index] = unit
+        for place in range(output.numel()):
+            seed = _like(output, [unit * (k == place) for k in range(output.numel())])
             for rows, gradient in zip(jacobians, self.backward(output, seed), strict=True):
                 for row, value in zip(rows, gradient, strict=True):
                     row.append(value)
@@ -355,7 +357,7 @@ def _close(a: Number, b: Number, rtol: float, atol: float) -> bool:
     return a == b or abs(a - b) <= atol + rtol * abs(b)
 
 
-def _like(x: Tensor, values: list[float]) -> Tensor:
+def _like(x: Tensor, values: Sequence[Number]) -> Tensor:
     return fb.tensor(values, dtype=x.dtype, device=x.device).reshape(x.shape)
 
 

@@ -85,6 +85,8 @@ def _wrap_kernels(be: _bound.BoundBackend) -> None:
             if (kernel := namespace.get(name)) is not None:
                 _originals.append((namespace, name, kernel))
                 namespace[name] = _announced(name, kernel, be)
+    _originals.append((be.__dict__, "part", be.part))  # a form of the kernel of `slice`
+    be.part = _announced("slice", be.part, be)
 
 
 def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., Any]:

@@ -8,6 +8,7 @@ from flambeau._dtype import int64
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
 from flambeau.testing.sample_attention import ATTENTION
 from flambeau.testing.sample_layers import LAYERS
+from flambeau.testing.sample_optimizer import OPTIMIZER
 from flambeau.testing.sample_recurrent import RECURRENT
 
 KINKED = Arr((2, 3), kind="nonzero", low=0.25, high=2)  # away from the kink at zero
@@ -117,8 +118,10 @@ SPECIAL_FUNCTIONS = {
 }
 
 _FAR = Arr((4,), kind="literal", literal=(20.0, 24.5, 26.0, 30.0))
+_AIRY = Arr((8,), kind="literal", literal=(-30.0, -9.5, -8.5, -1.0, 0.0, 0.75, 1.25, 12.0))
 
 BESSEL = {
+    "airy_ai": [Sample((_AIRY,))],
     **{name: _pointwise(Arr((2, 3))) for name in ("bessel_j0", "bessel_j1", "i0", "i1")},
     **{name: _pointwise(KINKED) for name in ("i0e", "i1e")},
     **{
@@ -362,34 +365,6 @@ RANDOM = {
     ],
 }
 
-
-def _lists(count: int, low: float = -2.0, seed: int = 0) -> list[Arr]:
-    """Two arrays of the same role, of the parameters' shapes."""
-    return [Arr(shape, low=low, seed=seed + i) for i, shape in enumerate([(2, 3), ()][:count])]
-
-
-_STEP_COUNTS = [Arr((), kind="literal", literal=(3.0,)), Arr((), kind="literal", literal=(0.0,))]
-_PARAMS, _GRADS = _lists(2), _lists(2, seed=10)
-_FIRST, _SECOND, _LARGEST = _lists(2, seed=20), _lists(2, 0.0, 30), _lists(2, 0.0, 40)
-
-OPTIMIZER = {
-    "sgd_step_": [
-        Sample((_PARAMS, _GRADS, [], 0.1, 0.0, 0.0, 0.0, False, False), "plain"),
-        Sample((_PARAMS, _GRADS, _FIRST, 0.1, 0.9, 0.1, 0.01, False, False), "momentum, decay"),
-        Sample((_PARAMS, _GRADS, _FIRST, 0.1, 0.9, 0.0, 0.0, True, True), "Nesterov, maximising"),
-    ],
-    "adam_step_": [
-        Sample(
-            (_PARAMS, _GRADS, _FIRST, _SECOND, *tail),
-            name,
-        )
-        for name, tail in (
-            ("plain", ([], _STEP_COUNTS, 0.1, 0.9, 0.999, 1e-8, 0.0, False, False, False)),
-            ("decoupled", ([], _STEP_COUNTS, 0.1, 0.9, 0.999, 1e-8, 0.01, True, False, False)),
-            ("amsgrad", (_LARGEST, _STEP_COUNTS, 0.1, 0.9, 0.99, 1e-8, 0.01, False, True, True)),
-        )
-    ],
-}
 
 COMPOSITES: dict[str, list[Sample]] = {
     **ELEMENTWISE,

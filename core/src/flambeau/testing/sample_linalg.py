@@ -57,6 +57,10 @@ def _rectangles(*more: Any, tall: bool = True) -> list[Sample]:
 _LOW, _HIGH = _literal((), 0.0, fixed=True), _literal((), 2.0**-16, fixed=True)
 _PIVOTS = Arr((2, 3), int32, kind="literal", literal=(3, 2, 3, 1, 3, 3))
 
+_INDEFINITE = _literal((3, 3), 0.0, 1.0, 2.0, 1.0, 0.0, 3.0, 2.0, 3.0, 0.0)
+_LD = _literal((3, 3), 0.5, 0.0, 0.0, 2.0, 0.25, 0.0, 1.5, 0.5, -3.0)
+_BLOCKS = Arr((3,), int32, kind="literal", literal=(-3, -3, 3))
+
 FACTORIZATION = {
     "cholesky_ex": _hermitian(),
     "lu_factor_ex": [
@@ -65,6 +69,13 @@ FACTORIZATION = {
         Sample((_SINGULAR, True), "singular"),
     ],
     "lu_permutation": [Sample((_PIVOTS, 3), "square"), Sample((_PIVOTS, 4), "taller")],
+    "ldl_factor_ex": [
+        *(Sample((_SPD, way), f"positive definite {way}", True) for way in (False, True)),
+        *(Sample((_INDEFINITE, way), f"indefinite {way}") for way in (False, True)),
+        Sample((_SPD_BATCH, False), "batch"),
+        Sample((_SINGULAR, False), "singular"),
+        Sample((_NONE, False), "no matrices"),
+    ],
     "geqrf": _rectangles(),
     "householder_product": [
         Sample((_THREE, _literal((3,), 0.5, 1.25, -0.75)), "square", True),
@@ -103,6 +114,13 @@ SOLVING = {
             (False, True, "unit lower"),
             (True, True, "unit upper"),
         )
+    ],
+    "ldl_solve": [
+        *(
+            Sample((_LD, _BLOCKS, _COLUMNS, way), f"a block of two {way}", True)
+            for way in (False, True)
+        ),
+        Sample((_LD, Arr((3,), int32, kind="literal", literal=(2, 3, 3)), _COLUMNS, False), "rows"),
     ],
     "solve_ex": [
         Sample((_SQUARE, _COLUMNS), "one", True),

@@ -143,7 +143,35 @@ ERRORS: dict[str, Case] = {
     "assigned shape": (
         lambda d: floats(d, 2, 3).__setitem__(0, floats(d, 2)),
         RuntimeError,
-        r"\[2\].*\[3\]",
+        r"expanded size of the tensor \(3\) must match the existing size \(2\) at non-singleton "
+        r"dimension 0.  Target sizes: \[3\].  Tensor sizes: \[2\]",
+    ),
+    "assigned rank": (
+        lambda d: floats(d, 2, 3).__setitem__((0, 0), floats(d, 2)),
+        RuntimeError,
+        r"number of sizes provided \(0\) must be greater or equal to the number of dimensions in "
+        r"the tensor \(1\)",
+    ),
+    "assigned shape at an index tensor": (
+        lambda d: floats(d, 2, 3).__setitem__(ints(d, [0, 1]), floats(d, 2)),
+        RuntimeError,
+        r"value tensor of shape \[2\] cannot be broadcast to indexing result of shape \[2, 3\]",
+    ),
+    "assigned shape at a mask": (
+        lambda d: floats(d, 2).__setitem__(floats(d, 2) > 0, floats(d, 3)),
+        RuntimeError,
+        r"value tensor of shape \[3\] cannot be broadcast to indexing result of shape \[2\]",
+    ),
+    "assigned dtype at an index tensor": (
+        lambda d: floats(d, 2).__setitem__(ints(d, [0, 1]), ints(d, [0, 1])),
+        RuntimeError,
+        r"source and destination dtypes match, got Float for the destination and Long",
+    ),
+    "copied shape": (
+        lambda d: floats(d, 2, 3).copy_(floats(d, 4)),
+        RuntimeError,
+        r"size of tensor a \(3\) must match the size of tensor b \(4\) at non-singleton dimension "
+        r"1",
     ),
     "gather range": (
         lambda d: floats(d, 2).gather(0, ints(d, [2])),
@@ -263,17 +291,23 @@ def test_wrong_arguments(device: str, function: Any, kind: Any, text: str) -> No
 
 def test_a_failed_write_changes_nothing(device: str) -> None:
     x = floats(device, 2, 3)
-    for write in (
-        lambda: x.add_(floats(device, 2, 4)),
-        lambda: x.copy_(floats(device, 4)),
-        lambda: x.__setitem__((0, slice(None)), floats(device, 2)),
+    for write, text in (
+        (lambda: x.add_(floats(device, 2, 4)), r"size of tensor a \(3\) must match .* b \(4\)"),
+        (lambda: x.copy_(floats(device, 4)), r"size of tensor a \(3\) must match .* b \(4\)"),
+        (
+            lambda: x.__setitem__((0, slice(None)), floats(device, 2)),
+            r"expanded size of the tensor \(3\) must match the existing size \(2\)",
+        ),
     ):
-        with pytest.raises(RuntimeError, match=r"must match|cannot be broadcast"):
+        with pytest.raises(RuntimeError, match=text):
             write()
     assert set(kit.numbers(x)) == {1.0}
 
 
-@kit.cases("name", lambda device: (pytest.param(n, id=n) for n in ("add", "matmul", "exp", "sum")))
+FOREIGN = ("add", "matmul", "exp", "sum", "index")
+
+
+@kit.cases("name", lambda device: (pytest.param(n, id=n) for n in FOREIGN))
 def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(
     device: str, name: str
 ) -> None:
@@ -285,6 +319,7 @@ def test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows(
         "matmul": (a, be.host_array([1.0] * 3, (3,), fb.float32)),
         "exp": (None,),
         "sum": (a, (5,), False),
+        "index": (a, (be.host_array([7], (1,), fb.int64),)),
     }
     with pytest.raises((*be.error, AttributeError)):
         getattr(be, name)(*wrong[name])

@@ -70,7 +70,10 @@ def smooth(name: str, layout: str) -> list[Sample]:
 
 def _kinked(name: str) -> bool:
     # Equal rows are ties, at which these have no derivative.
-    return name in ("amax", "amin", "sort", "maximum", "minimum", "max_pool2d")
+    ties = ("amax", "amin", "sort", "maximum", "minimum", "max_pool2d")
+    # Their variance is 0, where the second derivative is that of 1 / sqrt(1e-5): one unit in the
+    # last place of a mean moves a difference by more than the tolerance.
+    return name in ties or name == "batch_norm_train"
 
 
 @kit.cases("name layout", differentiable)

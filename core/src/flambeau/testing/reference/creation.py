@@ -21,6 +21,7 @@ def full(shape: tuple[int, ...], value: Number, dtype: DType) -> RefArray:
 
 def arange(start: float, step: float, length: int, dtype: DType) -> RefArray:
     """start + step·i for i below `length`, computed in integers or float64, then cast."""
+    values = (0,) * length  # refuses what has no room before anything is computed
     values = tuple([start + step * i for i in range(length)])
     return build((length,), dtype, converted(values, _dtype_of(start + step), dtype))
 
