@@ -190,17 +190,18 @@ def test_accumulation_from_eight_threads_into_one_leaf_is_exact(device):
 
     def work():
         try:
-            start.wait()
+            start.wait(60)
             for _ in range(200):
                 (x * 2).sum().backward()
         except BaseException as error:
             failures.append(error)
 
-    threads = [threading.Thread(target=work) for _ in range(8)]
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(8)]
     for t in threads:
         t.start()
     for t in threads:
-        t.join()
+        t.join(60)
+    assert not any(t.is_alive() for t in threads), "a thread hangs"
     assert failures == []
     assert x.grad.tolist() == [3200.0] * 3
 
@@ -210,13 +211,14 @@ def test_one_graph_may_be_walked_by_several_threads(device):
     y = (x * 3).exp().sum()
     found = []
     threads = [
-        threading.Thread(target=lambda: found.append(grad(y, x, retain_graph=True)[0]))
+        threading.Thread(target=lambda: found.append(grad(y, x, retain_graph=True)[0]), daemon=True)
         for _ in range(4)
     ]
     for t in threads:
         t.start()
     for t in threads:
-        t.join()
+        t.join(60)
+    assert not any(t.is_alive() for t in threads), "a thread hangs"
     assert len({str(g.tolist()) for g in found}) == 1
     assert len(found) == 4
 

@@ -98,11 +98,17 @@ def test_a_list_of_tensors_keeps_their_dtype():
     assert fb.tensor([fb.tensor(1.0, dtype=fb.float64)]).dtype is fb.float64
 
 
-@pytest.mark.parametrize("height", [3, 1])
+@pytest.mark.parametrize("height", [4, 1])
 def test_places_of_a_leaf_that_share_memory_have_equal_parts_of_the_gradient(height):
     x = fb.tensor([1.0, 2.0, 3.0]).expand(height, 3).detach().requires_grad_()
-    x.unfold(1, 2, 1).square().sum().backward()
-    assert x.grad.tolist() == [[2, 8, 6]] * height
+    x.as_strided((1, 2, 2), (3, 1, 1)).square().sum().backward()
+    assert x.grad.tolist() == [[2 / height, 8 / height, 6 / height]] * height
+
+
+def test_windows_of_a_leaf_whose_places_share_memory_have_their_own_parts_of_the_gradient():
+    x = fb.tensor([1.0, 2.0, 3.0]).expand(2, 3).detach().requires_grad_()
+    x.unfold(1, 2, 1)[1].square().sum().backward()
+    assert x.grad.tolist() == [[0, 0, 0], [2, 8, 6]]
 
 
 @pytest.mark.parametrize(
@@ -117,3 +123,154 @@ def test_places_of_a_leaf_that_share_memory_have_equal_parts_of_the_gradient(hei
 def test_lists_in_the_place_of_tensors_are_type_errors(call):
     with pytest.raises(TypeError, match="must be Tensor"):
         call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fb.full_like(fb.ones(2), b"x"),
+        lambda: fb.full_like(fb.ones(2), 1, dtype=3),
+        lambda: fb.ones(3).cumsum(0, dtype="a"),
+        lambda: fb.ones(2, out=[1]),
+        lambda: fb.eye(2, out=(1, 2)),
+        lambda: fb.linspace(0, 1, 3, out=[]),
+        lambda: fb.ones(3, device="ref").eq((1, 2)),
+        lambda: fb.hsplit([1, 2], 2),
+        lambda: fb.resize_as_(1, fb.ones(2)),
+        lambda: fb.view_as(1, fb.ones(2)),
+        lambda: fb.reshape_as([1], fb.ones(1)),
+        lambda: fb.pin_memory(1),
+        lambda: fb.ones(3).index_select(0, [0]),
+        lambda: fb.bincount(fb.tensor([0, 1]), 3),
+        lambda: fb.cov(fb.ones(3, 3), aweights=3),
+        lambda: fb.trapz(fb.ones(3), [1.0, 2.0, 3.0]),
+        lambda: fb.batch_norm(fb.ones(2, 3), 3, None, None, None, True, 0.1, 1e-5, True),
+        lambda: fb.instance_norm(fb.ones(2, 3, 4), None, None, 3, 3, False, 0.1, 1e-5, True),
+        lambda: fb.cosine_embedding_loss(fb.ones(2, 3), 3, fb.ones(2)),
+        lambda: fb.linalg.householder_product(fb.eye(3), [1.0]),
+        lambda: fb.lstm_cell((1, 1), (fb.ones(1, 1),) * 2, fb.ones(4, 1), fb.ones(4, 1)),
+        lambda: fb.gru_cell(fb.ones(1, 1), fb.ones(1, 1), [1], fb.ones(3, 1)),
+        lambda: fb.polygamma("a", fb.ones(1)),
+        lambda: fb.round(fb.ones(3), decimals=1.5),
+        lambda: fb.max_pool1d(fb.ones(1, 1, 3), math.inf),
+        lambda: fb.max_pool1d(fb.ones(1, 1, 3), (1.5,)),
+        lambda: fb.rand(3, generator=3),
+        lambda: fb.normal(fb.ones(3), 1.0, (3,)),
+        lambda: fb.ones(3).normal_(generator=[1]),
+        lambda: fb.fft.fftfreq(4, dtype=3),
+        lambda: fb.hann_window(4, dtype=(1,)),
+        lambda: fb.finfo(fb.ones(1)),
+        lambda: fb.iinfo(False),
+        lambda: fb.ones(2).record_stream((3,)),
+        lambda: fb.sparse.mm(fb.eye(2).to_sparse(), "a"),
+        lambda: fb.eye(2).to_sparse() * [1.0],
+        lambda: fb.ones(2).sum(fb.eye(2).to_sparse()),
+        lambda: fb.ones(2).storage().copy_(3),
+        lambda: fb.ones(2).untyped_storage().byteswap(3),
+        lambda: fb.add(fb.ones(2), fb.Size([2]), 2**70),
+        lambda: fb.conv1d(fb.ones(1, 1, 3), fb.ones(1, 1, 1), (0.0,)),
+        lambda: fb.full((2,), 1, dtype="a"),
+        lambda: fb.tensor([], dtype="mean"),
+        lambda: fb.as_tensor((1, 2), fb.ones(1)),
+        lambda: fb.ones(2).new_zeros((2,), dtype=3),
+        lambda: fb.ones(2).index_copy(0, "a", fb.ones(2)),
+        lambda: fb.float_power(2, -2),
+        lambda: fb.rms_norm(fb.ones(1), [1], 1),
+        lambda: fb.histogramdd(fb.ones(3, 3), 3, weight=[1.0]),
+        lambda: fb.linear(fb.ones(3, 3), fb.ones(3, 3), 3),
+        lambda: fb.ones(3).index_add(0, None, fb.ones(3)),
+        lambda: fb.ones(3).index_reduce(0, (1, -1), fb.ones(3), "prod"),
+        lambda: fb.arange(0, 1.5, out=(1,)),
+        lambda: fb.normal(0.0, size=(2,), out=()),
+        lambda: fb.diagflat(fb.ones(2), math.inf),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_type_errors(call):
+    with pytest.raises(TypeError):
+        call()
+
+
+@pytest.mark.filterwarnings("ignore:range is deprecated:UserWarning")
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: fb.full_like(fb.ones(2, dtype=fb.int64), math.inf),
+        lambda: fb.asarray(math.inf, dtype=fb.uint8),
+        lambda: fb.ones(2, dtype=fb.int32).mul_(math.nan).clamp_(min=math.inf),
+        lambda: fb.ones(2).bernoulli(math.inf),
+        lambda: fb.ones(0, dtype=fb.int64).bernoulli(-2),
+        lambda: fb.ones(3).tile(2**70),
+        lambda: fb.ones(3, device="ref").tile((2**63, 2)),
+        lambda: fb.combinations(fb.ones(1), 2**63),
+        lambda: fb.chunk(fb.ones(0), 2**70),
+        lambda: fb.arange(2**63, device="ref"),
+        lambda: fb.range(math.inf),
+        lambda: fb.nn.functional.interpolate(fb.ones(1, 1, 3), scale_factor=-math.inf),
+        lambda: fb.ones(2, 3, device="ref").copy_(fb.eye(2, 3).to_sparse()),
+        lambda: fb.empty(2**70, device="ref"),
+        lambda: fb.irfft(fb.ones(1, 1, 1, 2), 1),
+        lambda: fb.adaptive_avg_pool1d(fb.ones(2, 2, 3), 2**62),
+        lambda: fb.adaptive_max_pool2d(fb.ones(2, 3, 3, device="meta"), 2**70),
+        lambda: fb.ones(3, 3).to_sparse().resize_as_(fb.ones(2)),
+        lambda: fb.tensor(True).logical_or_(fb.tensor(1, device="ref")),
+        lambda: fb.tensor(1.0).true_divide_(fb.ones((), device="meta")),
+    ],
+)
+def test_values_and_sizes_beyond_reason_are_runtime_errors(call):
+    with pytest.raises(RuntimeError):
+        call()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda n: fb.linspace(0, 1, n),
+        lambda n: fb.logspace(0, 1, n),
+        lambda n: fb.hann_window(n),
+        lambda n: fb.signal.windows.gaussian(n),
+        lambda n: fb.vander(fb.ones(3), n),
+        lambda n: fb.mvlgamma(fb.ones(2) * n, n),
+        lambda n: fb.arange(n, device="ref"),
+        lambda n: fb.eye(n, device="ref"),
+        lambda n: fb.histogramdd(fb.rand(3, 2), n),
+    ],
+)
+def test_what_has_no_room_is_refused_before_a_number_of_it_is_computed(call):
+    with pytest.raises((RuntimeError, MemoryError)):
+        call(2**45)  # as Python numbers, one second's worth would be a 50,000,000th of it
+
+
+@pytest.mark.parametrize("make", [fb.linspace, lambda a, b, n, device: fb.hann_window(n)])
+def test_vectors_on_meta_have_a_shape_and_no_numbers(make):
+    n = 2**45 if make is fb.linspace else 4
+    assert make(0, 1, n, device="meta").shape == (n,)
+
+
+def test_a_vandermonde_matrix_of_no_elements_may_have_any_width():
+    assert fb.vander(fb.ones(0), 2**45).shape == (0, 2**45)
+
+
+def test_frequencies_of_no_values_and_of_no_distance_are_those_of_a_division_by_zero():
+    assert math.isnan(fb.fft.rfftfreq(0).item())
+    assert fb.fft.fftfreq(0).shape == (0,)
+    assert str(fb.fft.fftfreq(4, 0.0).tolist()) == "[nan, inf, -inf, -inf]"
+
+
+@pytest.mark.parametrize("offset", [-(2**31), 2**31, -(2**62), 2**70, -3, 4])
+def test_diagonals_beyond_the_corners_are_empty_and_no_other_memory(offset):
+    assert fb.ones(2, 3).diagonal(offset).shape == (0,)
+
+
+def test_dimensions_of_a_number_to_solve_for_are_an_index_error():
+    with pytest.raises(IndexError):
+        fb.linalg.tensorsolve(fb.tensor(1.0), fb.tensor(1.0), (2,))
+
+
+def test_a_cross_entropy_of_no_classes_is_not_a_number():
+    empty = fb.ones(2, 0)
+    assert math.isnan(fb.nn.functional.cross_entropy(empty, empty).item())
+
+
+def test_rounding_to_more_decimals_than_float64_has_is_that_of_c():
+    found = fb.round(fb.tensor([0.5, math.inf]), decimals=400).tolist()
+    assert all(math.isnan(x) for x in found)

@@ -90,7 +90,7 @@ def run(tmp_path, text, *arguments):
     script = tmp_path / "script.py"
     script.write_text(text)
     command = [sys.executable, "-m", "flambeau", "run", str(script), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
 
 
 def test_a_training_script_runs_unchanged(tmp_path):
@@ -118,7 +118,7 @@ def test_the_exit_status_and_the_arguments_are_the_scripts(tmp_path):
 
 def test_a_script_that_is_absent_is_status_2(tmp_path):
     command = [sys.executable, "-m", "flambeau", "run", "nosuch.py"]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
     assert done.returncode == 2 and "nosuch.py" in done.stderr
 
 

@@ -327,11 +327,12 @@ def test_concurrent_draws_share_one_stream_without_loss():
         for _ in range(50):
             drawn.extend(streams.normal_serial((3,), 0.0, 1.0, D.float64, generator))
 
-    threads = [threading.Thread(target=draw) for _ in range(4)]
+    threads = [threading.Thread(target=draw, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     assert sorted(drawn) == sorted(streams.normal_serial((600,), 0.0, 1.0, D.float64, alone))
 
 

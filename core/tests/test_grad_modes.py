@@ -242,9 +242,9 @@ def test_inference_mode_false_records_even_within_no_grad(x):
 def test_other_threads_keep_their_own_mode():
     seen = []
     with fb.no_grad():
-        thread = threading.Thread(target=lambda: seen.append(on()))
+        thread = threading.Thread(target=lambda: seen.append(on()), daemon=True)
         thread.start()
-        thread.join()
+        thread.join(60)
     assert seen == [True]
 
 

@@ -58,14 +58,15 @@ class Server(http.server.BaseHTTPRequestHandler):
 def server(tmp_path, monkeypatch):
     handler = type("Handler", (Server,), {"files": {}, "asked": [], "stop_after": None})
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as served:
-        thread = threading.Thread(target=served.serve_forever)
+        thread = threading.Thread(target=served.serve_forever, daemon=True)
         thread.start()
         handler.url = f"http://127.0.0.1:{served.server_port}"
         monkeypatch.setattr(hub, "_ARCHIVES", handler.url)
         monkeypatch.setattr(hub, "_folder", str(tmp_path / "hub"))
         yield handler
         served.shutdown()
-        thread.join()
+        thread.join(60)
+        assert not thread.is_alive(), "the server hangs"
 
 
 def zipped(members):

@@ -311,7 +311,11 @@ def test_unknown_command_is_a_usage_error(capsys):
 
 def test_module_runs_as_a_program():
     done = subprocess.run(
-        [sys.executable, "-m", "flambeau"], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "flambeau"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("flambeau-core ")

@@ -13,7 +13,10 @@ import flambeau as fb
 import flambeau.multiprocessing as mp
 from flambeau.multiprocessing import ProcessExitedException, ProcessRaisedException
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="descriptors and signals of Unix")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="descriptors and signals of Unix"),
+    pytest.mark.timeout(180),
+]
 
 
 def write(index, x):
@@ -23,13 +26,13 @@ def write(index, x):
 def fail(index, at):
     if index == at:
         raise ValueError(f"no place for {index}")
-    time.sleep(30)
+    time.sleep(90)
 
 
 def kill(index):
     if index == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(30)
+    time.sleep(90)
 
 
 def leave(index):
@@ -54,11 +57,12 @@ def test_a_queue_moves_a_tensor_to_shared_memory(method):
     context = mp.get_context(method)
     queue, back = context.Queue(), context.Queue()
     x = fb.ones(1000)
-    process = context.Process(target=answer, args=(queue, back))
+    process = context.Process(target=answer, args=(queue, back), daemon=True)
     process.start()
     queue.put(x)
-    assert back.get(timeout=30) == 2000
-    process.join()
+    assert back.get(timeout=60) == 2000
+    process.join(60)
+    assert process.exitcode == 0
     assert x.is_shared()
     assert x.sum() == 2000  # the other process wrote into the same memory
 
@@ -67,7 +71,7 @@ def test_the_first_exception_ends_all_and_arrives_with_its_traceback():
     began = time.monotonic()
     with pytest.raises(ProcessRaisedException, match=r"(?s)process 1 .*no place for 1") as caught:
         mp.spawn(fail, args=(1,), nprocs=3, start_method="fork")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 45  # the others sleep for twice as long
     assert caught.value.error_index == 1
 
 
@@ -86,8 +90,9 @@ def test_an_exit_code_is_reported():
 def test_without_join_a_context_waits():
     context = mp.spawn(time.sleep, args=(), nprocs=2, join=False, start_method="fork")
     assert len(context.pids()) == 2
+    deadline = time.monotonic() + 60
     while not context.join(timeout=30):
-        pass
+        assert time.monotonic() < deadline, "the processes do not end"
     assert context.join()
 
 

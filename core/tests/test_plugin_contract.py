@@ -319,9 +319,11 @@ def test_block_holds_for_its_own_thread_and_the_setting_for_all():
     seen = []
 
     def look():
-        thread = threading.Thread(target=lambda: seen.append(is_cpu_fallback_enabled()))
+        thread = threading.Thread(
+            target=lambda: seen.append(is_cpu_fallback_enabled()), daemon=True
+        )
         thread.start()
-        thread.join()
+        thread.join(60)
 
     with cpu_fallback():
         look()

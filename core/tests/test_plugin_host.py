@@ -226,14 +226,15 @@ def test_two_threads_activate_once():
     found = []
 
     def use():
-        start.wait()
+        start.wait(60)
         found.append(host.activate("toy"))
 
-    threads = [threading.Thread(target=use) for _ in range(4)]
+    threads = [threading.Thread(target=use, daemon=True) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     assert loads == ["toy"]
     assert len(found) == 4
     assert all(activation is found[0] for activation in found)

@@ -317,7 +317,7 @@ def test_another_process_writes_into_shared_memory(method):
     x = fb.arange(4.0).share_memory_()
     context = multiprocessing.get_context(method)
     queue, done = context.Queue(), context.Queue()
-    child = context.Process(target=_double, args=(queue, done))
+    child = context.Process(target=_double, args=(queue, done), daemon=True)
     child.start()
     try:
         for t in (x, x[1:3]):
@@ -327,6 +327,7 @@ def test_another_process_writes_into_shared_memory(method):
     finally:
         queue.put(None)
         child.join(60)
+    assert child.exitcode == 0
 
 
 def test_storages_without_data_or_device_say_so():

@@ -139,5 +139,6 @@ def test_the_order_of_import_and_subclass_does_not_matter(early: str) -> None:
         capture_output=True,
         text=True,
         check=False,
+        timeout=120,
     )
     assert done.stdout.split() == ["gelu", "conv1d", "conv1d", "relu"], done.stderr

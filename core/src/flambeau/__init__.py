@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from flambeau import autograd as autograd
     from flambeau import backends as backends
     from flambeau import compat as compat
+    from flambeau import cpu as cpu
     from flambeau import cuda as cuda
     from flambeau import fft as fft
     from flambeau import hub as hub
@@ -58,7 +59,7 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator autograd backends compat cuda fft func hub linalg multiprocessing overrides
+    """accelerator autograd backends compat cpu cuda fft func hub linalg multiprocessing overrides
     plugin random return_types serialization signal sparse special testing utils version""".split()
 )
 _CHECKPOINTS = frozenset({"load", "save"})

@@ -116,6 +116,12 @@ TENSOR_TYPE_NAMES = {
     complex128: "ComplexDoubleTensor",
 }
 
+
+def type_name(dtype: dtype) -> str:
+    """A dtype as messages call it, such as ``Float``."""
+    return TENSOR_TYPE_NAMES[dtype].removesuffix("Tensor")
+
+
 _NAMES = {d.name: d for d in ALL}
 
 
@@ -210,7 +216,10 @@ def pack(values: list, d: dtype) -> bytes:
         bits = 8 * d.itemsize
         low = 0 if d is uint8 else -(1 << (bits - 1))
         mask = (1 << bits) - 1
-        wrapped = [((int(v) - low) & mask) + low for v in values]
+        try:
+            wrapped = [((int(v) - low) & mask) + low for v in values]
+        except OverflowError as error:
+            raise RuntimeError(f"value cannot be converted to type {d}: {error}") from error
         return struct.pack(f"<{len(values)}{d.code}", *wrapped)
     return _pack_floats([float(v) for v in values], d.code)
 

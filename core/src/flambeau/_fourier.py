@@ -35,7 +35,9 @@ def complex_to_complex(
     """The transform of complex numbers, or its inverse."""
     x = _promoted(name, input)
     dims, sizes = _dims_and_sizes(x, s, dim)
-    x = _resized(cast(x, x.dtype.to_complex()), dims, sizes)
+    if name not in ("fft", "ifft"):
+        x = cast(x, x.dtype.to_complex())
+    x = _resized(x, dims, sizes)
     if not dims:
         return x.clone()
     return _c2c(x, tuple(dims), forward, _scale(norm, forward, math.prod(sizes)))
@@ -51,7 +53,10 @@ def real_to_complex(
     x = _resized(x, dims, sizes)
     found = _r2c(x, dims[-1], _scale(norm, forward, math.prod(sizes)))
     found = found if forward else conj(found)
-    return _c2c(found, tuple(dims[:-1]), forward, 1.0) if dims[:-1] else found
+    if not dims[:-1]:
+        return found
+    found = _c2c(found, tuple(dims[:-1]), forward, 1.0)
+    return found.contiguous() if forward else found
 
 
 def complex_to_real(

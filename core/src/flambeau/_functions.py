@@ -331,7 +331,6 @@ from flambeau.ops.indexing import (
     gather,
     index_put,
     index_select,
-    indexed_shape,
     masked_select,
     nonzero,
     numel,
@@ -365,8 +364,6 @@ from flambeau.ops.loss import (
     nll_loss,
 )
 from flambeau.ops.movement import (
-    alias,
-    as_root,
     as_strided,
     broadcast_tensors,
     broadcast_to,
@@ -535,7 +532,6 @@ from flambeau.ops.sampling import (
     randn_like,
     random_,
     randperm,
-    torch_shape,
     uniform_,
 )
 from flambeau.ops.scattering import (
@@ -655,7 +651,6 @@ __all__ = [
     "addr",
     "adjoint",
     "affine_grid_generator",
-    "alias",
     "all",
     "alpha_dropout",
     "amax",
@@ -676,7 +671,6 @@ __all__ = [
     "argmin",
     "argsort",
     "argwhere",
-    "as_root",
     "as_strided",
     "as_tensor",
     "asarray",
@@ -872,7 +866,6 @@ __all__ = [
     "index_put",
     "index_reduce",
     "index_select",
-    "indexed_shape",
     "indices",
     "inner",
     "instance_norm",
@@ -1110,7 +1103,6 @@ __all__ = [
     "to_dense",
     "to_sparse",
     "topk",
-    "torch_shape",
     "trace",
     "transpose",
     "trapezoid",

@@ -371,10 +371,15 @@ def generator_for(device: Device, generator: Generator | None) -> Generator:
     """The generator that fills a tensor on `device`: the one given, or the device's default.
 
     Raises:
+        TypeError: it is no generator.
         RuntimeError: the given generator lives on another type of device.
     """
     if generator is None:
         return default_generators.of(device)
+    if not isinstance(generator, Generator):
+        raise TypeError(
+            f"argument 'generator' must be torch.Generator, not {type(generator).__name__}"
+        )
     if generator.device.type != device.type:
         raise RuntimeError(
             f"Expected a '{device.type}' device type for generator "

@@ -13,8 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from flambeau import _dtype as D
 from flambeau import _views
-from flambeau._dispatch import cast, new
+from flambeau._dispatch import cast, device_error, new
 from flambeau._modes import recording, set_recording
 from flambeau._views import (
     edge,
@@ -87,21 +88,22 @@ def check_result(self: Tensor, result: Tensor) -> None:
     Raises:
         RuntimeError: the shape differs, or the dtype's category is higher.
     """
-    if result._a.shape != self._a.shape:
-        raise RuntimeError(
-            f"output with shape {list(self._a.shape)} doesn't match the broadcast shape "
-            f"{list(result._a.shape)}"
-        )
+    _check_shape(self, tuple(result._a.shape))
+    if self.dtype.is_complex and result.dtype.category == 2:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
     if result.dtype.category > self.dtype.category:
         raise RuntimeError(
-            f"result type {_kind(result)} can't be cast to the desired output type {_kind(self)}"
+            f"result type {D.type_name(result.dtype)} can't be cast to the desired output type "
+            f"{D.type_name(self.dtype)}"
         )
 
 
-def _kind(t: Tensor) -> str:
-    from flambeau._dtype import TENSOR_TYPE_NAMES
-
-    return TENSOR_TYPE_NAMES[t.dtype].removesuffix("Tensor")
+def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
+    if shape != self._a.shape:
+        raise RuntimeError(
+            f"output with shape {list(self._a.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
 
 
 def check_recorded_write(self: Tensor) -> None:
@@ -157,6 +159,40 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
             raise RuntimeError(_OVERLAP)
 
 
+def check_out(out: Tensor, inputs: list[Tensor], share: str) -> None:
+    """Refuse an ``out=`` that repeats elements, or shares memory with inputs; see `_out.deliver`.
+
+    Raises:
+        RuntimeError: it does.
+    """
+    check_write(out, inputs if share == "itself" else [])
+    if share == "nothing" and out.numel():
+        mine = _views.logical_geometry(out)
+        for x in inputs:
+            if x is out:
+                raise RuntimeError(_OVERLAP)
+            if x._st is out._st is not None:
+                its = _views.logical_geometry(x)
+                if _overlaps_partially(mine, its) or _overlaps_fully(mine, its):
+                    raise RuntimeError(_OVERLAP)
+
+
+def take_over(self: Tensor, result: Tensor, *, restride: bool) -> bool:
+    """Give `self` the memory of a fresh `result`, if nobody else sees its own; whether that was so.
+
+    `restride` says that `self` may take the strides of the result, too.
+    """
+    be, st = self._be, self._st
+    if not be.strided or (st is not None and st.shared) or result.dtype is not self.dtype:
+        return False
+    if not restride and be.backend.strides(result._a) != be.backend.strides(self._a):
+        return False
+    st = storage_of(self)
+    self._a = st.buffer = result._a
+    st.version += 1
+    return True
+
+
 def _span(g: _views.Geometry) -> tuple[int, int, bool]:
     shape, stride, offset = g
     count, reach = 1, 0
@@ -207,6 +243,8 @@ def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
 
 def assign(self: Tensor, result: Tensor, record: bool) -> None:
     """Write `result` into `self` and, if recorded, give it the history of `result`."""
+    if result._be is not self._be:
+        raise device_error("in-place operation", [self, result])
     if result.dtype is not self.dtype:
         result = cast(result, self.dtype)
     st = self._st
@@ -367,6 +405,8 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     if src is self:
         storage_of(self).version += 1
         return self
+    if src._be is not self._be and src.is_sparse:
+        raise RuntimeError("copy_() between dense and sparse tensors is not implemented")
     if not _same_memory(self, src):
         check_write(self, [] if may_overlap else [src])
     if src._be is not self._be:
@@ -376,11 +416,11 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     try:
         value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
         value = cast(value, self.dtype)
-    except RuntimeError as error:
-        raise RuntimeError(
-            f"The size of tensor a {list(self._a.shape)} must match the size of tensor b "
-            f"{list(src._a.shape)}: copy_ broadcasts its source only"
-        ) from error
+    except RuntimeError:
+        from flambeau.ops._rules import broadcast_shapes
+
+        _check_shape(self, broadcast_shapes(tuple(self._a.shape), tuple(src._a.shape)))
+        raise
     finally:
         set_recording(before)
     source = edge(value) if record and value._rg else None  # a view of `self` is stale afterwards

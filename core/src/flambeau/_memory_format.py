@@ -52,6 +52,27 @@ def order_of_memory(order: memory_format, rank: int) -> list[int] | None:
     return [0, *range(2, rank), 1]
 
 
+def preserved_order(shape: Sequence[int], stride: Sequence[int]) -> list[int] | None:
+    """The dimensions from the slowest to the fastest of a new tensor like one with these strides.
+
+    None if they are in row-major order.  A dimension along which elements repeat stays where it
+    is; of two with one stride, the longer one varies more slowly.
+    """
+    order = list(range(len(shape)))
+    for first in range(len(order) - 2, -1, -1):
+        moved = first  # goes to the right past every faster place that belongs before it
+        for i in range(first + 1, len(order)):
+            a, b = order[moved], order[i]
+            if not (stride[a] and stride[b]):
+                continue
+            if stride[a] > stride[b]:
+                break
+            if stride[a] < stride[b] or shape[a] < shape[b]:
+                order[moved], order[i] = b, a
+                moved = i
+    return order if order != sorted(order) else None
+
+
 def is_contiguous(shape: Sequence[int], stride: Sequence[int], order: Any = None) -> bool:
     """Whether strides are those of dense memory in the given order; sizes of 1 may have any."""
     if 0 in shape:

@@ -140,7 +140,8 @@ def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
     >>> fb.resize_as_(fb.arange(4), fb.ones(2, 2)).shape
     torch.Size([2, 2])
     """
-    return input.resize_as_(the_template)
+    x = need_tensor(input, "resize_as_", "input")
+    return x.resize_as_(need_tensor(the_template, "resize_as_", "the_template"))
 
 
 def pin_memory(input: Tensor) -> Tensor:
@@ -150,7 +151,7 @@ def pin_memory(input: Tensor) -> Tensor:
     >>> fb.pin_memory(fb.ones(1))
     tensor([1.])
     """
-    return input.pin_memory()
+    return need_tensor(input, "pin_memory", "input").pin_memory()
 
 
 def is_nonzero(input: Tensor) -> bool:
@@ -239,6 +240,12 @@ def set_flush_denormal(mode: bool) -> bool:
     return False
 
 
+def _need_dtype(name: str, value: Any) -> DType:
+    if not isinstance(value, DType):
+        raise TypeError(f"torch.{name}() wants a torch.dtype, not {type(value).__name__}")
+    return value
+
+
 class finfo:  # noqa: N801 - PyTorch's name
     """The numerical properties of a floating dtype.
 
@@ -260,7 +267,7 @@ class finfo:  # noqa: N801 - PyTorch's name
     )
 
     def __init__(self, type: DType | None = None) -> None:
-        d = (D.get_default_dtype() if type is None else type).to_real()
+        d = D.get_default_dtype() if type is None else _need_dtype("finfo", type).to_real()
         if not d.is_floating_point:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -299,7 +306,7 @@ class iinfo:  # noqa: N801 - PyTorch's name
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: DType) -> None:
-        if type.category != 1:
+        if _need_dtype("iinfo", type).category != 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
                 f"{type.name!r}"

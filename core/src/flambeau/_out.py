@@ -3,28 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
+from flambeau import _dispatch, _inplace
 from flambeau._modes import recording
 
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
 
 
-def deliver(result: Tensor, out: Tensor | None) -> Tensor:
+def deliver(
+    result: Tensor,
+    out: Tensor | None,
+    *inputs: Any,
+    exact: bool = False,
+    share: Literal["itself", "nothing", "anything"] = "itself",
+) -> Tensor:
     """`result` itself, or `out` after it has been resized and written.
 
+    A fresh result is not copied where nobody else sees the memory of `out`: that takes it over.
+
+    Args:
+        result: what the function returns without ``out=``.
+        out: where it goes, or None.
+        inputs: all operands of the function; those that are no tensors do not matter.  Without
+            them, `result` is copied, since it may be one of them.
+        exact: whether `out` must have the dtype of the result; else one that it can be cast to.
+        share: what memory `out` may share with an input: that of the whole input, element by
+            element, as elementwise functions allow; nothing; or anything, where the result is
+            complete before it is written and PyTorch does not refuse.
+
     Raises:
-        RuntimeError: `out` cannot hold the result's dtype, lives elsewhere, or a gradient is asked
-        for.
+        TypeError: `out` is no tensor.
+        RuntimeError: `out` cannot hold the result's dtype, lives elsewhere, shares memory with
+            itself or an input, cannot be resized, or a gradient is asked for.
     """
     if out is None:
         return result
-    from flambeau._tensor import Tensor
-
+    Tensor = _dispatch.Tensor_
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
-    if recording() and (result.requires_grad or out.requires_grad):
+    if (result._rg or out._rg) and recording() and (result.requires_grad or out.requires_grad):
         raise RuntimeError(
             "out=... arguments don't support automatic differentiation, but one of the arguments "
             "requires grad. Call the function without out=, or inside torch.no_grad()."
@@ -33,11 +52,20 @@ def deliver(result: Tensor, out: Tensor | None) -> Tensor:
         raise RuntimeError(
             f"Expected out tensor to have device {result.device}, but got {out.device} instead"
         )
+    operands = [x for x in inputs if isinstance(x, Tensor)]
+    _inplace.check_out(out, operands, share)
+    if exact and result.dtype is not out.dtype:
+        raise RuntimeError(
+            f"Expected out tensor to have dtype {result.dtype}, but got {out.dtype} instead"
+        )
     if result.dtype.category > out.dtype.category:
         raise RuntimeError(
             f"result type {result.dtype} can't be cast to the desired output type {out.dtype}"
         )
-    if out.shape != result.shape:
+    restride = False
+    if out._a.shape != result._a.shape:
+        # The older matrix functions, which cast, resize to row-major memory if there is any.
+        restride = exact or share != "anything" or out.numel() == 0
         if out.numel() != 0:
             warnings.warn(
                 "An output with one or more elements was resized since it had shape "
@@ -48,15 +76,27 @@ def deliver(result: Tensor, out: Tensor | None) -> Tensor:
                 stacklevel=3,
             )
         out.resize_(*result.shape)
-    out.copy_(result)
+    fresh = result._st is None and inputs and not any(result is x for x in operands)
+    if restride and not fresh:
+        result, fresh = _dispatch.op("clone")(result.detach()), True
+    if not (fresh and _inplace.take_over(out, result, restride=restride)):
+        out.copy_(result)
     return out
 
 
-def deliver_all(results: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
+def deliver_all(
+    results: tuple[Any, ...],
+    out: Any,
+    *inputs: Any,
+    exact: bool = False,
+    share: Literal["itself", "nothing", "anything"] = "itself",
+) -> tuple[Any, ...]:
     """A tuple of results, or the tuple of tensors in `out` after they have been written."""
     if out is None:
         return results
     if len(out) != len(results):
         raise TypeError(f"argument 'out' must hold {len(results)} tensors, got {len(out)}")
-    written = [deliver(r, o) for r, o in zip(results, out, strict=True)]
+    written = [
+        deliver(r, o, *inputs, exact=exact, share=share) for r, o in zip(results, out, strict=True)
+    ]
     return type(results)(*written) if hasattr(results, "_fields") else tuple(written)

@@ -41,6 +41,31 @@ def python_number(value: Any) -> Any:
     return value.item() if getattr(value, "shape", None) == () else value
 
 
+def fitting(value: Any, dtype: DType) -> Any:
+    """A number for elements of `dtype`: cut to a whole number if they are integers.
+
+    Raises:
+        RuntimeError: the dtype cannot hold it.
+    """
+    given, ok = value, True
+    if type(value) is complex and not dtype.is_complex:
+        if dtype.category == 0:
+            return value != 0
+        ok, value = not value.imag, value.real
+    if dtype.category == 1 and isinstance(value, (int, float)):
+        bits = 8 * dtype.itemsize
+        low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
+        if not dtype.is_signed:
+            # A negative whole number stands for its complement, as in C.
+            high = (1 << bits) - 1
+            low = 0 if isinstance(value, float) else -high
+        if ok := ok and low <= value <= high:
+            value = int(value)
+    if not ok:
+        raise RuntimeError(f"value cannot be converted to type {dtype} without overflow: {given}")
+    return value
+
+
 def result_type(*operands: Any) -> DType:
     """The dtype of an arithmetic op on tensors and numbers.
 

@@ -161,6 +161,9 @@ class UntypedStorage(Casts):
         Raises:
             RuntimeError: the source is longer.
         """
+        source = getattr(source, "_untyped_storage", source)
+        if not isinstance(source, UntypedStorage):
+            raise TypeError(f"copy_ wants a storage, not {type(source).__name__}")
         held = self.nbytes()
         if source.nbytes() > held:
             raise RuntimeError(
@@ -171,6 +174,8 @@ class UntypedStorage(Casts):
 
     def byteswap(self, dtype: DType) -> None:
         """Reverse the bytes of each element (of each part of a complex one) of `dtype`."""
+        if not isinstance(dtype, D.dtype):
+            raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         size = dtype.to_real().itemsize
         data = self._st.read(0, self.nbytes())
         self._st.write(0, swapped(data, size))

@@ -21,6 +21,7 @@ tensor([[ 3.,  0.],
 from __future__ import annotations
 
 import builtins
+import math
 import sys
 from types import ModuleType
 from typing import Any
@@ -61,6 +62,11 @@ __all__ = [
 # -- one dimension ---------------------------------------------------------------------------------
 
 
+def _complex(out: Tensor | None) -> bool:
+    # A real result goes into any real `out`, but not into a complex one.
+    return isinstance(out, Tensor) and out.dtype.is_complex
+
+
 def fft(
     input: Tensor,
     n: int | None = None,
@@ -78,7 +84,12 @@ def fft(
     >>> fb.fft.fft(fb.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    return deliver(complex_to_complex("fft", input, one(n), dim, norm, True), out)
+    return deliver(
+        complex_to_complex("fft", input, one(n), dim, norm, True),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def ifft(
@@ -95,7 +106,13 @@ def ifft(
     >>> fb.fft.ifft(fb.tensor([3.0, -1.0]))
     tensor([1.+0.j, 2.+0.j])
     """
-    return deliver(complex_to_complex("ifft", input, one(n), dim, norm, False), out)
+    return deliver(
+        complex_to_complex("ifft", input, one(n), dim, norm, False),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def rfft(
@@ -115,7 +132,12 @@ def rfft(
     >>> fb.fft.rfft(fb.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    return deliver(real_to_complex("rfft", input, one(n), dim, norm, True), out)
+    return deliver(
+        real_to_complex("rfft", input, one(n), dim, norm, True),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def irfft(
@@ -132,7 +154,13 @@ def irfft(
     >>> fb.fft.irfft(fb.fft.rfft(fb.tensor([1.0, 2.0, 3.0])), 3)
     tensor([1., 2., 3.])
     """
-    return deliver(complex_to_real("irfft", input, one(n), dim, norm, False), out)
+    return deliver(
+        complex_to_real("irfft", input, one(n), dim, norm, False),
+        out,
+        input,
+        exact=_complex(out),
+        share="anything",
+    )
 
 
 def hfft(
@@ -149,7 +177,13 @@ def hfft(
     >>> fb.fft.hfft(fb.tensor([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
     """
-    return deliver(complex_to_real("hfft", input, one(n), dim, norm, True), out)
+    return deliver(
+        complex_to_real("hfft", input, one(n), dim, norm, True),
+        out,
+        input,
+        exact=_complex(out),
+        share="anything",
+    )
 
 
 def ihfft(
@@ -166,7 +200,13 @@ def ihfft(
     >>> fb.fft.ihfft(fb.tensor([8.0, -2.0, 0.0, -2.0])).real
     tensor([1., 2., 3.])
     """
-    return deliver(real_to_complex("ihfft", input, one(n), dim, norm, False), out)
+    return deliver(
+        real_to_complex("ihfft", input, one(n), dim, norm, False),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 # -- several dimensions ----------------------------------------------------------------------------
@@ -190,7 +230,12 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    return deliver(complex_to_complex("fftn", input, s, dim, norm, True), out)
+    return deliver(
+        complex_to_complex("fftn", input, s, dim, norm, True),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def ifftn(
@@ -208,7 +253,12 @@ def ifftn(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return deliver(complex_to_complex("ifftn", input, s, dim, norm, False), out)
+    return deliver(
+        complex_to_complex("ifftn", input, s, dim, norm, False),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def rfftn(
@@ -225,7 +275,12 @@ def rfftn(
     >>> fb.fft.rfftn(fb.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return deliver(real_to_complex("rfftn", input, s, dim, norm, True), out)
+    return deliver(
+        real_to_complex("rfftn", input, s, dim, norm, True),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def irfftn(
@@ -243,7 +298,13 @@ def irfftn(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return deliver(complex_to_real("irfftn", input, s, dim, norm, False), out)
+    return deliver(
+        complex_to_real("irfftn", input, s, dim, norm, False),
+        out,
+        input,
+        exact=_complex(out),
+        share="anything",
+    )
 
 
 def hfftn(
@@ -261,7 +322,13 @@ def hfftn(
     tensor([[4., 0.],
             [0., 0.]])
     """
-    return deliver(complex_to_real("hfftn", input, s, dim, norm, True), out)
+    return deliver(
+        complex_to_real("hfftn", input, s, dim, norm, True),
+        out,
+        input,
+        exact=_complex(out),
+        share="anything",
+    )
 
 
 def ihfftn(
@@ -279,7 +346,12 @@ def ihfftn(
     tensor([[1., 0.],
             [0., 0.]])
     """
-    return deliver(real_to_complex("ihfftn", input, s, dim, norm, False), out)
+    return deliver(
+        real_to_complex("ihfftn", input, s, dim, norm, False),
+        out,
+        input,
+        share="anything",
+    )
 
 
 def fft2(
@@ -405,7 +477,7 @@ def fftfreq(
     """
     places = arange(n, dtype=_floating("fftfreq", dtype), device=device)
     places[(n + 1) // 2 :] -= n
-    return _finished(places * (1.0 / (n * d)), out, requires_grad)
+    return _finished(places * _step(n, d), out, requires_grad)
 
 
 def rfftfreq(
@@ -425,11 +497,17 @@ def rfftfreq(
     tensor([0.0000, 0.2500, 0.5000])
     """
     places = arange(n // 2 + 1, dtype=_floating("rfftfreq", dtype), device=device)
-    return _finished(places * (1.0 / (n * d)), out, requires_grad)
+    return _finished(places * _step(n, d), out, requires_grad)
+
+
+def _step(n: int, d: float) -> float:
+    return 1.0 / (n * d) if n * d else math.inf
 
 
 def _floating(name: str, dtype: D.dtype | None) -> D.dtype:
     found = D.get_default_dtype() if dtype is None else dtype
+    if not isinstance(found, D.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(found).__name__}")
     if not found.fp:
         raise RuntimeError(f"{name} requires a floating point or complex dtype, got {found}")
     return found
@@ -464,7 +542,7 @@ def _shifted(name: str, input: Tensor, dim: Dims, extra: int) -> Tensor:
     x = need_tensor(input, f"fft_{name}", "input")
     given = builtins.range(x.dim()) if dim is None else [dim] if isinstance(dim, int) else dim
     dims = [dim_of(d, x.dim(), scalar_as_vector=False) for d in given]
-    return roll(x, [(x._a.shape[d] + extra) // 2 for d in dims], dims) if dims else x.clone()
+    return roll(x, [(x._a.shape[d] + extra) // 2 for d in dims], dims)
 
 
 class _CallableModule(ModuleType):

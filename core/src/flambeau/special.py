@@ -29,6 +29,7 @@ from flambeau._functions import lgamma as gammaln
 from flambeau._functions import mvlgamma as multigammaln
 from flambeau._functions import sigmoid as expit
 from flambeau.ops.bessel import (
+    airy_ai,
     bessel_j0,
     bessel_j1,
     bessel_y0,
@@ -65,6 +66,7 @@ from flambeau.ops.polynomials import (
 )
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",

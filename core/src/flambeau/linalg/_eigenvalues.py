@@ -55,7 +55,7 @@ def svd(
     _check_driver("linalg.svd", driver, a)
     found = R.linalg_svd(*OPS["svd"](a, full_matrices))
     _check_values("linalg.svd", found.S)
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
@@ -69,7 +69,7 @@ def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) 
     _check_driver("linalg.svdvals", driver, a)
     values = OPS["svdvals"](a)
     _check_values("linalg.svd", values)
-    return deliver(values, out)
+    return deliver(values, out, A, exact=True, share="anything")
 
 
 def _upper(UPLO: str) -> bool:
@@ -89,7 +89,9 @@ def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> R.linalg_eigh:
     tensor([-1.,  1.])
     """
     a = hermitian(squares("linalg.eigh", A))
-    return deliver_all(R.linalg_eigh(*OPS["eigh"](a, _upper(UPLO))), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.linalg_eigh(*OPS["eigh"](a, _upper(UPLO))), out, A, exact=True, share="anything"
+    )  # type: ignore[return-value]
 
 
 def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
@@ -100,7 +102,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
     tensor([-1.,  1.])
     """
     a = hermitian(squares("linalg.eigvalsh", A))
-    return deliver(OPS["eigvalsh"](a, _upper(UPLO)), out)
+    return deliver(OPS["eigvalsh"](a, _upper(UPLO)), out, A, exact=True, share="anything")
 
 
 def finite_squares(name: str, A: Any) -> Tensor:
@@ -124,7 +126,9 @@ def eig(A: Tensor, *, out: Any = None) -> R.linalg_eig:
     >>> fb.linalg.eig(fb.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues.imag
     tensor([ 1., -1.])
     """
-    return deliver_all(R.linalg_eig(*OPS["eig"](finite_squares("linalg.eig", A))), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.linalg_eig(*OPS["eig"](finite_squares("linalg.eig", A))), out, A, share="anything"
+    )  # type: ignore[return-value]
 
 
 def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -134,7 +138,7 @@ def eigvals(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.linalg.eigvals(fb.tensor([[2.0, 1.0], [0.0, 3.0]])).real
     tensor([2., 3.])
     """
-    return deliver(OPS["eig"](finite_squares("linalg.eigvals", A))[0], out)
+    return deliver(OPS["eig"](finite_squares("linalg.eigvals", A))[0], out, A, share="anything")
 
 
 def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -144,7 +148,9 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.linalg.det(fb.tensor([[1.0, 2.0], [3.0, 4.0]]))
     tensor(-2.)
     """
-    return deliver(OPS["determinant"](squares("linalg.det", A)), out)
+    return deliver(
+        OPS["determinant"](squares("linalg.det", A)), out, A, exact=True, share="anything"
+    )
 
 
 def slogdet(A: Tensor, *, out: Any = None) -> R.linalg_slogdet:
@@ -156,7 +162,13 @@ def slogdet(A: Tensor, *, out: Any = None) -> R.linalg_slogdet:
     sign=tensor(-1.),
     logabsdet=tensor(0.))
     """
-    return deliver_all(R.linalg_slogdet(*OPS["slogdet"](squares("linalg.slogdet", A))), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.linalg_slogdet(*OPS["slogdet"](squares("linalg.slogdet", A))),
+        out,
+        A,
+        exact=True,
+        share="anything",
+    )  # type: ignore[return-value]
 
 
 __all__ = ["det", "eig", "eigh", "eigvals", "eigvalsh", "slogdet", "svd", "svdvals"]

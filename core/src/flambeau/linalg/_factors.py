@@ -15,6 +15,7 @@ from flambeau.ops._matrices import (
     LinAlgError,
     adjoint_of,
     check_info,
+    conjugate,
     eye_like,
     first_nonzero,
     matrices,
@@ -55,7 +56,7 @@ def lower_factor(a: Tensor, upper: bool) -> tuple[Tensor, Tensor]:
     """The Cholesky factor, lower or upper, from the triangle of its name; and the infos."""
     a = hermitian(a)
     factor, info = OPS["cholesky_ex"](adjoint_of(a) if upper else a)
-    return adjoint_of(factor) if upper else factor, info
+    return conjugate(factor).contiguous().mT if upper else factor, info
 
 
 def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Tensor:
@@ -73,7 +74,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
     """
     factor, info = lower_factor(squares("linalg.cholesky", A), upper)
     check_info("linalg.cholesky", info, NOT_POSITIVE)
-    return deliver(factor, out)
+    return deliver(factor, out, A, exact=True, share="anything")
 
 
 def cholesky_ex(
@@ -88,7 +89,7 @@ def cholesky_ex(
     factor, info = lower_factor(squares("linalg.cholesky_ex", A), upper)
     if check_errors:
         check_info("linalg.cholesky_ex", info, NOT_POSITIVE)
-    return deliver_all(R.linalg_cholesky_ex(factor, info), out)  # type: ignore[return-value]
+    return deliver_all(R.linalg_cholesky_ex(factor, info), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> R.linalg_qr:
@@ -111,7 +112,13 @@ def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> R.linalg_qr:
             "or 'complete'"
         )
     q, r = OPS["qr"](a, mode == "complete")
-    return deliver_all(R.linalg_qr(a.new_empty((0,)) if mode == "r" else q, r), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.linalg_qr(a.new_empty((0,)) if mode == "r" else q, r),
+        out,
+        A,
+        exact=True,
+        share="anything",
+    )  # type: ignore[return-value]
 
 
 def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -140,7 +147,57 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
             f"{name}: tau must hold at most one number per column of input, got shapes "
             f"{list(t.shape)} and {list(a.shape)}"
         )
-    return deliver(OPS["householder_product"](a, t), out)
+    return deliver(OPS["householder_product"](a, t), out, A, tau, share="anything")
+
+
+# == LDL ===========================================================================================
+
+
+def ldl_factor_ex(
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+) -> R.linalg_ldl_factor_ex:
+    """As `ldl_factor`; instead of raising, the place of the first zero block of D, or 0.
+
+    >>> import flambeau as fb
+    >>> fb.linalg.ldl_factor_ex(fb.zeros(2, 2)).info
+    tensor(1, dtype=torch.int32)
+    """
+    found = _ldl("torch.linalg.ldl_factor_ex", A, hermitian, check_errors)
+    return deliver_all(R.linalg_ldl_factor_ex(*found), out, A, exact=True, share="anything")  # type: ignore[return-value]
+
+
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> R.linalg_ldl_factor:
+    """L and D in one matrix, and the interchanges, of a symmetric matrix that may be indefinite.
+
+    A = L D Lᵀ, or L D Lᴴ if it is `hermitian`, where L is a product of interchanges and unit lower
+    triangular matrices and D has blocks of one and of two rows.  D stands on the diagonal and just
+    below it, L below its blocks (LAPACK's ``sytrf`` and ``hetrf``; Bunch and Kaufman, 1977).
+
+    Shapes: A (..., n, n), of which the lower triangle is read; pivots (..., n) int32: a positive
+    number says that row k was exchanged with that row, counted from 1; two equal negative ones that
+    rows k and k + 1 have one block, of which the second was exchanged.  There is no gradient.
+
+    Raises:
+        RuntimeError: a block of D is zero, or matrices are not square.
+
+    >>> import flambeau as fb
+    >>> fb.linalg.ldl_factor(fb.tensor([[2.0, 1.0], [1.0, 3.0]])).LD
+    tensor([[2.0000, 0.0000],
+            [0.5000, 2.5000]])
+    """
+    packed, pivots, _ = _ldl("torch.linalg.ldl_factor_ex", A, hermitian, True)
+    return deliver_all(R.linalg_ldl_factor(packed, pivots), out, A, exact=True, share="anything")  # type: ignore[return-value]
+
+
+def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Tensor, Tensor, Tensor]:
+    found = OPS["ldl_factor_ex"](squares(name, A), bool(hermitian))
+    if check and not on_meta(found[2]) and (failed := first_nonzero(found[2])) is not None:
+        batch = f"(Batch element {failed[0]}): " if found[2].dim() else ""
+        raise RuntimeError(
+            f"{name}: {batch}D[{failed[1]},{failed[1]}] is zero, so that no system can be solved "
+            "with these factors; linalg.ldl_factor_ex(A) returns them all the same"
+        )
+    return found
 
 
 # == LU ============================================================================================
@@ -158,7 +215,7 @@ def lu_factor_ex(
     found = OPS["lu_factor_ex"](matrices("torch.linalg.lu_factor_ex", A), pivot)
     if check_errors:
         _check_pivots("torch.linalg.lu_factor_ex", found[2])
-    return deliver_all(R.linalg_lu_factor_ex(*found), out)  # type: ignore[return-value]
+    return deliver_all(R.linalg_lu_factor_ex(*found), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> R.linalg_lu_factor:
@@ -175,7 +232,7 @@ def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> R.linalg_lu_
     """
     packed, pivots, info = OPS["lu_factor_ex"](matrices("torch.linalg.lu_factor", A), pivot)
     _check_pivots("torch.linalg.lu_factor", info)
-    return deliver_all(R.linalg_lu_factor(packed, pivots), out)  # type: ignore[return-value]
+    return deliver_all(R.linalg_lu_factor(packed, pivots), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def _check_pivots(name: str, info: Tensor) -> None:
@@ -221,7 +278,13 @@ def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> R.linalg_lu:
             [0., 1.]])
     """
     packed, pivots, _ = OPS["lu_factor_ex"](matrices("linalg.lu", A), pivot)
-    return deliver_all(R.linalg_lu(*unpacked(packed, pivots if pivot else None)), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.linalg_lu(*unpacked(packed, pivots if pivot else None)),
+        out,
+        A,
+        exact=True,
+        share="anything",
+    )  # type: ignore[return-value]
 
 
 def check_factors(name: str, packed: Tensor, pivots: Any) -> None:
@@ -245,6 +308,8 @@ __all__ = [
     "cholesky",
     "cholesky_ex",
     "householder_product",
+    "ldl_factor",
+    "ldl_factor_ex",
     "lu",
     "lu_factor",
     "lu_factor_ex",

@@ -58,7 +58,7 @@ def vector_norm(
     v = _floating(name, need_input(x, name, "x"), dtype)
     if not isinstance(ord, (int, float)):
         raise TypeError(f"linalg_vector_norm(): argument 'ord' must be Number, not {ord!r}")
-    return deliver(_norm(v, ord, _dims(dim), keepdim), out)
+    return deliver(_norm(v, ord, _dims(dim), keepdim), out, x, exact=True, share="anything")
 
 
 def matrix_norm(
@@ -94,7 +94,7 @@ def matrix_norm(
     if first == second:
         raise RuntimeError(f"{name}: dims must be different. Got ({first}, {second})")
     if ord == "fro":
-        return deliver(_norm(x, 2, (first, second), keepdim), out)
+        return deliver(_norm(x, 2, (first, second), keepdim), out, A, exact=True, share="anything")
     if ord == "nuc" or (not isinstance(ord, str) and abs(ord) == 2):
         values = svdvals(x.movedim((first, second), (-2, -1)))
         if ord == "nuc":
@@ -104,7 +104,7 @@ def matrix_norm(
         if keepdim:
             for d in sorted((first, second)):
                 result = result.unsqueeze(d)
-        return deliver(result, out)
+        return deliver(result, out, A, exact=True, share="anything")
     if isinstance(ord, str) or (abs(ord) != 1 and not math.isinf(ord)):
         raise RuntimeError(f"{name}: Order {ord} not supported.")
     across, along = (first, second) if abs(ord) == 1 else (second, first)
@@ -113,7 +113,7 @@ def matrix_norm(
     if not keepdim:
         for d in sorted((first, second), reverse=True):
             result = result.squeeze(d)
-    return deliver(result, out)
+    return deliver(result, out, A, exact=True, share="anything")
 
 
 def norm(
@@ -175,9 +175,11 @@ def cond(A: Tensor, p: Order | None = None, *, out: Tensor | None = None) -> Ten
     if p is None or p in (2, -2):
         values = svdvals(a)
         if not values.shape[-1]:
-            return deliver(values.new_zeros(tuple(values.shape[:-1])), out)
+            return deliver(values.new_zeros(tuple(values.shape[:-1])), out, A, share="anything")
         ratio = values[..., -1] / values[..., 0] if p == -2 else values[..., 0] / values[..., -1]
-        return deliver(where(ratio.isnan(), ratio.new_full((), math.inf), ratio), out)
+        return deliver(
+            where(ratio.isnan(), ratio.new_full((), math.inf), ratio), out, A, share="anything"
+        )
     if isinstance(p, str) and p not in ("fro", "nuc"):
         raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
     a = squares("linalg.cond", a)
@@ -186,7 +188,9 @@ def cond(A: Tensor, p: Order | None = None, *, out: Tensor | None = None) -> Ten
     one = inverse.new_ones(())
     finite = where(singular.unsqueeze(-1).unsqueeze(-1), one, inverse)
     product = matrix_norm(a, p) * matrix_norm(finite, p)
-    return deliver(where(singular, product.new_full((), math.inf), product), out)
+    return deliver(
+        where(singular, product.new_full((), math.inf), product), out, A, share="anything"
+    )
 
 
 def matrix_rank(
@@ -212,10 +216,10 @@ def matrix_rank(
         atol, rtol = tol, 0.0
     low, high = tolerances(a, atol, rtol, *a.shape[-2:])
     if 0 in a.shape:
-        return deliver(a.new_zeros(tuple(a.shape[:-2]), dtype=D.int64), out)
+        return deliver(a.new_zeros(tuple(a.shape[:-2]), dtype=D.int64), out, A, share="anything")
     values = eigvalsh(a).abs() if hermitian else svdvals(a)
     bound = maximum(low, high * values.amax(-1)).unsqueeze(-1)
-    return deliver((values > bound).sum(-1), out)
+    return deliver((values > bound).sum(-1), out, A, share="anything")
 
 
 __all__ = ["cond", "matrix_norm", "matrix_rank", "norm", "vector_norm"]

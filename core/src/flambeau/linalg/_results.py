@@ -63,6 +63,23 @@ class linalg_lu(NamedTuple):  # noqa: N801
     __repr__ = _shown
 
 
+class linalg_ldl_factor(NamedTuple):  # noqa: N801
+    """A packed LDL decomposition and its interchanges."""
+
+    LD: Tensor
+    pivots: Tensor
+    __repr__ = _shown
+
+
+class linalg_ldl_factor_ex(NamedTuple):  # noqa: N801
+    """As `linalg_ldl_factor`, and the place of the first zero block."""
+
+    LD: Tensor
+    pivots: Tensor
+    info: Tensor
+    __repr__ = _shown
+
+
 class linalg_lu_factor(NamedTuple):  # noqa: N801
     """A packed LU decomposition and its row interchanges."""
 

@@ -21,7 +21,7 @@ from flambeau.ops._matrices import (
     one_dtype,
     squares,
 )
-from flambeau.ops._rules import need_input
+from flambeau.ops._rules import dim_of, need_input
 from flambeau.ops._table import OPS
 
 _SINGULAR = (
@@ -83,7 +83,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
     check_info(
         "torch.linalg.solve", info, "The solver failed because the input matrix is singular."
     )
-    return deliver(result, out)
+    return deliver(result, out, A, B, exact=True, share="anything")
 
 
 def solve_ex(
@@ -100,7 +100,7 @@ def solve_ex(
         check_info(
             "torch.linalg.solve_ex", info, "The solver failed because the input matrix is singular."
         )
-    return deliver_all(R.linalg_solve_ex(result, info), out)  # type: ignore[return-value]
+    return deliver_all(R.linalg_solve_ex(result, info), out, A, B, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -116,7 +116,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     result, info = OPS["inv_ex"](squares("linalg.inv", A))
     check_info("linalg.inv", info, _SINGULAR)
-    return deliver(result, out)
+    return deliver(result, out, A, exact=True, share="anything")
 
 
 def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> R.linalg_inv_ex:
@@ -129,7 +129,7 @@ def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> R.linal
     found = OPS["inv_ex"](squares("linalg.inv_ex", A))
     if check_errors:
         check_info("linalg.inv_ex", found[1], _SINGULAR)
-    return deliver_all(R.linalg_inv_ex(*found), out)  # type: ignore[return-value]
+    return deliver_all(R.linalg_inv_ex(*found), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def solve_triangular(
@@ -158,8 +158,16 @@ def solve_triangular(
     _check_fit(name, a, b, left)
     a, b = batched(a, b)
     if left:
-        return deliver(OPS["triangular_solve"](a, b, upper, unitriangular), out)
-    return deliver(OPS["triangular_solve"](a.mT, b.mT, not upper, unitriangular).mT, out)
+        return deliver(
+            OPS["triangular_solve"](a, b, upper, unitriangular),
+            out,
+            A,
+            B,
+            exact=True,
+            share="anything",
+        )
+    result = OPS["triangular_solve"](a.mT, b.mT, not upper, unitriangular)
+    return deliver(result.contiguous().mT, out, A, B, exact=True, share="anything")
 
 
 def lu_solve(
@@ -186,17 +194,79 @@ def lu_solve(
     _check_fit(name, packed, b, left)
     if not left:
         turned = lu_solve(packed, pivots, adjoint_of(b), adjoint=not adjoint)
-        return deliver(adjoint_of(turned), out)
+        return deliver(adjoint_of(turned), out, LU, pivots, B, exact=True, share="anything")
     order = OPS["lu_permutation"](pivots, packed.shape[-1])
     packed, b = batched(packed, b)
     order = order.unsqueeze(-1).expand(*b.shape)
     if not adjoint:
         half = OPS["triangular_solve"](packed, b.gather(-2, order), False, True)
-        return deliver(OPS["triangular_solve"](packed, half, True, False), out)
+        return deliver(
+            OPS["triangular_solve"](packed, half, True, False),
+            out,
+            LU,
+            pivots,
+            B,
+            exact=True,
+            share="anything",
+        )
     back = adjoint_of(packed)
     half = OPS["triangular_solve"](back, b, False, False)
     result = OPS["triangular_solve"](back, half, True, True)
-    return deliver(result.gather(-2, order.argsort(-2)), out)
+    return deliver(
+        result.mT.gather(-1, order.argsort(-2).mT).mT,
+        out,
+        LU,
+        pivots,
+        B,
+        exact=True,
+        share="anything",
+    )
+
+
+def ldl_solve(
+    LD: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    hermitian: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """X with A X = B for a decomposition from `ldl_factor` with the same `hermitian`.
+
+    Shapes: LD (..., n, n), pivots (..., n), B (..., n, k); the leading dimensions of LD and B
+    broadcast.  There is no gradient.
+
+    Raises:
+        RuntimeError: shapes or dtypes do not fit, or the pivots are no integers.
+
+    >>> import flambeau as fb
+    >>> factors = fb.linalg.ldl_factor(fb.tensor([[0.0, 2.0], [2.0, 0.0]]))
+    >>> fb.linalg.ldl_solve(*factors, fb.tensor([[2.0], [4.0]]))
+    tensor([[2.],
+            [1.]])
+    """
+    name = "torch.linalg.ldl_solve"
+    packed, b = squares(name, LD, "LD"), need_input(B, name, "B")
+    if b.dim() < 2 or b.shape[-2] != packed.shape[-1]:
+        raise RuntimeError(
+            f"Incompatible matrix sizes for {name}: each A matrix is {packed.shape[-1]} by "
+            f"{packed.shape[-1]} but B has the shape {list(b.shape)}"
+        )
+    order = need_input(pivots, name, "pivots")
+    if order.dtype.category != 1:
+        raise RuntimeError(
+            f"{name}: Expected pivots to be integers. Got {D.type_name(order.dtype)}"
+        )
+    if order.shape != packed.shape[:-1]:
+        raise RuntimeError(
+            f"{name}: Expected LD.shape[:-1] and pivots.shape to be the same, but got pivots with "
+            f"shape {list(order.shape)} instead"
+        )
+    one_dtype(name, packed, b)
+    packed, b = batched(packed, b)
+    order = cast(order.expand(*packed.shape[:-1]), D.int32)
+    result = OPS["ldl_solve"](packed, order, b, bool(hermitian))
+    return deliver(result, out, LD, pivots, B, exact=True, share="anything")
 
 
 def tolerances(x: Tensor, atol: Any, rtol: Any, rows: int, columns: int) -> tuple[Tensor, Tensor]:
@@ -239,7 +309,12 @@ def pinv(
     tensor([[0.5000, 0.0000],
             [0.0000, 0.0000]])
     """
-    return deliver(pseudo_inverse(A, atol, rcond if rtol is None else rtol, hermitian), out)
+    return deliver(
+        pseudo_inverse(A, atol, rcond if rtol is None else rtol, hermitian),
+        out,
+        A,
+        share="anything",
+    )
 
 
 def pseudo_inverse(A: Any, atol: Any, rtol: Any, is_hermitian: bool) -> Tensor:
@@ -329,7 +404,9 @@ def tensorinv(A: Tensor, ind: int = 2, *, out: Tensor | None = None) -> Tensor:
             "Expected self to satisfy the requirement prod(self.shape[ind:]) == "
             f"prod(self.shape[:ind]), but got {math.prod(last)} != {math.prod(first)}"
         )
-    return deliver(inv(x.reshape(math.prod(first), -1)).reshape(*last, *first), out)
+    return deliver(
+        inv(x.reshape(math.prod(first), -1)).reshape(*last, *first), out, A, share="anything"
+    )
 
 
 def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -341,7 +418,7 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
     """
     x, b = need_input(A, "linalg.tensorsolve", "A"), need_input(B, "linalg.tensorsolve", "B")
     if dims is not None:
-        moved = [d % x.dim() for d in dims]
+        moved = [dim_of(d, x.dim(), scalar_as_vector=False) for d in dims]
         x = x.permute(*[i for i in range(x.dim()) if i not in moved], *moved)
     first, last = tuple(x.shape[: b.dim()]), tuple(x.shape[b.dim() :])
     if math.prod(first) != math.prod(last):
@@ -350,12 +427,13 @@ def tensorsolve(A: Tensor, B: Tensor, dims: Any = None, *, out: Tensor | None = 
             f"prod(self.shape[:other.ndim]), but got {math.prod(last)} != {math.prod(first)}"
         )
     flat = x.reshape(-1, math.prod(last))
-    return deliver(solve(flat, b.reshape(-1)).reshape(last), out)
+    return deliver(solve(flat, b.reshape(-1)).reshape(last), out, A, B, share="anything")
 
 
 __all__ = [
     "inv",
     "inv_ex",
+    "ldl_solve",
     "lstsq",
     "lu_solve",
     "pinv",

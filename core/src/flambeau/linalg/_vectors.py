@@ -32,7 +32,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) ->
     tensor(11.)
     """
     a, b = need_input(x, "linalg.vecdot", "x"), need_input(y, "linalg.vecdot", "y")
-    return deliver((conjugate(a) * b).sum(dim), out)
+    return deliver((conjugate(a) * b).sum(dim), out, x, y, exact=True, share="anything")
 
 
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:

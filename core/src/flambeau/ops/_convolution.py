@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau._tensor import Tensor
+from flambeau.ops._rules import need_tensor
 from flambeau.ops._windows import Sizes
 
 
@@ -66,7 +67,7 @@ def check_settings(
 ) -> None:
     """Refuse differing dtypes, and settings that no convolution has."""
     for name, other in (("weight", w), ("bias", bias)):
-        if other is not None and other.dtype is not x.dtype:
+        if other is not None and need_tensor(other, "convolution", name).dtype is not x.dtype:
             raise RuntimeError(
                 f"Input type ({x.dtype}) and {name} type ({other.dtype}) should be the same"
             )

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
-from flambeau._dtype import dtype as DType
-from flambeau.ops._rules import broadcast_shapes, need_input
+from flambeau.ops._rules import broadcast_shapes, need_input, need_tensor
 from flambeau.ops._table import OPS
 from flambeau.ops.elementwise import where
 
@@ -151,32 +150,38 @@ def on_meta(x: Tensor) -> bool:
 
 # == checks ========================================================================================
 
-_NAMES = {
-    **{D.bool_: "Bool", D.uint8: "Byte", D.int8: "Char", D.int16: "Short", D.int32: "Int"},
-    **{D.int64: "Long", D.float16: "Half", D.bfloat16: "BFloat16", D.float32: "Float"},
-    **{D.float64: "Double", D.complex64: "ComplexFloat", D.complex128: "ComplexDouble"},
+# Which functions PyTorch lets its kernels refuse dtypes in.
+_KERNELS = {
+    "cholesky": "cholesky_cpu",
+    "cholesky_solve": "cholesky_solve_cpu",
+    "torch.geqrf": "geqrf_cpu",
 }
-
-
-def type_name(dtype: DType) -> str:
-    """A dtype as messages call it, such as ``Float``."""
-    return _NAMES.get(dtype, str(dtype))
+_KERNELS_OF_HALVES = {
+    "linalg.det": "lu_cpu",
+    "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
+}
 
 
 def floating(name: str, x: Tensor) -> Tensor:
     """`x` if it is of a dtype that decompositions know: float32, float64 or complex.
 
     Raises:
-        RuntimeError: it is not.
+        RuntimeError: it is not, or NotImplementedError from functions that leave it to a kernel.
     """
+    low = x.dtype in (D.float16, D.bfloat16)
+    kernel = _KERNELS.get(name) or (_KERNELS_OF_HALVES.get(name) if low else None)
+    if kernel and (low or not x.dtype.fp):
+        raise NotImplementedError(
+            f"\"{kernel}\" not implemented for '{D.type_name(x.dtype)}'; use float32 or float64"
+        )
     if not x.dtype.fp:
         raise RuntimeError(
             f"{name}: Expected a floating point or complex tensor as input. Got "
-            f"{type_name(x.dtype)}"
+            f"{D.type_name(x.dtype)}"
         )
-    if x.dtype in (D.float16, D.bfloat16):
+    if low:
         raise RuntimeError(
-            f"{name}: Low precision dtypes not supported. Got {type_name(x.dtype)}; "
+            f"{name}: Low precision dtypes not supported. Got {D.type_name(x.dtype)}; "
             "convert with .float()"
         )
     return x
@@ -189,10 +194,20 @@ def matrices(name: str, value: Any, argument: str = "A") -> Tensor:
         TypeError: it is no tensor.
         RuntimeError: it has fewer than two dimensions, or another dtype.
     """
+    return floating(name, planes(name, value, argument))
+
+
+def planes(name: str, value: Any, argument: str = "A") -> Tensor:
+    """`value` if it is a matrix or a batch of matrices.
+
+    Raises:
+        TypeError: it is no tensor.
+        RuntimeError: it has fewer than two dimensions.
+    """
     x = need_input(value, name, argument)
     if x.dim() < 2:
         raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
-    return floating(name, x)
+    return x
 
 
 def squares(name: str, value: Any, argument: str = "A") -> Tensor:
@@ -201,13 +216,13 @@ def squares(name: str, value: Any, argument: str = "A") -> Tensor:
     Raises:
         TypeError, RuntimeError: as `matrices`, or they are not square.
     """
-    x = matrices(name, value, argument)
+    x = planes(name, value, argument)
     if x.shape[-1] != x.shape[-2]:
         raise RuntimeError(
             f"{name}: {argument} must be batches of square matrices, but they are "
             f"{x.shape[-2]} by {x.shape[-1]} matrices"
         )
-    return x
+    return floating(name, x)
 
 
 def one_dtype(name: str, a: Tensor, b: Tensor) -> None:
@@ -216,10 +231,10 @@ def one_dtype(name: str, a: Tensor, b: Tensor) -> None:
     Raises:
         RuntimeError: they differ.
     """
-    if a.dtype is not b.dtype:
+    if a.dtype is not need_tensor(b, name, "B").dtype:
         raise RuntimeError(
             f"{name}: Expected A and B to have the same dtype, but found A of type "
-            f"{type_name(a.dtype)} and B of type {type_name(b.dtype)} instead"
+            f"{D.type_name(a.dtype)} and B of type {D.type_name(b.dtype)} instead"
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any
 
@@ -96,9 +97,16 @@ def per_dimension(where: str, rank: int, value: Any, name: str) -> Sizes:
     """One int per dimension from an int, a sequence of one, or a sequence of all.
 
     Raises:
+        TypeError: a value is no integer.
         RuntimeError: a sequence of another length.
     """
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    try:
+        values = tuple(operator.index(v) for v in values)
+    except TypeError:
+        raise TypeError(
+            f"{where}(): argument {name!r} must be int or a tuple of ints, got {value!r:.50}"
+        ) from None
     values = values * rank if len(values) == 1 else values
     if len(values) != rank:
         raise RuntimeError(

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau import _dispatch
 from flambeau._modes import recording
 from flambeau._spec import Spec
 from flambeau._views import edge
@@ -57,6 +58,8 @@ def dim_of(dim: Any, ndim: int, *, scalar_as_vector: bool = True) -> int:
         IndexError: it is out of range.
         TypeError: it is no integer.
     """
+    if type(dim) is int and -ndim <= dim < ndim:
+        return dim + ndim if dim < 0 else dim
     try:
         d = operator.index(dim)
     except TypeError:
@@ -101,7 +104,7 @@ def sizes(args: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:
     if len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = tuple(args[0])
     try:
-        return tuple(operator.index(n) for n in args)
+        return tuple(map(operator.index, args))
     except TypeError:
         bad = next((n for n in args if not hasattr(n, "__index__")), args[0])
         raise TypeError(
@@ -142,16 +145,18 @@ def infer_size(shape: Sequence[int], numel: int) -> tuple[int, ...]:
 
 
 def checked_sizes(shape: Sequence[int]) -> tuple[int, ...]:
-    """`shape` if no entry is negative.
+    """`shape` if no entry is negative or beyond int64.
 
     Raises:
-        RuntimeError: an entry is negative.
+        RuntimeError: an entry is.
     """
     for n in shape:
         if n < 0:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {n}: {list(shape)}"
             )
+        if n >= 1 << 63:
+            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return tuple(shape)
 
 
@@ -192,9 +197,7 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
     Raises:
         TypeError: it is not.
     """
-    from flambeau._tensor import Tensor
-
-    if not isinstance(value, Tensor):
+    if not isinstance(value, _dispatch.Tensor_):
         raise TypeError(
             f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
         )

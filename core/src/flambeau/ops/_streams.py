@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import struct
-from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from flambeau import _dtype as D
@@ -78,6 +77,8 @@ def fma64(a: float, b: float, c: float) -> float:
     """a·b + c with one rounding."""
     if c == 0 or not (math.isfinite(a) and math.isfinite(b) and math.isfinite(c)):
         return a * b + c
+    from fractions import Fraction  # with decimal and numbers: 4 ms that few programs need
+
     return float(Fraction(a) * Fraction(b) + Fraction(c))
 
 
@@ -88,6 +89,8 @@ def fma32(a: float, b: float, c: float) -> float:
     (bits,) = _BITS64.unpack(_FLOAT64.pack(total))
     if bits & 0x1FFFFFFF == 0x10000000:
         # Halfway between two float32 numbers; what the sum lost decides where it goes.
+        from fractions import Fraction
+
         lost = Fraction(product) + Fraction(c) - Fraction(total)
         if lost:
             total = math.nextafter(total, math.inf if lost > 0 else -math.inf)

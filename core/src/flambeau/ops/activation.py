@@ -16,7 +16,7 @@ from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops._table import composite
-from flambeau.ops.elementwise import _where, binary
+from flambeau.ops.elementwise import _where, binary, replaced
 
 __all__ = [
     "celu",
@@ -64,7 +64,7 @@ def _(F, g, result):
 
 @composite
 def _threshold(input: Tensor, threshold: float, value: float) -> Tensor:
-    return input.masked_fill(input <= threshold, value)
+    return replaced(input, input <= threshold, value)
 
 
 @_threshold.gradient
@@ -74,7 +74,7 @@ def _(F, g, input, threshold):
 
 @composite
 def _threshold_backward(grad: Tensor, input: Tensor, threshold: float) -> Tensor:
-    return grad.masked_fill(input <= threshold, 0)
+    return replaced(grad, input <= threshold, 0)
 
 
 @_threshold_backward.gradient("grad")
@@ -118,7 +118,7 @@ def _(F, g):
 def _elu(input: Tensor, alpha: float, scale: float, input_scale: float) -> Tensor:
     x = wide(input)
     positive = x > 0
-    low = (x.masked_fill(positive, 0) * input_scale).expm1() * (alpha * scale)
+    low = (replaced(x, positive, 0) * input_scale).expm1() * (alpha * scale)
     return cast(_where(positive, x * scale, low), input.dtype)
 
 
@@ -162,7 +162,7 @@ def _softplus(input: Tensor, beta: float, threshold: float) -> Tensor:
     x = wide(input)
     scaled = x * beta
     linear = scaled > threshold
-    soft = scaled.masked_fill(linear, 0).exp().log1p() / beta
+    soft = replaced(scaled, linear, 0).exp().log1p() / beta
     return cast(_where(linear, x, soft), input.dtype)
 
 
@@ -441,7 +441,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.sigmoid(fb.tensor([0.0]))
     tensor([0.5000])
     """
-    return deliver(need_tensor(input, "sigmoid", "input").sigmoid(), out)
+    return deliver(need_tensor(input, "sigmoid", "input").sigmoid(), out, input)
 
 
 def silu(input: Tensor) -> Tensor:
@@ -504,7 +504,7 @@ def softmax(
     tensor([0.5000, 0.5000])
     """
     x, d = _probabilities("softmax", input, dim, dtype)
-    return deliver(_softmax(x, d), out)
+    return deliver(_softmax(x, d), out, input, exact=True, share="anything")
 
 
 def log_softmax(
@@ -521,7 +521,7 @@ def log_softmax(
     tensor([-0.6931, -0.6931])
     """
     x, d = _probabilities("log_softmax", input, dim, dtype)
-    return deliver(_log_softmax(x, d), out)
+    return deliver(_log_softmax(x, d), out, input, exact=True, share="anything")
 
 
 def _probabilities(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
@@ -530,7 +530,8 @@ def _probabilities(name: str, input: Tensor, dim: int, dtype: DType | None) -> t
         if not isinstance(dtype, DType):
             raise TypeError(f"{name}(): 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         x = cast(x, dtype)
-    return need_floating(x, name, "input"), dim_of(dim, x.dim())
+    d = dim_of(dim, x.dim())
+    return need_floating(x, name, "input"), d
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:

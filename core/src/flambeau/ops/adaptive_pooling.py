@@ -5,6 +5,7 @@ Window i of O along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from flambeau import _dtype as D
@@ -197,10 +198,14 @@ def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
     if len(given) != rank:
         raise RuntimeError(f"{where}: output_size must be {rank}, got {list(given)}")
-    size = tuple(x.shape[i - rank] if n is None else n for i, n in enumerate(given))
+    size = tuple(x.shape[i - rank] if n is None else operator.index(n) for i, n in enumerate(given))
     if min(size) < 0:
         raise RuntimeError(
             f"{where}: elements of output_size must be greater than or equal to 0 but received "
             f"{list(given)}"
         )
+    if max(size) >= 1 << 31:  # before lists of windows are made
+        raise RuntimeError(f"{where}: output_size {list(given)} is too large")
+    if x.device.type != "meta":
+        x.new_empty((*x.shape[: x.dim() - rank], *size))
     return size

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import warnings
 from typing import Any
 
@@ -10,6 +11,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import dtype as DType
 from flambeau._keywords import documented
+from flambeau._memory_format import contiguous_format
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops.creation import arange, finished, linspace, ones
@@ -125,6 +127,8 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"Expect a non-negative number, but got {r}")
     if r == 0:
         return x.new_empty((0,))
+    if r > 64:
+        raise RuntimeError(f"combinations of {r} elements need more than 64 dimensions")
     places = arange(x.numel(), device=x.device)
     grids = meshgrid(*[places] * r, indexing="ij")
     chosen = ones(*[x.numel()] * r, dtype=D.bool_, device=x.device)
@@ -362,7 +366,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
         )
     quarter = k % 4
     if quarter == 0:
-        return x.clone()
+        return x.clone(memory_format=contiguous_format)
     if quarter == 2:
         return flip(x, (a, b))
     return flip(x, (b if quarter == 1 else a,)).transpose(a, b)
@@ -427,6 +431,8 @@ def range(
         start, end = 0, start
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(
             "upper bound and lower bound inconsistent with step sign: "

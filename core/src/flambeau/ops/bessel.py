@@ -1,4 +1,4 @@
-"""Bessel functions of the orders 0 and 1, of real arguments.
+"""Bessel functions of the orders 0 and 1, and Airy's function, of real arguments.
 
 The decompositions compute in float64, without tables: for small arguments by the trapezoidal rule,
 which for integrals of periodic and of rapidly decaying functions converges faster than any power of
@@ -308,12 +308,68 @@ def _(F, g, self, result):
     return F.mul(g, slope)
 
 
+# -- Airy's function -------------------------------------------------------------------------------
+
+_AIRY_FAR = -9.0  # below, twenty terms of the asymptotic series have float64's precision
+_LIFT = 0.5
+
+
+def _airy_series() -> list[float]:
+    """Coefficients of (10.4.58): c_k = c_{k-1} (6k - 5)(6k - 3)(6k - 1) / (216 k (2k - 1))."""
+    found = [1.0]
+    for k in range(1, _TERMS):
+        factor = (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1))
+        found.append(found[-1] * factor)
+    return found
+
+
+_AIRY = _airy_series()
+
+
+@composite(
+    promotes="float",
+    differentiable=False,
+    refuses_complex='"airy_ai" is not implemented for complex numbers',
+)
+def _airy_ai(self: Tensor) -> Tensor:
+    """Airy's integral (10.4.32) over a line above the real axis, on which it decays as a bell.
+
+    For x >= 1 the line goes through the saddle i sqrt(x), below that through i/2.
+    """
+    x = cast(self, D.float64)
+    near = where((x >= _AIRY_FAR) & (x < 1), x, 0.0)
+    step, small = 0.08, near * 0 + 0.5
+    for k in range(1, 110):
+        t = k * step
+        small = small + cos(near * t + (t**3 / 3 - _LIFT**2 * t)) * math.exp(-_LIFT * t * t)
+    small = small * exp(_LIFT**3 / 3 - near * _LIFT) * (step / math.pi)
+    above = where((x >= 1) & (x < 110), x, 1.0)
+    root = sqrt(above)
+    turn = 1 / (above * 3) / sqrt(root) * root  # x**(-3/4) / 3
+    step, large = 0.1, above * 0 + 0.5
+    for k in range(1, 65):
+        t = k * step
+        large = large + cos(turn * t**3) * math.exp(-t * t)
+    large = large * exp(above * root * (-2 / 3)) / sqrt(root) * (step / math.pi)
+    far = where(x < _AIRY_FAR, -x, -_AIRY_FAR)
+    root = sqrt(far)
+    angle = far * root * (2 / 3)
+    inverse = 1 / angle
+    square = -inverse * inverse
+    p = _series(_AIRY[::2], square)
+    q = _series(_AIRY[1::2], square) * inverse
+    c, s = cos(angle), sin(angle)
+    wave = ((s + c) * p - (c - s) * q) / sqrt(root * (2 * math.pi))  # (10.4.60)
+    found = where(x < _AIRY_FAR, wave, where(x < 1, small, where(x < 110, large, 0.0)))
+    return cast(where(isnan(x) | (x.abs() == math.inf), math.nan, found), self.dtype)
+
+
 # == public functions ==============================================================================
 
 
 def _public(name: str, doc: str, example: str) -> Callable[..., Tensor]:
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        return deliver(slow_unary(name, need_tensor(input, name, "input")), out)
+        return deliver(slow_unary(name, need_tensor(input, name, "input")), out, input)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "flambeau" if name == "i0" else "flambeau.special"
@@ -365,6 +421,13 @@ scaled_modified_bessel_k1 = _public(
 )
 
 
+airy_ai = _public(
+    "airy_ai",
+    "Airy's function Ai, the solution of y'' = x y that decays; it has no gradient.",
+    "tensor([0.1353, 0.0349])",
+)
+
+
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`i0` by another name.
 
@@ -397,4 +460,4 @@ def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     infinite = x.abs() == math.inf
     regular = where((x == 0) | infinite, 1.0, x)
     found = where(x == 0, 1.0, sin(regular) / regular)
-    return deliver(where(infinite, 0.0, found), out)
+    return deliver(where(infinite, 0.0, found), out, input)

@@ -17,6 +17,7 @@ from flambeau._tensor import Tensor
 from flambeau._views import geometry_of, make_view
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import OPS, Op, composite
+from flambeau.ops.elementwise import replaced
 
 __all__ = [
     "adjoint",
@@ -153,7 +154,7 @@ def _sgn(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
         return OPS["sign"](self)
     size = self.abs()
-    return self / size.masked_fill(size == 0, 1)
+    return self / replaced(size, size == 0, 1)
 
 
 @_sgn.gradient
@@ -174,7 +175,7 @@ def _(F, g, self):
 def _angle(self: Tensor) -> Tensor:
     if self.dtype.is_complex:
         return OPS["atan2"](_imag(self), _real(self))
-    found = (cast(self < 0, self.dtype) * math.pi).masked_fill(self != self, math.nan)
+    found = replaced(cast(self < 0, self.dtype) * math.pi, self != self, math.nan)
     return found + OPS["sign"](self) * 0
 
 
@@ -303,7 +304,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x, y = _pair("complex", real, imag)
     shape = _broadcast(x, y)
-    return deliver(_complex(x.expand(shape), y.expand(shape)), out)
+    return deliver(_complex(x.expand(shape), y.expand(shape)), out, real, imag, exact=True)
 
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -317,7 +318,9 @@ def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([2.+0.j])
     """
     size, direction = _pair("polar", abs, angle)
-    return deliver(_complex(size * direction.cos(), size * direction.sin()), out)
+    return deliver(
+        _complex(size * direction.cos(), size * direction.sin()), out, abs, angle, exact=True
+    )
 
 
 def _pair(name: str, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
@@ -360,7 +363,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.conj_physical(fb.tensor([1 + 2j]))
     tensor([1.-2.j])
     """
-    return deliver(conj(input), out)
+    return deliver(conj(input), out, input, exact=True)
 
 
 def resolve_conj(input: Tensor) -> Tensor:
@@ -433,7 +436,7 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.sgn(fb.tensor([3 + 4j, 0j]))
     tensor([0.6000+0.8000j, 0.0000+0.0000j])
     """
-    return deliver(_sgn(need_tensor(input, "sgn", "input")), out)
+    return deliver(_sgn(need_tensor(input, "sgn", "input")), out, input, exact=True)
 
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -446,7 +449,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     x = need_tensor(input, "angle", "input")
     if not x.dtype.fp:
         x = cast(x, result_type(x, 1.0))
-    return deliver(_angle(x), out)
+    return deliver(_angle(x), out, input)
 
 
 def isreal(input: Tensor) -> Tensor:

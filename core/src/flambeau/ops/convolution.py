@@ -388,7 +388,7 @@ def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tenso
     time = x.permute((1, 2, 0))
     if pad < 0:
         time, pad = time.narrow(2, -pad, max(time.shape[2] + 2 * pad, 0)), 0
-    return conv1d(time, w.permute((2, 1, 0)), b, 1, pad).permute((2, 0, 1))
+    return conv1d(time, w.permute((2, 1, 0)), b, 1, pad).permute((2, 0, 1)).contiguous()
 
 
 def _convolution(

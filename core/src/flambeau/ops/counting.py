@@ -48,10 +48,14 @@ def histc(
     tensor([0., 2., 1., 0.])
     """
     x = need_tensor(input, "histc", "input").detach()
-    if not x.dtype.is_floating_point:
-        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype}')
     if bins <= 0:
         raise RuntimeError(f"torch.histc: bins must be > 0, but got {bins}")
+    if min > max:
+        raise RuntimeError(f"torch.histc: max must be larger than min, got [{min}, {max}]")
+    if x.dtype is D.uint8 and min < 0:
+        raise RuntimeError(f"value {min} cannot be converted to type {x.dtype} without overflow")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype}')
     low, high = min, max
     if low == high and x.numel():
         low, high = x.amin().item(), x.amax().item()
@@ -59,13 +63,17 @@ def histc(
         low, high = low - 1, high + 1
     if not (math.isfinite(low) and math.isfinite(high)):
         raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
-    if low > high:
-        raise RuntimeError(f"torch.histc: max must be larger than min, got [{low}, {high}]")
     x = x.reshape(-1)
     inside = x.masked_select((x >= low) & (x <= high))
     place = cast((inside - low) / (high - low) * bins, D.int64).clamp(0, bins - 1)
     counts = x.new_zeros((bins,), dtype=D.int64)
-    return deliver(cast(counts.scatter_add(0, place, place * 0 + 1), x.dtype), out)
+    return deliver(
+        cast(counts.scatter_add(0, place, place * 0 + 1), x.dtype),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
@@ -88,7 +96,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         raise RuntimeError(
             f"bincount only supports 1-d non-negative integral inputs, got {x.dim()} dimensions"
         )
-    if weights is not None and weights.shape != x.shape:
+    if weights is not None and need_tensor(weights, "bincount", "weights").shape != x.shape:
         raise RuntimeError(
             "weights should be 1-d and have the same length as input, got shapes "
             f"{list(weights.shape)} and {list(x.shape)}"
@@ -130,8 +138,7 @@ def _unique(
     if dim is None:
         d, rows, shape = 0, x.reshape(-1), tuple(x.shape)
     else:
-        d = dim_of(dim, x.dim())
-        x = x if x.dim() else x.reshape(1)
+        d = dim_of(dim, x.dim(), scalar_as_vector=False)
         if 0 in x.shape and x.shape[d] != 0:
             raise RuntimeError(
                 "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
@@ -150,7 +157,7 @@ def _unique(
     values = rows.index_select(0, starts)
     if dim is not None:
         values = values.reshape((starts.numel(), *rest)).movedim(0, d)
-    results = [values.contiguous()]
+    results = [values]
     if inverse:
         runs = cast(first, D.int64).cumsum(0) - 1
         if order is not None:
@@ -289,7 +296,14 @@ def searchsorted(
         )
     shape = tuple(x.shape)
     found = _bisected(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
-    return deliver(cast(found, D.int32) if out_int32 else found, out)
+    return deliver(
+        cast(found, D.int32) if out_int32 else found,
+        out,
+        sorted_sequence,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau import _dtype as D
@@ -13,8 +14,9 @@ from flambeau._bound import bind
 from flambeau._device import device as Device
 from flambeau._dispatch import cast, wrap
 from flambeau._dtype import dtype as DType
+from flambeau._memory_format import order_of_memory, preserve_format, preserved_order
 from flambeau._out import deliver
-from flambeau._promotion import scalar_dtype
+from flambeau._promotion import fitting, scalar_dtype
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import checked_sizes, need_tensor, sizes
@@ -35,7 +37,7 @@ def finished(
     t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
 ) -> Tensor:
     """A new tensor after ``out=`` and ``requires_grad=``."""
-    if out is not None and out.shape != t.shape:
+    if out is not None and _need_out(out).shape != t.shape:
         out.resize_(*t.shape)  # an explicit size: no warning
     t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
@@ -43,6 +45,10 @@ def finished(
 
 def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
+    if not isinstance(dtype, DType):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
+        raise TypeError(f"expected a number, got {type(value).__name__}")
     be = bind(device)
     size = checked_sizes(shape)
     try:
@@ -51,8 +57,18 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
         raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
 
 
+def _vector(value: Callable[[int], Any], count: int, dtype: DType, device: Any) -> Tensor:
+    """``value(i)`` for i below `count`; none is computed on ``meta``, nor before there is room."""
+    t = empty((count,), dtype=dtype, device=device)
+    if t.device.type == "meta":
+        return t
+    be = t._be
+    return wrap(be, be.host_array([value(i) for i in range(count)], (count,), dtype), dtype)
+
+
 def zeros(
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Any = None,
@@ -67,12 +83,13 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    t = filled(_size(size, out), 0, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of(shape, size, out), 0, _dtype_or(dtype, out), _device_or(device, out))
     return finished(t, requires_grad, out)
 
 
 def ones(
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Any = None,
@@ -86,12 +103,13 @@ def ones(
     >>> fb.ones(2, dtype=fb.int64)
     tensor([1, 1])
     """
-    t = filled(_size(size, out), 1, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of(shape, size, out), 1, _dtype_or(dtype, out), _device_or(device, out))
     return finished(t, requires_grad, out)
 
 
 def empty(
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
     layout: Any = None,
@@ -108,9 +126,11 @@ def empty(
     """
     dtype = _dtype_or(dtype, out)
     be = bind(_device_or(device, out))
-    shape = checked_sizes(_size(size, out))
+    found = checked_sizes(size_of(shape, size, out))
+    if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
+        return finished(out.resize_(*found), requires_grad, None)  # and no write
     make = be.kernels.get("empty")
-    native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)
+    native = make(found, dtype) if make is not None else be.full(found, 0, dtype)
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
@@ -135,33 +155,70 @@ def full(
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
     if dtype is None:
         dtype = scalar_dtype(fill_value) if out is None else out.dtype
-    shape = sizes((size,))
+    shape, dtype = sizes((size,)), _dtype_or(dtype, None)
+    fill_value = fitting(fill_value, dtype)
     return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
 
 
-def _size(size: tuple[Any, ...], out: Tensor | None) -> tuple[int, ...]:
-    if not size and out is not None:
-        return tuple(out._a.shape)
-    return sizes(size, "size")
+def size_of(shape: tuple[Any, ...], size: Any, out: Tensor | None = None) -> tuple[int, ...]:
+    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``; else, those of `out`."""
+    if size is not None:
+        if shape:
+            raise TypeError("argument 'size' is given by position and by name")
+        return sizes((size,))
+    if not shape and out is not None:
+        return tuple(_need_out(out)._a.shape)
+    return sizes(shape)
 
 
 def _dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
     if dtype is None:
-        return D.get_default_dtype() if out is None else out.dtype
+        return D.get_default_dtype() if out is None else _need_out(out).dtype
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return dtype
 
 
 def _device_or(device: Any, out: Tensor | None) -> Any:
-    return out.device if device is None and out is not None else device
+    return _need_out(out).device if device is None and out is not None else device
+
+
+def _need_out(out: Any) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    return out
+
+
+def order_like(x: Tensor, memory_format: Any) -> Sequence[int] | None:
+    """The dimensions of a new tensor like `x` from the slowest to the fastest; None: row-major."""
+    if memory_format is not None and memory_format is not preserve_format:
+        return order_of_memory(memory_format, x.dim())
+    if len(x._a.shape) < 2 or not x._be.strided:
+        return None
+    return preserved_order(x._a.shape, x._be.backend.strides(x._a))
+
+
+def arranged(x: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """``make(shape of x)`` with the order of dimensions in memory that `x` has, or another."""
+    order = order_like(x, memory_format)
+    if order is None:
+        return make(tuple(x._a.shape))
+    t = make(tuple(x._a.shape[d] for d in order))
+    return wrap(t._be, t._be.permute(t._a, tuple(map(order.index, range(len(order))))), t.dtype)
 
 
 def _like(
-    name: str, input: Tensor, value: Any, dtype: DType | None, device: Any, requires_grad: bool
+    name: str,
+    input: Tensor,
+    value: Any,
+    dtype: DType | None,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
 ) -> Tensor:
     x = need_tensor(input, name, "input")
-    t = filled(tuple(x._a.shape), value, dtype or x.dtype, x.device if device is None else device)
+    kind, where = _dtype_or(dtype, x), x.device if device is None else device
+    t = arranged(x, memory_format, lambda shape: filled(shape, value, kind, where))
     return finished(t, requires_grad, None)
 
 
@@ -180,7 +237,7 @@ def zeros_like(
     >>> fb.zeros_like(fb.tensor([1, 2]))
     tensor([0, 0])
     """
-    return _like("zeros_like", input, 0, dtype, device, requires_grad)
+    return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
 def ones_like(
@@ -198,7 +255,7 @@ def ones_like(
     >>> fb.ones_like(fb.tensor([1, 2]))
     tensor([1, 1])
     """
-    return _like("ones_like", input, 1, dtype, device, requires_grad)
+    return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
 def full_like(
@@ -218,7 +275,12 @@ def full_like(
     >>> fb.full_like(fb.tensor([1, 2]), 5)
     tensor([5, 5])
     """
-    return deliver(_like("full_like", input, fill_value, dtype, device, requires_grad), out)
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    x = need_tensor(input, "full_like", "input")
+    fill_value = fitting(fill_value, _dtype_or(dtype, x))
+    t = _like("full_like", x, fill_value, dtype, device, requires_grad, memory_format)
+    return deliver(t, out, input, share="anything")
 
 
 def empty_like(
@@ -237,17 +299,15 @@ def empty_like(
     torch.int64
     """
     x = need_tensor(input, "empty_like", "input")
-    return empty(
-        tuple(x._a.shape),
-        dtype=dtype or x.dtype,
-        device=x.device if device is None else device,
-        requires_grad=requires_grad,
-    )
+    kind, where = _dtype_or(dtype, x), x.device if device is None else device
+    t = arranged(x, memory_format, lambda shape: empty(shape, dtype=kind, device=where))
+    return finished(t, requires_grad, None)
 
 
 def new_zeros(
     input: Tensor,
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     dtype: DType | None = None,
     device: Any = None,
     layout: Any = None,
@@ -261,12 +321,15 @@ def new_zeros(
     tensor([0, 0, 0])
     """
     where = input.device if device is None else device
-    return finished(filled(sizes(size), 0, dtype or input.dtype, where), requires_grad, None)
+    return finished(
+        filled(size_of(shape, size), 0, _dtype_or(dtype, input), where), requires_grad, None
+    )
 
 
 def new_ones(
     input: Tensor,
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     dtype: DType | None = None,
     device: Any = None,
     layout: Any = None,
@@ -280,7 +343,9 @@ def new_ones(
     tensor([1, 1, 1])
     """
     where = input.device if device is None else device
-    return finished(filled(sizes(size), 1, dtype or input.dtype, where), requires_grad, None)
+    return finished(
+        filled(size_of(shape, size), 1, _dtype_or(dtype, input), where), requires_grad, None
+    )
 
 
 def new_full(
@@ -303,14 +368,16 @@ def new_full(
     where = input.device if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
+    fill_value = fitting(fill_value, _dtype_or(dtype, input))
     return finished(
-        filled(tuple(size), fill_value, dtype or input.dtype, where), requires_grad, None
+        filled(tuple(size), fill_value, _dtype_or(dtype, input), where), requires_grad, None
     )
 
 
 def new_empty(
     input: Tensor,
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     dtype: DType | None = None,
     device: Any = None,
     layout: Any = None,
@@ -324,8 +391,9 @@ def new_empty(
     torch.int64
     """
     return empty(
-        *size,
-        dtype=dtype or input.dtype,
+        *shape,
+        size=size,
+        dtype=_dtype_or(dtype, input),
         device=input.device if device is None else device,
         requires_grad=requires_grad,
     )
@@ -348,7 +416,7 @@ def new_tensor(
     tensor([1., 2.])
     """
     where = input.device if device is None else device
-    return finished(from_data(data, dtype or input.dtype, where, copy=True), requires_grad, None)
+    return finished(from_data(data, _dtype_or(dtype, input), where, copy=True), requires_grad, None)
 
 
 def arange(
@@ -382,7 +450,7 @@ def arange(
     if dtype is None:
         whole = all(isinstance(x, int) for x in (start, end, step))
         dtype = D.int64 if whole else D.get_default_dtype()
-        dtype = dtype if out is None else out.dtype
+        dtype = dtype if out is None else _need_out(out).dtype
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -394,8 +462,24 @@ def arange(
         )
     length = math.ceil((end - start) / step)
     be = bind(_device_or(device, out))
-    native = be.arange(start, step, length, dtype)
-    return finished(deliver(wrap(be, native, dtype), out), requires_grad, None)
+    try:
+        native = be.arange(start, step, *checked_sizes((length,)), dtype)
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
+    t = wrap(be, native, dtype)
+    if out is None:
+        return finished(t, requires_grad, None)
+    if out.numel() == length:
+        t = t.reshape(tuple(out._a.shape))
+    elif out.numel():
+        warnings.warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out.numel()} which does not match the computed number of elements {length}. The "
+            "out tensor is resized to a vector of that many elements.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return finished(t, requires_grad, out)
 
 
 def linspace(
@@ -421,14 +505,14 @@ def linspace(
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {n}")
     dtype = _dtype_or(dtype, out)
-    be = bind(_device_or(device, out))
     # Counted from both ends, so that the last value is exactly `end`.
     step = (end - start) / (n - 1) if n > 1 else 0.0
     half = n // 2
-    values = [start + step * i if i < half else end - step * (n - 1 - i) for i in range(n)]
-    if n == 1:
-        values = [start]
-    return finished(wrap(be, be.host_array(values, (n,), dtype), dtype), requires_grad, out)
+
+    def value(i: int) -> float:
+        return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
+
+    return finished(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
 
 
 def eye(
@@ -524,6 +608,8 @@ def asarray(
 
 def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Tensor:
     """Data of any accepted kind as a tensor."""
+    if dtype is not None and type(dtype) is not DType:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     if isinstance(data, Tensor):
         t = data.detach() if copy else data
         where = t.device if device is None else Device(device)
@@ -621,7 +707,7 @@ def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
         flat.append(float(data))
     elif _is_sequence(data):
         raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
-    elif isinstance(data, str) and not flat:
+    elif isinstance(data, str) and shape and not flat:
         raise ValueError("too many dimensions 'str'")
     elif data is None and not flat:
         raise RuntimeError("Could not infer dtype of NoneType")

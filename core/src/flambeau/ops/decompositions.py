@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._keywords import documented
 from flambeau._lazy import LazyModule
+from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver, deliver_all
 from flambeau._tensor import Tensor
 from flambeau.ops import eigenvalues, factorization, solving  # noqa: F401 - they declare ops
@@ -19,8 +20,10 @@ from flambeau.ops._matrices import (
     batched,
     check_info,
     eye_like,
+    floating,
     matrices,
     one_dtype,
+    planes,
     squares,
 )
 from flambeau.ops._rules import need_tensor
@@ -75,7 +78,8 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     """
     factor, info = _factors.lower_factor(squares("cholesky", input), upper)
     check_info("cholesky", info, _factors.NOT_POSITIVE)
-    return deliver(factor, out)
+    factor = factor if out is None else factor.contiguous()
+    return deliver(factor, out, input, share="anything")
 
 
 @documented({"b": "input", "u": "L"})
@@ -93,19 +97,22 @@ def cholesky_solve(
             [1.]])
     """
     name = "cholesky_solve"
-    b, factor = matrices(name, input, "B"), squares(name, L, "L")
-    one_dtype(name, factor, b)
+    b, factor = planes(name, input, "B"), planes(name, L, "L")
     if b.shape[-2] != factor.shape[-1]:
         raise RuntimeError(
             "Incompatible matrix sizes for cholesky_solve: each A matrix is "
             f"{factor.shape[-1]} by {factor.shape[-1]} but each b matrix is {b.shape[-2]} by "
             f"{b.shape[-1]}"
         )
+    b, factor = floating(name, b), squares(name, factor, "L")
+    one_dtype(name, factor, b)
     factor, b = batched(factor, b)
     other = adjoint_of(factor)
     first, second = (other, factor) if upper else (factor, other)
     half = OPS["triangular_solve"](first, b, False, False)
-    return deliver(OPS["triangular_solve"](second, half, True, False), out)
+    return deliver(
+        OPS["triangular_solve"](second, half, True, False), out, input, L, share="anything"
+    )
 
 
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -116,7 +123,12 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     tensor([[0.2500]])
     """
     factor = squares("cholesky_inverse", input)
-    return deliver(cholesky_solve(eye_like(factor, factor.shape[-1]), factor, upper), out)
+    return deliver(
+        cholesky_solve(eye_like(factor, factor.shape[-1]), factor, upper),
+        out,
+        input,
+        share="anything",
+    )
 
 
 # -- determinants and inverses ---------------------------------------------------------------------
@@ -194,8 +206,10 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any =
     tensor([2, 2], dtype=torch.int32)
     """
     if get_infos:
-        return deliver_all(tuple(linalg.lu_factor_ex(input, pivot=pivot)), out)
-    return deliver_all(tuple(linalg.lu_factor(input, pivot=pivot)), out)
+        return deliver_all(
+            tuple(linalg.lu_factor_ex(input, pivot=pivot)), out, input, share="anything"
+        )
+    return deliver_all(tuple(linalg.lu_factor(input, pivot=pivot)), out, input, share="anything")
 
 
 def lu_solve(
@@ -234,7 +248,9 @@ def lu_unpack(
         p = _factors.permutation(packed, LU_pivots)
     if unpack_data:
         _, lower, upper = _factors.unpacked(packed, None)
-    return deliver_all(R.lu_unpack(p, lower, upper), out)  # type: ignore[return-value]
+    return deliver_all(
+        R.lu_unpack(p, lower, upper), out, LU_data, LU_pivots, exact=True, share="anything"
+    )  # type: ignore[return-value]
 
 
 # -- QR --------------------------------------------------------------------------------------------
@@ -248,7 +264,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
     torch.Size([2, 2])
     """
     found = R.qr(*OPS["qr"](matrices("torch.qr", input, "input"), not some))
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, input, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
@@ -262,7 +278,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
             [ 0.5000]])
     """
     found = R.geqrf(*OPS["geqrf"](matrices("torch.geqrf", input, "input")))
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 
 @documented({"a": "input"})
@@ -316,7 +332,8 @@ def ormqr(
     padded = cat([a[..., :k], a.new_zeros((*a.shape[:-1], max(m - k, 0)))], -1)[..., :m]
     q = OPS["householder_product"](padded, tau)
     q = adjoint_of(q) if transpose else q
-    return deliver(q @ c if left else c @ q, out)
+    product = c.mT @ q.mT if left else q.mT @ c.mT  # column by column, as LAPACK's
+    return deliver(product.mT, out, input, tau, other, exact=True, share="anything")
 
 
 # -- singular values, triangular systems -----------------------------------------------------------
@@ -334,11 +351,11 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     a = matrices("svd", input, "input")
     if compute_uv:
         u, s, vh = linalg.svd(a, not some)
-        return deliver_all(R.svd(u, s, adjoint_of(vh)), out)  # type: ignore[return-value]
+        return deliver_all(R.svd(u, s, adjoint_of(vh)), out, input, exact=True, share="anything")  # type: ignore[return-value]
     m, n = a.shape[-2:]
     batch = tuple(a.shape[:-2])
     found = R.svd(a.new_zeros((*batch, m, m)), linalg.svdvals(a), a.new_zeros((*batch, n, n)))
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, input, exact=True, share="anything")  # type: ignore[return-value]
 
 
 def triangular_solve(
@@ -369,4 +386,7 @@ def triangular_solve(
     a, b = batched(a, b)
     matrix, above = (a.mT, not upper) if transpose else (a, upper)
     result = OPS["triangular_solve"](matrix, b, above, unitriangular)
-    return deliver_all(R.triangular_solve(result, a.clone()), out)  # type: ignore[return-value]
+    copied = a.mT.clone(memory_format=contiguous_format).mT
+    return deliver_all(
+        R.triangular_solve(result, copied), out, input, A, exact=True, share="anything"
+    )  # type: ignore[return-value]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import operator
 from typing import Any
 
 from flambeau import _dtype as D
@@ -44,7 +45,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     """
     x = need_tensor(input, "diag_embed", "input")
     rank = x.dim() + 1
-    a, b = dim_of(dim1, rank), dim_of(dim2, rank)
+    a, b, offset = dim_of(dim1, rank), dim_of(dim2, rank), operator.index(offset)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     n = x.shape[-1] + builtins.abs(offset)
@@ -194,9 +195,11 @@ def cross(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[d]} and "
             f"{y.shape[d]}"
         )
+    if x.dtype is D.bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
     a, b = x.expand(shape).unbind(d), y.expand(shape).unbind(d)
     parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return deliver(stack(parts, d), out)
+    return deliver(stack(parts, d), out, input, other, exact=True, share="nothing")
 
 
 def renorm(
@@ -224,4 +227,4 @@ def renorm(
     length = x.norm(p, others, True)
     # PyTorch's margin against the rounding of the quotient.
     factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
-    return deliver(x * factor, out)
+    return deliver((x * factor).contiguous(), out, input, exact=True)

@@ -201,7 +201,10 @@ def _reduced(terms: list[tuple[Tensor, list[str]]], wanted: list[str]) -> Tensor
     x, names = terms[0]
     for i, (y, others) in enumerate(terms[1:], 1):
         later = {*wanted, *(name for _, more in terms[i + 1 :] for name in more)}
-        x, names = _pair(x, names, y, others, later)
+        if _follows(names, others, wanted):
+            x, names = _pair(y, others, x, names, later)
+        else:
+            x, names = _pair(x, names, y, others, later)
     gone = tuple(i for i, name in enumerate(names) if name not in wanted)
     if gone:  # only a lone operand has names left to sum
         x, names = x.sum(gone), [name for name in names if name in wanted]
@@ -212,6 +215,12 @@ def _reduced(terms: list[tuple[Tensor, list[str]]], wanted: list[str]) -> Tensor
         if name in missing:
             x = x.unsqueeze(place)
     return x
+
+
+def _follows(left: list[str], right: list[str], wanted: list[str]) -> bool:
+    """Whether what `right` alone has comes first in the result, which is then its rows."""
+    alone = [name for name in wanted if (name in left) != (name in right)]
+    return bool(alone) and alone[0] in right
 
 
 def _summed(x: Tensor, names: list[str], keep: set[str]) -> tuple[Tensor, list[str]]:
@@ -311,4 +320,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     for k, (i, j) in enumerate(zip(mine, its, strict=True)):
         x_names[i] = y_names[j] = f"k{k}"
     wanted = [n for n in (*x_names, *y_names) if not n.startswith("k")]
-    return deliver(_reduced([(x, x_names), (y, y_names)], wanted), out)
+    return deliver(
+        _reduced([(x, x_names), (y, y_names)], wanted).contiguous(),
+        out,
+        a,
+        b,
+        exact=True,
+        share="anything",
+    )

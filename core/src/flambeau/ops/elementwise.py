@@ -7,8 +7,8 @@ Sources of the formulas: Abramowitz & Stegun, Handbook of Mathematical Functions
 
 from __future__ import annotations
 
+import builtins
 import math
-from collections.abc import Callable
 from typing import Any, Protocol
 
 from flambeau import _dtype as D
@@ -16,6 +16,7 @@ from flambeau._dispatch import cast, common, result_type, slow_binary, slow_unar
 from flambeau._dtype import dtype as DType
 from flambeau._keywords import documented
 from flambeau._out import deliver
+from flambeau._promotion import fitting
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.autograd.node import Binary
@@ -658,12 +659,20 @@ class BinaryFunction(Protocol):
     def __call__(self, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 
 
+# Functions whose `out` must have the dtype of the result.
+_EXACT = frozenset("abs bitwise_not ceil floor neg sign trunc".split())
+
+
 def _unary(op: Op, doc: str) -> UnaryFunction:
     name = op.name
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
         need_tensor(input, name, "input")
-        return deliver(getattr(input, name)(), out)
+        result = getattr(input, name)()
+        if out is None:
+            return result
+        exact = name in _EXACT and not (name == "abs" and input.dtype.is_complex)
+        return deliver(result, out, input, exact=exact)
 
     return _named(function, name, doc)
 
@@ -687,15 +696,15 @@ def _binary(op: Op, doc: str) -> BinaryFunction:
     any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex)
 
     def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
-        if out is None and type(input) is Tensor:
+        if type(input) is Tensor:
             if operator is not None:
                 result = operator(input, other)  # it has a fast path
                 if result is not NotImplemented:
-                    return result
-            elif any_dtype and type(other) is Tensor and input.dtype is other.dtype:
+                    return result if out is None else deliver(result, out, input, other)
+            elif out is None and any_dtype and type(other) is Tensor and input.dtype is other.dtype:
                 if input._be is other._be:
                     return op(input, other)  # nothing to promote
-        return deliver(binary(name, input, other), out)
+        return deliver(binary(name, input, other), out, input, other)
 
     return _named(function, name, doc)
 
@@ -1167,14 +1176,14 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     """
     need_tensor(input, "round", "input")
     if decimals == 0:
-        return deliver(slow_unary("round", input), out)
-    ten = 10.0 ** builtin_abs(decimals)
+        return deliver(slow_unary("round", input), out, input, exact=True)
+    if not isinstance(decimals, int):
+        raise TypeError(f"argument 'decimals' must be int, not {type(decimals).__name__}")
+    # Beyond the range of float64 lies infinity, as in C.
+    ten = 10.0 ** builtins.abs(decimals) if builtins.abs(decimals) <= 308 else math.inf
     scaled = input * ten if decimals > 0 else input / ten
     whole = slow_unary("round", scaled)
-    return deliver(whole / ten if decimals > 0 else whole * ten, out)
-
-
-builtin_abs: Callable[[int], int] = int.__abs__
+    return deliver(whole / ten if decimals > 0 else whole * ten, out, input, exact=True)
 
 
 def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -1189,7 +1198,11 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     """
     if legacy:
         other, alpha = legacy[0], other
-    return deliver(binary("add", input, scaled(input, other, alpha)), out)
+    elif type(alpha) is int and alpha == 1 and type(input) is Tensor:
+        result = input.__add__(other)  # it has a fast path
+        if result is not NotImplemented:
+            return result if out is None else deliver(result, out, input, other)
+    return deliver(binary("add", input, scaled(input, other, alpha)), out, input, other)
 
 
 def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -1201,7 +1214,8 @@ def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     """
     if legacy:
         other, alpha = legacy[0], other
-    return deliver(binary("sub", input, scaled(input, other, alpha)), out)
+    _sub.check_dtype(D.int64, (input, other))  # a factor would hide a bool
+    return deliver(binary("sub", input, scaled(input, other, alpha)), out, input, other)
 
 
 subtract = sub
@@ -1214,6 +1228,7 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     >>> fb.rsub(fb.tensor([1, 2]), 1)
     tensor([ 0, -1])
     """
+    _sub.check_dtype(D.int64, (input, other))
     return binary("sub", other, scaled(other, input, alpha))
 
 
@@ -1223,19 +1238,38 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
     Raises:
         RuntimeError: alpha is a float (or bool) and the operands are integers (or not bool).
     """
-    if type(alpha) is not bool and alpha == 1:
+    if type(alpha) is int and alpha == 1:
         return other
+    if isinstance(alpha, (list, tuple)):
+        raise TypeError(f"argument 'alpha' must be Number, not {type(alpha).__name__}")
     for name, operand in (("input", self), ("other", other)):
         if isinstance(operand, (list, tuple)):
             need_tensor(operand, "add", name)
     dtype = result_type(self, other)
+    if isinstance(alpha, complex) and not dtype.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
     if isinstance(alpha, float) and dtype.category < 2:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
     if isinstance(alpha, bool) and dtype is not D.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    return other * alpha
+    if not isinstance(other, Tensor):
+        return other * alpha
+    return times(cast(other, dtype), alpha)
+
+
+def times(x: Tensor, factor: Any) -> Tensor:
+    """factor * x in the dtype of `x`; a bool tensor takes the factor's truth.
+
+    Raises:
+        RuntimeError: the dtype cannot hold the factor.
+    """
+    if type(factor) is not bool and factor == 1:
+        return x
+    return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
 
 
 @documented({"value": "other"})
@@ -1251,9 +1285,9 @@ def div(
     tensor([ 3, -3])
     """
     if rounding_mode is None:
-        return deliver(binary("div", input, other), out)
+        return deliver(binary("div", input, other), out, input, other)
     if rounding_mode == "floor":
-        return deliver(binary("floor_divide", input, other), out)
+        return deliver(binary("floor_divide", input, other), out, input, other)
     if rounding_mode != "trunc":
         raise RuntimeError(
             "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
@@ -1262,8 +1296,8 @@ def div(
     if result_type(input, other).category == 1:
         # (a - a fmod b) / b is exact in integers, and floor division of a multiple truncates.
         rest = binary("fmod", input, other)
-        return deliver(binary("floor_divide", binary("sub", input, rest), other), out)
-    return deliver(slow_unary("trunc", binary("div", input, other)), out)
+        return deliver(binary("floor_divide", binary("sub", input, rest), other), out, input, other)
+    return deliver(slow_unary("trunc", binary("div", input, other)), out, input, other)
 
 
 divide = div
@@ -1305,7 +1339,7 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
     x, y = common("where", operands, dtype)
     if condition._be is not x._be and condition._a.shape == ():
         condition = condition.to(x.device)
-    return deliver(_where(condition, x, y), out)
+    return deliver(_where(condition, x, y), out, condition, *operands, exact=True)
 
 
 @documented({"tensor": "input"})
@@ -1342,7 +1376,7 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.logical_not(fb.tensor([0, 2]))
     tensor([ True, False])
     """
-    return deliver(_bitwise_not(_as_bool(need_tensor(input, "logical_not", "input"))), out)
+    return deliver(_bitwise_not(_as_bool(need_tensor(input, "logical_not", "input"))), out, input)
 
 
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1354,7 +1388,7 @@ def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     """
     need_tensor(input, "logical_and", "input")
     need_tensor(other, "logical_and", "other")
-    return deliver(binary("bitwise_and", _as_bool(input), _as_bool(other)), out)
+    return deliver(binary("bitwise_and", _as_bool(input), _as_bool(other)), out, input, other)
 
 
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1366,7 +1400,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     """
     need_tensor(input, "logical_or", "input")
     need_tensor(other, "logical_or", "other")
-    return deliver(binary("bitwise_or", _as_bool(input), _as_bool(other)), out)
+    return deliver(binary("bitwise_or", _as_bool(input), _as_bool(other)), out, input, other)
 
 
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1378,7 +1412,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     """
     need_tensor(input, "logical_xor", "input")
     need_tensor(other, "logical_xor", "other")
-    return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out)
+    return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out, input, other)
 
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
@@ -1397,8 +1431,9 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     if (min is None or type(min) in takes) and (max is None or type(max) in takes):
         # Neither nan, which takes the place of every element, nor integers, which promote.
         if x.dtype.is_floating_point and min == min and max == max:
-            return deliver(_clamp(x, min, max), out)
+            return deliver(_clamp(x, min, max), out, input, exact=True)
     bounds = [b for b in (min, max) if b is not None]
+    numbers = not all(isinstance(b, Tensor) for b in bounds)
     x = cast(x, result_type(x, *bounds))
     if min is not None:
         low = common("clamp", (x, min), x.dtype)[1]
@@ -1406,7 +1441,7 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     if max is not None:
         high = common("clamp", (x, max), x.dtype)[1]
         x = _where(_beyond(_gt(x, high), high), high, x)
-    return deliver(x, out)
+    return deliver(x, out, input, *bounds, exact=numbers)
 
 
 def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
@@ -1439,13 +1474,32 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 
 @documented({"start": "input"})
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
-    """input + weight * (end - input).
+    """input + weight * (end - input), computed from the nearer end.
+
+    Raises:
+        RuntimeError: `end`, or a `weight` with dimensions, is of another dtype than `input`.
+        NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.lerp(fb.tensor([0.0]), fb.tensor([10.0]), 0.5)
     tensor([5.])
     """
-    return deliver(input + weight * (end - input), out)
+    x, dtype = need_tensor(input, "lerp", "input"), input.dtype
+    for name, other in (("end", need_tensor(end, "lerp", "end")), ("weight", weight)):
+        if isinstance(other, Tensor) and other.dtype is not dtype:
+            if name == "end" or other.dim():
+                raise RuntimeError(
+                    f"expected dtype {dtype} for `{name}` but got dtype {other.dtype}"
+                )
+    if not dtype.fp:
+        raise NotImplementedError(f'"lerp" not implemented for {dtype}: needs a floating dtype')
+    way = end - x
+    if not isinstance(weight, Tensor):
+        near = builtins.abs(weight := fitting(weight, dtype)) < 0.5
+        return deliver(x + way * weight if near else end - way * (1 - weight), out, input, end)
+    w = cast(weight, dtype)
+    found = _where(w.abs() < 0.5, x + way * w, end - way * (1 - w))
+    return deliver(found, out, input, end, weight, exact=weight.dim() > 0)
 
 
 def addcmul(
@@ -1464,8 +1518,9 @@ def addcmul(
     """
     if legacy:
         value, tensor1, tensor2 = tensor1, tensor2, legacy[0]
-    product = tensor1 * tensor2
-    return deliver(input + (product if value == 1 else product * value), out)
+    dtype = result_type(input, tensor1, tensor2)
+    x, y, z = common("addcmul", (input, tensor1, tensor2), dtype)
+    return deliver(x + times(y * z, value), out, input, tensor1, tensor2)
 
 
 def addcdiv(
@@ -1492,8 +1547,9 @@ def addcdiv(
             "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "
             "dtype, or use input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')."
         )
-    quotient = tensor1 / tensor2
-    return deliver(input + (quotient if value == 1 else quotient * value), out)
+    dtype = result_type(input, tensor1, tensor2)
+    x, y, z = common("addcdiv", (input, tensor1, tensor2), dtype)
+    return deliver(x + times(y / z, value), out, input, tensor1, tensor2)
 
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
@@ -1516,8 +1572,18 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.dim()} dimension(s)."
         )
-    x, v = common("masked_fill", (input, value), input.dtype)
-    return _where(cast(mask, D.bool_), v, x)
+    if not isinstance(value, Tensor):
+        value = fitting(value, input.dtype)
+    elif value.dtype.is_complex and not input.dtype.is_complex:
+        raise RuntimeError(f"masked_fill: a value of {value.dtype} does not fit {input.dtype}")
+    found = replaced(input, cast(mask, D.bool_), value)
+    return found if len(found._a.shape) < 2 else found.contiguous()
+
+
+def replaced(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill` without its checks, with the order of dimensions of `x` in memory."""
+    x, v = common("masked_fill", (x, value), x.dtype)
+    return _where(mask, v, x)
 
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:

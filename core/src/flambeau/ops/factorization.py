@@ -12,6 +12,7 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._tensor import Tensor
+from flambeau.ops import _ldl
 from flambeau.ops._matrices import (
     adjoint,
     adjoint_of,
@@ -24,6 +25,7 @@ from flambeau.ops._matrices import (
     hermitian_gradient,
     identity,
     magnitude,
+    on_meta,
     real_part,
     rows,
     with_adjoints,
@@ -145,6 +147,35 @@ def _(F, g, result0, result1):
     inverse = F.sort(F.lu_permutation(result1, m), d, False, True)[1]
     index = F.expand(F.reshape(inverse, (*inverse.shape, 1)), tuple(grad.shape))
     return F.gather(grad, d, index)
+
+
+# == LDL ===========================================================================================
+
+
+@composite(results=3)
+def _ldl_factor_ex(self: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
+    """D and L below its blocks from A's lower triangle, interchanges, place of a zero pivot.
+
+    A (with A = Aᴴ if `hermitian`, else A = Aᵀ) is packed as LAPACK's sytrf and hetrf leave it.
+    """
+    n, batch = self.shape[-1], tuple(self.shape[:-2])
+    if on_meta(self) or not self.numel():
+        packed = self.clone()
+        return packed, packed.new_zeros((*batch, n), dtype=D.int32), _no_info(packed)
+    found = [_ldl.factored(a, hermitian) for a in self.detach().reshape(-1, n, n).tolist()]
+    packed, pivots, info = zip(*found, strict=True)
+    return (
+        self.new_tensor(packed).reshape(*self.shape),
+        self.new_tensor(pivots, dtype=D.int32).reshape(*batch, n),
+        self.new_tensor(info, dtype=D.int32).reshape(batch),
+    )
+
+
+def _no_info(x: Tensor) -> Tensor:
+    return x.new_zeros(tuple(x.shape[:-2]), dtype=D.int32)
+
+
+_ldl_factor_ex.gradient_missing("the derivative for 'linalg_ldl_factor_ex' is not implemented")
 
 
 # == QR ============================================================================================

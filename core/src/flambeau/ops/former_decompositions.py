@@ -119,7 +119,7 @@ def pstrf(input: Tensor, upper: bool = True, *, out: Any = None) -> R.pstrf:
         raise RuntimeError(f"pstrf: a should be a matrix, got {a.dim()}D")
     order = tensor(_pivots(a.detach()), dtype=D.int64, device=a.device)
     factor = decompositions.cholesky(a[order][:, order], upper)
-    return deliver_all(R.pstrf(factor, cast(order, D.int32)), out)  # type: ignore[return-value]
+    return deliver_all(R.pstrf(factor, cast(order, D.int32)), out, input, share="anything")  # type: ignore[return-value]
 
 
 def _pivots(a: Tensor) -> list[int]:
@@ -151,7 +151,7 @@ def solve(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
     tensor([[2.]])
     """
     _removed("solve", "torch.linalg.solve(A, B), whose arguments are reversed")
-    return deliver_all(_solved(input, A), out)  # type: ignore[return-value]
+    return deliver_all(_solved(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
 @documented({"b": "input"})
@@ -164,7 +164,7 @@ def gesv(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
     tensor([[2.]])
     """
     _removed("gesv", "torch.linalg.solve(A, B), whose arguments are reversed")
-    return deliver_all(_solved(input, A), out)  # type: ignore[return-value]
+    return deliver_all(_solved(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
 def _solved(b: Tensor, a: Tensor) -> R.solve:
@@ -205,7 +205,7 @@ def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
     tensor([[2.]])
     """
     _removed("lstsq", "torch.linalg.lstsq(A, B), whose arguments are reversed")
-    return deliver_all(_least_squares(input, A), out)  # type: ignore[return-value]
+    return deliver_all(_least_squares(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
 @documented({"B": "input"})
@@ -219,7 +219,7 @@ def gels(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
             [ 0.4142]])
     """
     _removed("gels", "torch.linalg.lstsq(A, B), whose arguments are reversed")
-    return deliver_all(_least_squares(input, A), out)  # type: ignore[return-value]
+    return deliver_all(_least_squares(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
 def _least_squares(b: Any, a: Any) -> R.lstsq:
@@ -264,7 +264,7 @@ def btrifact_with_info(A: Tensor, pivot: bool = True, *, out: Any = None) -> R.b
     """
     _removed("btrifact_with_info", "torch.linalg.lu_factor_ex")
     found = R.btrifact_with_info(*decompositions.lu(A, pivot, True))
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, A)  # type: ignore[return-value]
 
 
 @documented({"b": "input"})
@@ -283,7 +283,7 @@ def btrisolve(
     vector = need_tensor(input, "btrisolve", "input").dim() == LU_data.dim() - 1
     b = input.unsqueeze(-1) if vector else input
     result = linalg.lu_solve(LU_data, LU_pivots, b)
-    return deliver(result.squeeze(-1) if vector else result, out)
+    return deliver(result.squeeze(-1) if vector else result, out, input, LU_data, LU_pivots)
 
 
 def btriunpack(
@@ -318,9 +318,9 @@ def symeig(
     _removed("symeig", "torch.linalg.eigh, which reads the lower triangle by default")
     which = "U" if upper else "L"
     if eigenvectors:
-        return deliver_all(R.symeig(*linalg.eigh(input, which)), out)  # type: ignore[return-value]
+        return deliver_all(R.symeig(*linalg.eigh(input, which)), out, input, share="anything")  # type: ignore[return-value]
     found = R.symeig(linalg.eigvalsh(input, which), input.new_empty((0,)))
-    return deliver_all(found, out)  # type: ignore[return-value]
+    return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 
 @documented({"a": "input"})
@@ -344,9 +344,9 @@ def eig(input: Tensor, eigenvectors: bool = False, *, out: Any = None) -> R.eig:
     real, imaginary = values.real, values.imag
     pairs = stack([real, imaginary], -1)
     if not eigenvectors:
-        return deliver_all(R.eig(pairs, a.new_empty((0,))), out)  # type: ignore[return-value]
+        return deliver_all(R.eig(pairs, a.new_empty((0,))), out, input, share="anything")  # type: ignore[return-value]
     columns = where(imaginary.detach() < 0, -vectors.imag, vectors.real)
-    return deliver_all(R.eig(pairs, columns), out)  # type: ignore[return-value]
+    return deliver_all(R.eig(pairs, columns), out, input, share="anything")  # type: ignore[return-value]
 
 
 def matrix_rank(

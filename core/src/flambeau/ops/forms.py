@@ -6,10 +6,12 @@ from typing import Any
 
 from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
+from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, need_tensor, sizes
 from flambeau.ops.creation import empty, full
+from flambeau.ops.elementwise import replaced
 from flambeau.ops.movement import chunk, narrow, split
 from flambeau.ops.reduction import norm
 
@@ -105,7 +107,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     x = need_tensor(input, "hardshrink", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
-    return deliver(x.masked_fill((x >= -lambd) & (x <= lambd), 0.0), out)
+    return deliver(replaced(x, (x >= -lambd) & (x <= lambd), 0.0), out, input, exact=True)
 
 
 def is_same_size(input: Tensor, other: Tensor) -> bool:
@@ -144,7 +146,8 @@ def narrow_copy(
     tensor([9, 9])
     tensor([0, 1, 2, 3])
     """
-    return deliver(narrow(input, dim, start, length).clone(), out)
+    part = narrow(input, dim, start, length)
+    return deliver(part.clone(memory_format=contiguous_format), out, input, share="anything")
 
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:

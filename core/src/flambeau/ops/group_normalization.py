@@ -114,7 +114,7 @@ def instance_norm(
     batch, channels = x.shape[:2]
 
     def repeated(t: Tensor | None) -> Tensor | None:
-        return None if t is None else t.repeat(batch)
+        return None if t is None else need_tensor(t, "instance_norm", "running_mean").repeat(batch)
 
     mean, var = repeated(running_mean), repeated(running_var)
     result = batch_norm(
@@ -159,7 +159,7 @@ def rms_norm(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
             "element, but got normalized_shape = []"
         )
-    if weight is not None and tuple(weight.shape) != shape:
+    if weight is not None and tuple(need_tensor(weight, "rms_norm", "weight").shape) != shape:
         raise RuntimeError(
             "Expected weight to be of same shape as normalized_shape, but got weight of shape "
             f"{list(weight.shape)} and normalized_shape = {list(shape)}"

@@ -68,7 +68,9 @@ def histogram(
         )
     flat = None if weight is None else weight.reshape(-1)
     found = _counted(x.reshape((-1, 1)), [bins], range, flat, density)
-    return deliver_all(histogram_return(found.hist, found.bin_edges[0]), out)
+    return deliver_all(
+        histogram_return(found.hist, found.bin_edges[0]), out, input, exact=True, share="anything"
+    )
 
 
 def histogramdd(
@@ -105,6 +107,8 @@ def histogramdd(
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
+    if weight is not None:
+        need_tensor(weight, "histogramdd", "weight")
     if weight is not None and weight.shape != x.shape[:-1]:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "

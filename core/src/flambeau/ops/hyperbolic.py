@@ -77,7 +77,7 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.asinh(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8814])
     """
-    return deliver(need_tensor(input, "asinh", "input").asinh(), out)
+    return deliver(need_tensor(input, "asinh", "input").asinh(), out, input)
 
 
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -87,7 +87,7 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.acosh(fb.tensor([1.0, 2.0]))
     tensor([0.0000, 1.3170])
     """
-    return deliver(need_tensor(input, "acosh", "input").acosh(), out)
+    return deliver(need_tensor(input, "acosh", "input").acosh(), out, input)
 
 
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -97,7 +97,7 @@ def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.atanh(fb.tensor([0.0, 0.5]))
     tensor([0.0000, 0.5493])
     """
-    return deliver(need_tensor(input, "atanh", "input").atanh(), out)
+    return deliver(need_tensor(input, "atanh", "input").atanh(), out, input)
 
 
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
@@ -117,7 +117,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x = _float("sinc", input)
     turned = where(x == 0, 1.0, x) * math.pi
-    return deliver(where(x == 0, 1.0, sin(turned) / turned), out)
+    return deliver(where(x == 0, 1.0, sin(turned) / turned), out, input)
 
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -127,7 +127,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.deg2rad(fb.tensor([180.0]))
     tensor([3.1416])
     """
-    return deliver(_float("deg2rad", input) * (math.pi / 180), out)
+    return deliver(_float("deg2rad", input) * (math.pi / 180), out, input)
 
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -137,4 +137,4 @@ def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.rad2deg(fb.tensor([1.0]))
     tensor([57.2958])
     """
-    return deliver(_float("rad2deg", input) * (180 / math.pi), out)
+    return deliver(_float("rad2deg", input) * (180 / math.pi), out, input)

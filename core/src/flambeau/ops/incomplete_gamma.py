@@ -7,6 +7,7 @@ Mathematical Functions, chapters 6.5 and 23.2.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 from flambeau import _dtype as D
@@ -78,7 +79,7 @@ def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     length = where(rate * length > 45, 45 / where(rate > 0, rate, 1.0), length)
     step = where(above, length, -length) * 0.5
     total = a * 0
-    for node, weight in _NODES:
+    for node, weight in _gauss_legendre(40):
         u = start + step * (1 + node)
         total = total + exp(a * (u - expm1(u))) * weight
     inverse = 1 / a
@@ -88,6 +89,7 @@ def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return where(above, 1 - tail, tail), where(above, tail, 1 - tail)
 
 
+@cache
 def _gauss_legendre(n: int) -> list[tuple[float, float]]:
     found = []
     for i in range(n):
@@ -101,9 +103,6 @@ def _gauss_legendre(n: int) -> list[tuple[float, float]]:
             x -= value / slope
         found.append((x, 2 / ((1 - x * x) * slope * slope)))
     return found
-
-
-_NODES = _gauss_legendre(40)
 
 
 @composite(promotes="float", refuses_complex='"igamma" is not implemented for complex numbers')
@@ -202,7 +201,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> fb.igamma(fb.tensor([1.0, 2.0]), fb.tensor([2.0, 2.0]))
     tensor([0.8647, 0.5940])
     """
-    return deliver(_incomplete("igamma", input, other), out)
+    return deliver(_incomplete("igamma", input, other), out, input, other)
 
 
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -215,7 +214,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     >>> fb.igammac(fb.tensor([1.0, 2.0]), fb.tensor([2.0, 2.0]))
     tensor([0.1353, 0.4060])
     """
-    return deliver(_incomplete("igammac", input, other), out)
+    return deliver(_incomplete("igammac", input, other), out, input, other)
 
 
 def _incomplete(name: str, a: Any, x: Any) -> Tensor:
@@ -237,4 +236,4 @@ def zeta(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     >>> fb.special.zeta(fb.tensor([2.0, 4.0]), 1)
     tensor([1.6449, 1.0823])
     """
-    return deliver(binary("zeta", input, other), out)
+    return deliver(binary("zeta", input, other), out, input, other)

@@ -42,7 +42,7 @@ def index_reduce(
             f"{reduce}."
         )
     d = dim_of(dim, x.dim())
-    if index.dtype not in (D.int32, D.int64):
+    if need_tensor(index, "index_reduce", "index").dtype not in (D.int32, D.int64):
         raise RuntimeError(
             f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}"
         )
@@ -60,4 +60,4 @@ def index_reduce(
         reduce,
         include_self=include_self,
     )
-    return deliver(found.reshape(tuple(x.shape)), out)
+    return deliver(found.reshape(tuple(x.shape)), out, input, index, source, exact=True)

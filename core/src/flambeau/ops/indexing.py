@@ -48,12 +48,18 @@ def _(F, g, indices):
 @primitive
 def _index_put(self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool) -> Any:
     shape = indexed_shape(self.shape, indices)
-    if broadcast_shapes(shape, values.shape) != shape:
+    if not _broadcasts_to(values.shape, shape):
         raise RuntimeError(
             f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
             f"indexing result of shape {list(shape)}"
         )
     return self
+
+
+def _broadcasts_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return len(shape) <= len(wanted) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(wanted), strict=False)
+    )
 
 
 @_index_put.gradient("self")
@@ -235,10 +241,12 @@ def gather(
     i = checked_index(index, x._a.shape[d] if x.dim() else 1, "gather")
     if x.dim() == 0 or i.dim() == 0:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
-        return deliver(flat.reshape(tuple(i._a.shape)), out)
+        return deliver(
+            flat.reshape(tuple(i._a.shape)), out, input, index, exact=True, share="nothing"
+        )
     if sparse_grad and out is None and x.requires_grad:
         return _gather_sparsely(x, d, i)
-    return deliver(_gather(x, d, i), out)
+    return deliver(_gather(x, d, i), out, input, index, exact=True, share="nothing")
 
 
 def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:
@@ -291,9 +299,9 @@ def scatter(
     """
     x, d, i, src = _scatter_source("scatter", input, dim, index, value if src is None else src)
     if i.numel() == 0:
-        return deliver(x.clone(), out)
+        return deliver(x.clone(), out, input, index, src, exact=True)
     if reduce == "add":
-        return deliver(_scatter_add(x, d, i, src), out)
+        return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
     if reduce == "multiply":
         from flambeau.ops.scattering import scatter_reduce
 
@@ -302,9 +310,14 @@ def scatter(
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
     if x.dim() == 0:
         return deliver(
-            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()), out
+            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            out,
+            input,
+            index,
+            src,
+            exact=True,
         )
-    return deliver(_scatter(x, d, i, src), out)
+    return deliver(_scatter(x, d, i, src), out, input, index, src, exact=True)
 
 
 def scatter_add(
@@ -318,12 +331,17 @@ def scatter_add(
     """
     x, d, i, src = _scatter_source("scatter_add", input, dim, index, src)
     if i.numel() == 0:
-        return deliver(x.clone(), out)
+        return deliver(x.clone(), out, input, index, src, exact=True)
     if x.dim() == 0:
         return deliver(
-            _scatter_add(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()), out
+            _scatter_add(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            out,
+            input,
+            index,
+            src,
+            exact=True,
         )
-    return deliver(_scatter_add(x, d, i, src), out)
+    return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
 
 
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
@@ -338,7 +356,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     if as_tuple:
         x = x.reshape((1,)) if x.dim() == 0 else x
         return tuple(_nonzero(x).unbind(1))
-    return deliver(_nonzero(x), out)
+    return deliver(_nonzero(x), out, input, exact=True, share="nothing")
 
 
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -353,7 +371,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     """
     x = need_tensor(input, "index_select", "input")
     d = dim_of(dim, x.dim())
-    if index.dim() > 1:
+    if need_tensor(index, "index_select", "index").dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     try:
         i = checked_index(index, x._a.shape[d] if x.dim() else 1, "index_select")
@@ -361,10 +379,19 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         if "out of bounds" in str(error):
             raise IndexError("index out of range in self") from error
         raise
-    i = i.reshape((-1,))
+    i = i if len(i._a.shape) == 1 else i.reshape((-1,))
     if x.dim() == 0:
-        return deliver(_index(x.reshape((1,)), (i,)).reshape(()), out)
-    return deliver(_index(x, (*(None,) * d, i)), out)
+        return deliver(
+            _index(x.reshape((1,)), (i,)).reshape(()),
+            out,
+            input,
+            index,
+            exact=True,
+            share="nothing",
+        )
+    return deliver(
+        _index(x, (*(None,) * d, i)).contiguous(), out, input, index, exact=True, share="nothing"
+    )
 
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -381,7 +408,9 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     x, m = input.expand(shape), mask.expand(shape)
     if not shape:
         x, m = x.reshape((1,)), m.reshape((1,))
-    return deliver(_index(x, tuple(_nonzero(m).unbind(1))), out)
+    return deliver(
+        _index(x, tuple(_nonzero(m).unbind(1))), out, input, mask, exact=True, share="nothing"
+    )
 
 
 @documented({"indices": "index"})
@@ -400,7 +429,14 @@ def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     if index.numel() and n == 0:
         raise IndexError("take(): tried to take from an empty tensor")
     i = wrapped_index(index, n, "take")
-    return deliver(_index(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)), out)
+    return deliver(
+        _index(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)),
+        out,
+        input,
+        index,
+        exact=True,
+        share="nothing",
+    )
 
 
 def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
@@ -453,8 +489,10 @@ def sort(
     if x.dtype.is_complex:
         raise RuntimeError(f"Sort does not support complex dtypes, got {x.dtype}; sort its abs()")
     if x.dim() == 0:
-        return deliver_all(sort_return(x.clone(), x.new_zeros((), dtype=D.int64)), out)
-    return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out)
+        return deliver_all(
+            sort_return(x.clone(), x.new_zeros((), dtype=D.int64)), out, input, exact=True
+        )
+    return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out, input, exact=True)
 
 
 def argsort(
@@ -471,7 +509,7 @@ def argsort(
     >>> fb.argsort(fb.tensor([3, 1, 2]))
     tensor([1, 2, 0])
     """
-    return deliver(sort(input, dim, descending).indices, out)
+    return deliver(sort(input, dim, descending).indices, out, input)
 
 
 def topk(
@@ -500,8 +538,16 @@ def topk(
     if not 0 <= k <= n:
         raise RuntimeError("selected index k out of range")
     if x.dim() == 0:
-        return deliver_all(topk_return(*sort(x, d, largest)), out)
-    return deliver_all(topk_return(*_topk(x, operator.index(k), d, bool(largest))), out)
+        return deliver_all(
+            topk_return(*sort(x, d, largest)), out, input, exact=True, share="anything"
+        )
+    return deliver_all(
+        topk_return(*_topk(x, operator.index(k), d, bool(largest))),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -512,7 +558,9 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     tensor([[1., 0.],
             [1., 1.]])
     """
-    return deliver(_tril(_matrix("tril", input), diagonal), out)
+    return deliver(
+        _tril(_matrix("tril", input), diagonal), out, input, exact=True, share="anything"
+    )
 
 
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -523,7 +571,9 @@ def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     tensor([[1., 1.],
             [0., 1.]])
     """
-    return deliver(_triu(_matrix("triu", input), diagonal), out)
+    return deliver(
+        _triu(_matrix("triu", input), diagonal), out, input, exact=True, share="anything"
+    )
 
 
 def _matrix(name: str, input: Tensor) -> Tensor:
@@ -573,14 +623,20 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     """
     x = need_tensor(input, "diag", "input")
     if x.dim() == 2:
-        return deliver(x.diagonal(diagonal).clone(), out)
+        return deliver(x.diagonal(diagonal).clone(), out, input, exact=True, share="anything")
     if x.dim() != 1:
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.dim()}D")
     n = x.numel() + builtins.abs(diagonal)
     rows = x.new_zeros((n, n))
     from flambeau.ops._table import OPS
 
-    return deliver(OPS["diagonal_backward"](x, tuple(rows._a.shape), diagonal, 0, 1), out)
+    return deliver(
+        OPS["diagonal_backward"](x, tuple(rows._a.shape), diagonal, 0, 1),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
@@ -603,14 +659,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     need_tensor(input, "index_put", "input")
     need_tensor(values, "index_put", "values")
-    from flambeau._indexing import resolved
+    from flambeau._indexing import check_put_dtype, resolved
 
     x = need_tensor(input, "index_put", "input")
-    if values.dtype is not x.dtype:
-        raise RuntimeError(
-            f"Index put requires the source and destination dtypes match, got {x.dtype} for the "
-            f"destination and {values.dtype} for the source."
-        )
+    check_put_dtype(x, values)
     return _index_put(x, resolved(x, tuple(indices)), values, bool(accumulate))
 
 

@@ -189,7 +189,7 @@ def _(F, g, bias_shape):
 def _same_dtype(name: str, *tensors: Tensor) -> None:
     first = tensors[0].dtype
     for t in tensors[1:]:
-        if t.dtype is not first:
+        if need_tensor(t, name, "mat2").dtype is not first:
             raise RuntimeError(
                 f"{name}: expected m1 and m2 to have the same dtype, but got: {first} != {t.dtype}"
             )
@@ -209,7 +209,7 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     tensor([3., 3.])
     """
     x, y = need_tensor(input, "matmul", "input"), need_tensor(other, "matmul", "other")
-    return deliver(x @ y, out)
+    return deliver(x @ y, out, input, other, exact=True, share="anything")
 
 
 def _product(name: str, input: Tensor, other: Tensor, ranks: tuple[int, int]) -> Tensor:
@@ -231,7 +231,9 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.mm(fb.ones(1, 2), fb.ones(2, 1))
     tensor([[2.]])
     """
-    return deliver(_product("mm", input, mat2, (2, 2)), out)
+    return deliver(
+        _product("mm", input, mat2, (2, 2)), out, input, mat2, exact=True, share="anything"
+    )
 
 
 @documented({"mat": "input"})
@@ -242,7 +244,9 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.mv(fb.ones(2, 3), fb.ones(3))
     tensor([3., 3.])
     """
-    return deliver(_product("mv", input, vec, (2, 1)), out)
+    return deliver(
+        _product("mv", input, vec, (2, 1)), out, input, vec, exact=True, share="anything"
+    )
 
 
 @documented({"tensor1": "input", "tensor2": "tensor"})
@@ -253,7 +257,9 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.dot(fb.tensor([2, 3]), fb.tensor([2, 1]))
     tensor(7)
     """
-    return deliver(_product("dot", input, tensor, (1, 1)), out)
+    return deliver(
+        _product("dot", input, tensor, (1, 1)), out, input, tensor, exact=True, share="anything"
+    )
 
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -282,7 +288,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
             f"Expected size for first two dimensions of batch2 tensor to be: "
             f"[{input.shape[0]}, {input.shape[2]}] but got: {list(mat2.shape[:2])}."
         )
-    return deliver(input @ mat2, out)
+    return deliver(input @ mat2, out, input, mat2, exact=True, share="anything")
 
 
 @documented({"vec1": "input"})
@@ -299,7 +305,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     for x in (input, vec2):
         if x.dim() != 1:
             raise RuntimeError(f"outer: Expected 1-D argument, but got {x.dim()}-D")
-    return deliver(input.unsqueeze(1) * vec2, out)
+    return deliver(input.unsqueeze(1) * vec2, out, input, vec2, share="anything")
 
 
 ger = outer
@@ -366,7 +372,9 @@ def addmm(
             f"The expanded size of the tensor ({shape}) must match the existing size "
             f"({tuple(input.shape)})"
         )
-    return deliver(_addmm(input, mat1, mat2, beta, alpha), out)
+    return deliver(
+        _addmm(input, mat1, mat2, beta, alpha), out, input, mat1, mat2, exact=True, share="anything"
+    )
 
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

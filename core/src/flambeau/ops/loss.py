@@ -416,4 +416,6 @@ def _probability_loss(
     if reduction == "none":
         return terms.sum(dim).neg()
     total = terms.sum().neg()
-    return total if reduction == "sum" else total / (x.numel() // classes)
+    if reduction == "sum":
+        return total
+    return total / (x.numel() // classes if classes else 0)  # of no classes: nan, as in PyTorch

@@ -35,7 +35,7 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([0.5000, 0.8413])
     """
     x, dtype = _wide("ndtr", input)
-    return deliver(cast(erfc(x * -_ROOT_HALF) * 0.5, dtype), out)
+    return deliver(cast(erfc(x * -_ROOT_HALF) * 0.5, dtype), out, input, share="anything")
 
 
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -46,7 +46,7 @@ def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([0.0000, 0.9998])
     """
     p, dtype = _wide("ndtri", input)
-    return deliver(cast(_quantile(p), dtype), out)
+    return deliver(cast(_quantile(p), dtype), out, input)
 
 
 def _quantile(p: Tensor) -> Tensor:
@@ -74,7 +74,7 @@ def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1.0000, 0.0561])
     """
     x, dtype = _wide("erfcx", input)
-    return deliver(cast(_scaled_tail(x), dtype), out)
+    return deliver(cast(_scaled_tail(x), dtype), out, input)
 
 
 def _scaled_tail(x: Tensor) -> Tensor:
@@ -97,7 +97,7 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([-8.0461e+02, -6.9315e-01])
     """
     x, dtype = _wide("log_ndtr", input)
-    return deliver(cast(_log_lower(x), dtype), out)
+    return deliver(cast(_log_lower(x), dtype), out, input)
 
 
 def _log_lower(x: Tensor) -> Tensor:
@@ -117,7 +117,7 @@ def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     x, dtype = _wide("entr", input)
     inside = where(x > 0, x, 1.0)
     found = where(x > 0, -x * log(inside), where(x < 0, -math.inf, 0.0 * x))
-    return deliver(cast(where(isnan(x), x, found), dtype), out)
+    return deliver(cast(where(isnan(x), x, found), dtype), out, input)
 
 
 def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -136,4 +136,6 @@ def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         y = cast(y, D.get_default_dtype())
     x = input if isinstance(input, Tensor) else y.new_full((), input)
     zero = (x == 0) & ~isnan(y)
-    return deliver(where(zero, 0.0, binary("mul", x, log1p(where(zero, 0.0, y)))), out)
+    return deliver(
+        where(zero, 0.0, binary("mul", x, log1p(where(zero, 0.0, y)))), out, input, other
+    )

@@ -332,7 +332,7 @@ def batch_norm(
         "bias": bias,
     }
     for name, t in given.items():
-        if t is not None and t.numel() != x.shape[1]:
+        if t is not None and need_tensor(t, "batch_norm", name).numel() != x.shape[1]:
             raise RuntimeError(f"{name} should contain {x.shape[1]} elements not {t.numel()}")
     _check_dtypes("batch_norm", x, given)
     if not training:

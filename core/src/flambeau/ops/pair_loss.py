@@ -37,7 +37,8 @@ def cosine_embedding_loss(
     >>> fb.cosine_embedding_loss(x, y, fb.tensor([1]))
     tensor(0.4000)
     """
-    x, y = need_tensor(input1, "cosine_embedding_loss", "input1"), input2
+    x = need_tensor(input1, "cosine_embedding_loss", "input1")
+    y = need_tensor(input2, "cosine_embedding_loss", "input2")
     t = need_tensor(target, "cosine_embedding_loss", "target")
     rank = t.dim() + 1
     if t.dim() > 1:

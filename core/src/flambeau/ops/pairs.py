@@ -73,7 +73,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     tensor([1000.6932])
     """
     high, gap = _high_and_gap(*_two("logaddexp", input, other))
-    return deliver(high + log1p(exp(gap)), out)
+    return deliver(high + log1p(exp(gap)), out, input, other)
 
 
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -84,7 +84,7 @@ def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     tensor([4.])
     """
     high, gap = _high_and_gap(*_two("logaddexp2", input, other))
-    return deliver(high + log1p(exp2(gap)) * (1 / math.log(2)), out)
+    return deliver(high + log1p(exp2(gap)) * (1 / math.log(2)), out, input, other)
 
 
 def _high_and_gap(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
@@ -105,7 +105,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([2., 2.])
     """
     x, y = _two("fmax", input, other)
-    return deliver(where((x >= y) | (y != y), x, y), out)
+    return deliver(where((x >= y) | (y != y), x, y), out, input, other)
 
 
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -116,7 +116,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([1., 2.])
     """
     x, y = _two("fmin", input, other)
-    return deliver(where((x <= y) | (y != y), x, y), out)
+    return deliver(where((x <= y) | (y != y), x, y), out, input, other)
 
 
 def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -132,7 +132,7 @@ def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
             other = cast(other, input.dtype)
     x, y = _two("copysign", input, other, to_float=True)
     size = x.abs()
-    return deliver(where(signbit(y), -size, size), out)
+    return deliver(where(signbit(y), -size, size), out, input, other)
 
 
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -152,7 +152,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
             f"{x.dtype} and {y.dtype}"
         )
     x, y = x.detach(), y.detach()
-    return deliver(where(x == 0, y, cast(x > 0, x.dtype)), out)
+    return deliver(where(x == 0, y, cast(x > 0, x.dtype)), out, input, values, exact=True)
 
 
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -163,7 +163,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([12.])
     """
     x, y = need_tensor(input, "ldexp", "input"), need_tensor(other, "ldexp", "other")
-    return deliver(x * exp2(y), out)
+    return deliver(x * exp2(y), out, input, other)
 
 
 def frexp(input: Tensor, *, out: Any = None) -> Any:
@@ -191,7 +191,7 @@ def frexp(input: Tensor, *, out: Any = None) -> Any:
     exponent = where(plain, exponent, 0.0)
     mantissa = cast(_scaled(cast(x, D.float64), -exponent), x.dtype)
     found = (mantissa, cast(exponent, D.int32))
-    return frexp_return(*deliver_all(found, out))
+    return frexp_return(*deliver_all(found, out, input, exact=True))
 
 
 def _scaled(x: Tensor, exponent: Tensor) -> Tensor:
@@ -207,11 +207,13 @@ def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tens
     >>> fb.float_power(fb.tensor([2]), 0.5)
     tensor([1.4142], dtype=torch.float64)
     """
+    if not isinstance(exponent, Tensor):
+        need_tensor(input, "float_power", "input")
     wide = D.complex128 if result_type(input, exponent).is_complex else D.float64
     x, y = (cast(v, wide) if isinstance(v, Tensor) else v for v in (input, exponent))
     if not isinstance(y, Tensor):
         y = x.new_full((), y)
-    return deliver(pow(x, y), out)
+    return deliver(pow(x, y), out, input, exponent, exact=True)
 
 
 def _integers(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
@@ -238,7 +240,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
             more = y != 0
             rest = remainder(x, where(more, y, 1))
             x, y = where(more, y, x), where(more, rest, 0)
-    return deliver(x, out)
+    return deliver(x, out, input, other)
 
 
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -253,7 +255,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x, y = _integers("lcm", input, other)
     common = gcd(x, y)
-    return deliver(x // where(common == 0, 1, common) * y, out)
+    return deliver(x // where(common == 0, 1, common) * y, out, input, other)
 
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -272,7 +274,6 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"nextafter" is not implemented for {x.dtype}: use floats')
     x, y = broadcast_tensors(x, y)
-    x = x.contiguous()
     kind = {2: D.int16, 4: D.int32, 8: D.int64}[x.dtype.itemsize]
     bits = x.view(kind)
     # Numbers of one sign are ordered as their bits are.
@@ -280,7 +281,9 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     stepped = (bits + (away * 2 - 1)).view(x.dtype)
     least = (bits * 0 + 1).view(x.dtype)
     stepped = where(x == 0, where(y > 0, least, -least), stepped)
-    return deliver(where(x == y, y, where(isnan(x) | isnan(y), math.nan, stepped)), out)
+    return deliver(
+        where(x == y, y, where(isnan(x) | isnan(y), math.nan, stepped)), out, input, other
+    )
 
 
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -291,7 +294,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([ True, False])
     """
     x = need_tensor(input, "isposinf", "input")
-    return deliver(isinf(x) & (x > 0), out)
+    return deliver(isinf(x) & (x > 0), out, input, exact=True)
 
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -302,4 +305,4 @@ def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([False,  True])
     """
     x = need_tensor(input, "isneginf", "input")
-    return deliver(isinf(x) & (x < 0), out)
+    return deliver(isinf(x) & (x < 0), out, input, exact=True)

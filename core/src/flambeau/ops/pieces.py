@@ -99,7 +99,8 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     >>> fb.hsplit(fb.arange(4), 2)
     (tensor([0, 1]), tensor([2, 3]))
     """
-    return _along("hsplit", input, indices_or_sections, 1 if input.dim() > 1 else 0, 1)
+    x = need_tensor(input, "hsplit", "input")
+    return _along("hsplit", x, indices_or_sections, 1 if x.dim() > 1 else 0, 1)
 
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -214,7 +215,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.msort(fb.tensor([3, 1, 2]))
     tensor([1, 2, 3])
     """
-    return deliver(sort(input, 0).values, out)
+    return deliver(sort(input, 0).values, out, input, exact=True)
 
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -231,7 +232,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     left = x.reshape(tuple(n for size in a for n in (size, 1)))
     right = y.reshape(tuple(n for size in b for n in (1, size)))
     shape = tuple(n * m for n, m in zip(a, b, strict=True))
-    return deliver((left * right).reshape(shape), out)
+    return deliver((left * right).reshape(shape), out, input, other, share="nothing")
 
 
 def block_diag(*tensors: Any) -> Tensor:

@@ -65,7 +65,7 @@ def _public(
     name: str, family: _Family, doc: str, example: str, *, shifted: bool = False
 ) -> Callable[..., Tensor]:
     def function(input: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
-        return deliver(_evaluated(name, family, input, n, shifted=shifted), out)
+        return deliver(_evaluated(name, family, input, n, shifted=shifted), out, input)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "flambeau.special"

@@ -7,11 +7,13 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
+from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._matrices import eye_like, squares
 from flambeau.ops._rules import broadcast_shapes, need_input, need_tensor
 from flambeau.ops._table import OPS
+from flambeau.ops.elementwise import times
 from flambeau.ops.linalg import addends
 
 __all__ = [
@@ -28,7 +30,13 @@ __all__ = [
 
 
 def _sum(
-    name: str, added: Tensor, product: Tensor, beta: Any, alpha: Any, out: Tensor | None
+    name: str,
+    added: Tensor,
+    product: Tensor,
+    beta: Any,
+    alpha: Any,
+    out: Tensor | None,
+    *factors: Tensor,
 ) -> Tensor:
     """beta * added + alpha * product; the sum has the shape of the product."""
     shape = tuple(product.shape)
@@ -51,10 +59,14 @@ def _sum(
             f"{name}: For integral input tensors, argument beta and alpha must not be floating "
             f"point numbers, got {beta!r} and {alpha!r}"
         )
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:  # NaN in `added` does not count
-        return deliver(product, out)
-    return deliver(product + (added if beta == 1 else added * beta), out)
+    found = times(product, alpha)
+    if beta != 0:  # else NaN in `added` does not count
+        found = found + times(added, beta)
+    if name == "addr":
+        return deliver(found, out, added, *factors)
+    if name == "addbmm" and isinstance(out, Tensor) and not out.requires_grad:
+        out.resize_(*shape)  # without the warning
+    return deliver(found, out, added, *factors, exact=True, share="anything")
 
 
 def _batches(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
@@ -97,7 +109,7 @@ def addbmm(
     # One product of all columns by all rows: no batch of results that would then be summed.
     columns = x.permute(1, 0, 2).reshape(x.shape[1], x.shape[0] * x.shape[2])
     product = columns @ y.reshape(y.shape[0] * y.shape[1], y.shape[2])
-    return _sum("addbmm", added, product, beta, alpha, out)
+    return _sum("addbmm", added, product, beta, alpha, out, x, y)
 
 
 def baddbmm(
@@ -123,7 +135,7 @@ def baddbmm(
     """
     added, (a, b), beta, alpha = addends("baddbmm", (input, batch1, batch2, *legacy), beta, alpha)
     x, y = _batches("baddbmm", a, b)
-    return _sum("baddbmm", added, x @ y, beta, alpha, out)
+    return _sum("baddbmm", added, x @ y, beta, alpha, out, x, y)
 
 
 def addmv(
@@ -157,7 +169,7 @@ def addmv(
             f"size mismatch, got input ({a.shape[0]}), mat ({a.shape[0]}x{a.shape[1]}), vec "
             f"({b.shape[0]})"
         )
-    return _sum("addmv", added, a @ b, beta, alpha, out)
+    return _sum("addmv", added, a @ b, beta, alpha, out, a, b)
 
 
 def addr(
@@ -186,7 +198,10 @@ def addr(
     for argument, v in (("vec1", a), ("vec2", b)):
         if v.dim() != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {argument}, but got {v.dim()}-D")
-    return _sum("addr", added, a.unsqueeze(1) * b, beta, alpha, out)
+    if out is None and added.shape == (a.shape[0], b.shape[0]) and not added.is_contiguous():
+        if added.mT.is_contiguous():  # whose order in memory the result keeps
+            return _sum("addr", added.mT, b.unsqueeze(1) * a, beta, alpha, None).mT
+    return _sum("addr", added, a.unsqueeze(1) * b, beta, alpha, out, a, b)
 
 
 # -- chains ----------------------------------------------------------------------------------------
@@ -225,7 +240,9 @@ def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
             )
     result = _chained(factors)
     result = result.squeeze(-1) if tail else result
-    return deliver(result.squeeze(0) if lead else result, out)
+    return deliver(
+        result.squeeze(0) if lead else result, out, *tensors, exact=True, share="anything"
+    )
 
 
 def _chained(factors: list[Tensor]) -> Tensor:
@@ -277,7 +294,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
                 f"chain_matmul(): Tensor dimension is {t.dim()}, expected 2 instead."
             )
     if len(factors) == 1:
-        return deliver(factors[0], out)
+        return deliver(factors[0].clone(), out, exact=True, share="anything")
     return multi_dot(factors, out=out)
 
 
@@ -313,7 +330,13 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
         x, count = inv(x), -count
     if count == 0:
-        return deliver(eye_like(x, x.shape[-1]).expand(*x.shape).clone(), out)
+        return deliver(
+            eye_like(x, x.shape[-1]).expand(*x.shape).clone(),
+            out,
+            input,
+            exact=True,
+            share="anything",
+        )
     result: list[Tensor] = []
     while count:
         if count & 1:
@@ -321,7 +344,13 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
         count >>= 1
         x = x @ x if count else x
     power = reduce(operator.matmul, result)
-    return deliver(power.clone() if power is input else power, out)
+    return deliver(
+        power.clone(memory_format=contiguous_format) if power is input else power,
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def matrix_exp(input: Tensor) -> Tensor:

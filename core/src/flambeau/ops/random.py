@@ -276,6 +276,8 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
         RuntimeError: the range is empty, or the dtype does not reach its bounds.
     """
     floating = dtype.is_floating_point
+    if dtype.is_complex:
+        raise RuntimeError(f"random_ and randint give integral, floating or bool, not {dtype}")
     if high is None:
         if low == _INT64_MIN:
             return low, -low

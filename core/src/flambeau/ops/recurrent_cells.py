@@ -22,7 +22,9 @@ __all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
 def _cell(
     direction: Direction, input: Tensor, states: States, params: tuple[Any, ...], gates: int
 ) -> States:
-    x, h, w_hh = input, states[0], params[1]
+    for name, given in (("input", input), ("hx", states[0]), ("w_ih", params[0])):
+        need_tensor(given, "recurrent cell", name)
+    x, h, w_hh = input, states[0], need_tensor(params[1], "recurrent cell", "w_hh")
     if x.shape[-1] != params[0].shape[1]:
         raise RuntimeError(
             f"input has inconsistent input_size: got {x.shape[-1]} expected {params[0].shape[1]}"

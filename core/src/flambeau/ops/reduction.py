@@ -292,10 +292,12 @@ def _(F, g, self, result, dim, keepdim):
 # == public functions ==============================================================================
 
 
-def accumulated(x: Tensor, dtype: DType | None) -> Tensor:
-    """`x` in the dtype in which PyTorch sums it: `dtype`, or int64 for integers and bools."""
+def accumulated(x: Tensor, dtype: DType | None, out: Tensor | None = None) -> Tensor:
+    """`x` in the dtype in which it is summed: `dtype`, that of `out`, or int64 for integers."""
     if dtype is None:
-        dtype = D.int64 if x.dtype.category < 2 else x.dtype
+        dtype = out.dtype if isinstance(out, Tensor) else D.int64
+        if out is None and x.dtype.category > 1:
+            return x
     return cast(x, dtype)
 
 
@@ -315,9 +317,9 @@ def sum(
     >>> fb.sum(fb.tensor([[1, 2], [3, 4]]), 0)
     tensor([4, 6])
     """
-    x = accumulated(need_input(input, "sum", "input"), dtype)
+    x = accumulated(need_input(input, "sum", "input"), dtype, out)
     dims = dims_of(dim, x.dim())
-    return deliver(_sum(x, dims, keepdim), out)
+    return deliver(_sum(x, dims, keepdim), out, input, exact=True, share="anything")
 
 
 def mean(
@@ -345,7 +347,7 @@ def mean(
             "mean(): could not infer output dtype. Input dtype must be either a floating point or "
             f"complex dtype. Got: {x.dtype}"
         )
-    return deliver(_mean(x, dims_of(dim, x.dim()), keepdim), out)
+    return deliver(_mean(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
 
 
 def prod(
@@ -362,8 +364,10 @@ def prod(
     >>> fb.prod(fb.tensor([2, 3]))
     tensor(6)
     """
-    x = accumulated(need_input(input, "prod", "input"), dtype)
-    return deliver(_prod(x, dims_of(dim, x.dim()), keepdim), out)
+    x = accumulated(need_input(input, "prod", "input"), dtype, out)
+    return deliver(
+        _prod(x, dims_of(dim, x.dim()), keepdim), out, input, exact=True, share="anything"
+    )
 
 
 def amax(
@@ -379,7 +383,7 @@ def amax(
     dims = dims_of(dim, x.dim())
     if 0 in x._a.shape:
         _need_elements("amax", x, dims)
-    return deliver(_amax(x, dims, keepdim), out)
+    return deliver(_amax(x, dims, keepdim), out, input, exact=True, share="anything")
 
 
 def amin(
@@ -395,12 +399,14 @@ def amin(
     dims = dims_of(dim, x.dim())
     if 0 in x._a.shape:
         _need_elements("amin", x, dims)
-    return deliver(_amin(x, dims, keepdim), out)
+    return deliver(_amin(x, dims, keepdim), out, input, exact=True, share="anything")
 
 
 def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
     op = {"argmax": _argmax, "argmin": _argmin}[name]
     x = need_tensor(input, name, "input")
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input")
     if x.dtype is D.bool_:
         x = cast(x, D.uint8)
     if dim is None:
@@ -425,7 +431,7 @@ def argmax(
     >>> fb.argmax(fb.tensor([3, 7, 7]))
     tensor(1)
     """
-    return deliver(_arg("argmax", input, dim, keepdim), out)
+    return deliver(_arg("argmax", input, dim, keepdim), out, input, exact=True, share="anything")
 
 
 def argmin(
@@ -437,7 +443,7 @@ def argmin(
     >>> fb.argmin(fb.tensor([3, 2, 2]))
     tensor(1)
     """
-    return deliver(_arg("argmin", input, dim, keepdim), out)
+    return deliver(_arg("argmin", input, dim, keepdim), out, input, exact=True, share="anything")
 
 
 def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -446,7 +452,9 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
         from flambeau.ops.elementwise import binary
 
         other = kwargs["other"] if "other" in kwargs else args[0]
-        return deliver(binary("maximum" if name == "max" else "minimum", input, other), out)
+        return deliver(
+            binary("maximum" if name == "max" else "minimum", input, other), out, input, other
+        )
     x = need_input(input, name, "input")
     reduce = _amax if name == "max" else _amin
     dim = kwargs.pop("dim", args[0] if args else None)
@@ -459,18 +467,18 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
                 "the reduction dim with the 'dim' argument."
             )
-        return deliver(reduce(x, tuple(range(x.dim())), False), out)
+        return deliver(reduce(x, tuple(range(x.dim())), False), out, input, share="anything")
     d = dim_of(dim, x.dim())
-    if x.dtype.is_complex:
-        raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
     if x.dim() and x.shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
     if x.dim() == 0:
         values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
     else:
         values, indices = _extremum(x, d, bool(keepdim), name == "max")
     kind = max_return if name == "max" else min_return
-    return deliver_all(kind(values, indices), out)
+    return deliver_all(kind(values, indices), out, input, exact=True, share="anything")
 
 
 def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -509,8 +517,7 @@ def all(
     tensor(False)
     """
     x = need_tensor(input, "all", "input")
-    found = _all(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim)
-    return deliver(cast(found, D.uint8) if x.dtype is D.uint8 else found, out)
+    return _truth("all", x, _all(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim), out)
 
 
 def any(
@@ -523,8 +530,16 @@ def any(
     tensor(True)
     """
     x = need_tensor(input, "any", "input")
-    found = _any(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim)
-    return deliver(cast(found, D.uint8) if x.dtype is D.uint8 else found, out)
+    return _truth("any", x, _any(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim), out)
+
+
+def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
+    # Bytes have stood for truth values once: their answer is in bytes, and `out` may be.
+    if out is None:
+        return cast(found, D.uint8) if x.dtype is D.uint8 else found
+    if isinstance(out, Tensor) and out.dtype not in (D.bool_, D.uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype}")
+    return deliver(found, out, x, share="anything")
 
 
 def cumsum(
@@ -536,9 +551,9 @@ def cumsum(
     >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
     tensor([1, 3, 6])
     """
-    x = accumulated(need_input(input, "cumsum", "input"), dtype)
+    x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
     d = dim_of(dim, x.dim())
-    return deliver(_cumsum(x, d) if x.dim() else x.clone(), out)
+    return deliver(_cumsum(x, d) if x.dim() else x.clone(), out, input, exact=True)
 
 
 def cumprod(
@@ -550,9 +565,9 @@ def cumprod(
     >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
     tensor([1, 2, 6])
     """
-    x = accumulated(need_input(input, "cumprod", "input"), dtype)
+    x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
     d = dim_of(dim, x.dim())
-    return deliver(_cumprod(x, d) if x.dim() else x.clone(), out)
+    return deliver(_cumprod(x, d) if x.dim() else x.clone(), out, input, exact=True)
 
 
 def _correction(unbiased: Any, correction: Any) -> float:
@@ -586,8 +601,10 @@ def var(
         from flambeau.ops.complexes import view_as_real
 
         parts = _var(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
-        return deliver(parts.sum(-1), out)
-    return deliver(_var(x, dims, _correction(unbiased, correction), keepdim), out)
+        return deliver(parts.sum(-1), out, input, share="anything")
+    return deliver(
+        _var(x, dims, _correction(unbiased, correction), keepdim), out, input, share="anything"
+    )
 
 
 def std(
@@ -607,9 +624,11 @@ def std(
     """
     squared = var(input, dim, unbiased, keepdim, correction=correction)
     if not squared.requires_grad:
-        return deliver(squared.sqrt(), out)
+        return deliver(squared.sqrt(), out, input, share="anything")
     zero = squared == 0  # the root has no slope there; PyTorch's gradient is 0
-    return deliver(squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0), out)
+    return deliver(
+        squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0), out, input, share="anything"
+    )
 
 
 def var_mean(
@@ -662,7 +681,22 @@ def logsumexp(
     x = need_input(input, "logsumexp", "input")
     if not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
-    return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out)
+    return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
+
+
+def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
+    """Refuse a dtype that does not hold the numbers of `x`, or is of another kind."""
+    given, wanted = D.type_name(x.dtype), D.type_name(dtype)
+    if not dtype.fp:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {wanted}")
+    if dtype.is_complex != x.dtype.is_complex:
+        kind = "complex" if x.dtype.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted}")
+    if D.promote_types(x.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({given}) should be convertible without narrowing to "
+            f"the specified dtype ({wanted})"
+        )
 
 
 def norm(
@@ -685,15 +719,16 @@ def norm(
     tensor(5.)
     """
     x = need_input(input, "norm", "input")
-    if dtype is not None:
-        if not isinstance(dtype, D.dtype):
-            raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
-        x = cast(x, dtype)
     if x.dtype.category < 2:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{x.dtype}"
+            f"{D.type_name(x.dtype)}"
         )
+    if dtype is not None:
+        if not isinstance(dtype, D.dtype):
+            raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
+        _need_wider("linalg.vector_norm", x, dtype)
+        x = cast(x, dtype)
     dims = dims_of(dim, x.dim())
     if not isinstance(p, (int, float, str, type(None))):
         raise TypeError(f"norm(): argument 'p' must be Number or str, not {type(p).__name__}")
@@ -702,7 +737,13 @@ def norm(
     if p == "nuc":
         from flambeau.linalg import matrix_norm
 
-        return deliver(matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim), out)
+        return deliver(
+            matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim),
+            out,
+            input,
+            exact=True,
+            share="anything",
+        )
     if isinstance(p, str):
         raise RuntimeError(f"norm: order {p!r} is not supported; use 'fro', 'nuc' or a number")
     if builtins.abs(p) == float("inf") and builtins.any(x.shape[d] == 0 for d in dims):
@@ -710,7 +751,7 @@ def norm(
             f"linalg.vector_norm cannot compute the {p} norm of no elements: input has shape "
             f"{list(x.shape)}; the operation has no identity"
         )
-    magnitude = x.abs()
+    magnitude = x if p == 2 and not x.dtype.is_complex else x.abs()
     if p == 0:
         result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)
     elif p == float("inf"):
@@ -720,10 +761,10 @@ def norm(
     elif p == 1:
         result = _sum(magnitude, dims, keepdim)
     elif p == 2:
-        result = _norm2(magnitude if x.dtype.is_complex else x, dims, keepdim)
+        result = _norm2(magnitude, dims, keepdim)
     else:
         result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
-    return deliver(result, out)
+    return deliver(result, out, input, exact=True, share="anything")
 
 
 @composite(title="LinalgVectorNormBackward0")

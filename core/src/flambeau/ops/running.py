@@ -56,7 +56,7 @@ def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     tensor([0, 1, 1, 3])
     """
     found = _extrema(need_tensor(input, "cummax", "input"), dim, True)
-    return cummax_return(*deliver_all(found, out))
+    return cummax_return(*deliver_all(found, out, input, exact=True, share="anything"))
 
 
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
@@ -69,7 +69,7 @@ def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     tensor([2, 2, 1])
     """
     found = _extrema(need_tensor(input, "cummin", "input"), dim, False)
-    return cummin_return(*deliver_all(found, out))
+    return cummin_return(*deliver_all(found, out, input, exact=True, share="anything"))
 
 
 def _extrema(x: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
@@ -110,7 +110,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
             joined = logaddexp(x.narrow(d, step, n - step), x.narrow(d, 0, n - step))
             x = cat([x.narrow(d, 0, step), joined], d)
             step *= 2
-    return deliver(x.clone() if x is input else x, out)
+    return deliver(x.clone() if x is input else x, out, input, exact=True)
 
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -125,7 +125,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x, y = need_tensor(input, "inner", "input"), need_tensor(other, "inner", "other")
     if not x.dim() or not y.dim():
-        return deliver(x * y, out)
+        return deliver(x * y, out, input, other, exact=True, share="anything")
     if x.shape[-1] != y.shape[-1]:
         raise RuntimeError(
             "inner() the last dimension must match on both input tensors but got shapes "
@@ -135,7 +135,7 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     product = x.reshape((-1, n)) @ y.reshape((-1, n)).t() if n else None
     shape = (*x.shape[:-1], *y.shape[:-1])
     made = x.new_zeros(shape) if product is None else product.reshape(shape)
-    return deliver(made, out)
+    return deliver(made, out, input, other, exact=True, share="anything")
 
 
 # -- integrals -------------------------------------------------------------------------------------
@@ -151,6 +151,7 @@ def _steps(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> tuple
     pairs = y.narrow(d, 1, n - 1) + y.narrow(d, 0, n - 1)
     if x is None:
         return pairs * (dx / 2), d
+    x = need_tensor(x, name, "x")
     if x.dim() == 1 and y.dim() > 1:
         if x.shape[0] != n:
             raise RuntimeError(
@@ -221,11 +222,16 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
         raise RuntimeError("N must be non-negative.")
     if x.dtype is D.bool_:
         x = cast(x, D.int64)
+    result = x.new_empty((x.shape[0], n))  # refuses what has no room, before the columns are made
+    if not n:
+        return result
+    if not x.shape[0]:
+        return x.unsqueeze(1).expand(0, n).clone()
     columns = [x.new_ones(tuple(x.shape))]
     for _ in range(n - 1):
         columns.append(columns[-1] * x)
     columns = columns[:n] if increasing else columns[:n][::-1]
-    return stack(columns, 1) if columns else x.new_empty((x.shape[0], 0))
+    return stack(columns, 1)
 
 
 def cov(
@@ -264,6 +270,7 @@ def cov(
     for name, given in (("fweights", fweights), ("aweights", aweights)):
         if given is None:
             continue
+        given = need_tensor(given, "cov", name)
         if given.dim() > 1 or given.numel() != count:
             raise RuntimeError(
                 f"cov(): expected {name} to be one-dimensional with {count} elements, one for each "

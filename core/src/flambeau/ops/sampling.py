@@ -19,7 +19,7 @@ from flambeau._tensor import Tensor
 from flambeau.ops import random as streams
 from flambeau.ops._rules import checked_sizes, need_tensor, sizes
 from flambeau.ops._table import Op, composite
-from flambeau.ops.creation import finished
+from flambeau.ops.creation import arranged, empty_like, finished, size_of
 
 
 class RandomOp(Op):
@@ -96,6 +96,8 @@ def _made(
     device: Any,
     requires_grad: bool,
 ) -> Tensor:
+    if out is not None:
+        need_tensor(out, op.name, "out")
     dtype = dtype or (D.get_default_dtype() if out is None else out.dtype)
     be = bind(device if device is not None or out is None else out.device)
     shape = checked_sizes(size)
@@ -104,7 +106,8 @@ def _made(
 
 
 def rand(
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     generator: Any = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -119,11 +122,14 @@ def rand(
     >>> _ = fb.manual_seed(0); fb.rand(2)
     tensor([0.4963, 0.7682])
     """
-    return _made(_uniform, sizes(size), (0.0, 1.0), generator, out, dtype, device, requires_grad)
+    return _made(
+        _uniform, size_of(shape, size), (0.0, 1.0), generator, out, dtype, device, requires_grad
+    )
 
 
 def randn(
-    *size: Any,
+    *shape: Any,
+    size: Any = None,
     generator: Any = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -138,7 +144,9 @@ def randn(
     >>> _ = fb.manual_seed(0); fb.randn(2)
     tensor([ 1.5410, -0.2934])
     """
-    return _made(_normal, sizes(size), (0.0, 1.0), generator, out, dtype, device, requires_grad)
+    return _made(
+        _normal, size_of(shape, size), (0.0, 1.0), generator, out, dtype, device, requires_grad
+    )
 
 
 def rand_like(
@@ -158,8 +166,8 @@ def rand_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "rand_like", "input")
-    t = uniform_(_layout_of(x, dtype, device), generator=generator)
-    return finished(t, requires_grad, None)
+    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    return finished(uniform_(t, generator=generator), requires_grad, None)
 
 
 def randn_like(
@@ -179,32 +187,8 @@ def randn_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "randn_like", "input")
-    t = normal_(_layout_of(x, dtype, device), generator=generator)
-    return finished(t, requires_grad, None)
-
-
-def _layout_of(x: Tensor, dtype: DType | None, device: Any) -> Tensor:
-    # A tensor to fill whose dimensions lie in memory in the order of those of a dense `x`.
-    from flambeau.ops.creation import empty
-
-    dtype, where = dtype or x.dtype, x.device if device is None else device
-    shape = tuple(x._a.shape)
-    order = streams.fill_order(shape, x.stride())
-    if order == tuple(range(len(shape))) or not _dense(shape, x.stride(), order):
-        return empty(shape, dtype=dtype, device=where)
-    inverse = [0] * len(order)
-    for i, d in enumerate(order):
-        inverse[d] = i
-    return empty(tuple(shape[d] for d in order), dtype=dtype, device=where).permute(inverse)
-
-
-def _dense(shape: Sequence[int], stride: Sequence[int], order: Sequence[int]) -> bool:
-    want = 1
-    for d in reversed(order):
-        if shape[d] != 1 and stride[d] != want:
-            return False
-        want *= shape[d]
-    return True
+    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    return finished(normal_(t, generator=generator), requires_grad, None)
 
 
 def randint(
@@ -273,15 +257,12 @@ def randint_like(
     torch.float32
     """
     x = need_tensor(input, "randint_like", "input")
-    return randint(
-        *args,
-        tuple(x._a.shape),
-        low=low,
-        high=high,
-        dtype=dtype or x.dtype,
-        device=device or x.device,
-        requires_grad=requires_grad,
-    )
+    kind, where = dtype or x.dtype, x.device if device is None else device
+
+    def draw(shape: tuple[int, ...]) -> Tensor:
+        return randint(*args, shape, low=low, high=high, dtype=kind, device=where)
+
+    return finished(arranged(x, memory_format, draw), requires_grad, None)
 
 
 def randperm(
@@ -324,6 +305,8 @@ def bernoulli(
     x = need_tensor(input, "bernoulli", "input")
     g = generator_for(x._be.device, generator)
     if p is not None:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
         native = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
     else:
         native = _bernoulli_native(x, x.dtype, g)
@@ -424,6 +407,8 @@ def normal(
     torch.Size([2, 3])
     """
     if size is not None:
+        if isinstance(mean, Tensor) or isinstance(std, Tensor):
+            raise TypeError("normal() with a size needs numbers for mean and std")
         _check_std(std)
         return _made(
             _normal,
@@ -525,6 +510,8 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
 def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
     if not bounds:
+        if input.dtype.is_complex:
+            raise NotImplementedError(f'"random_" not implemented for {input.dtype}')
         return _filled(
             input,
             lambda s, be: _random_full.draw(
@@ -623,4 +610,6 @@ def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 def _need_float(name: str, x: Tensor) -> None:
     if x.dtype.category < 2:
-        raise RuntimeError(f'"{name}" not implemented for {x.dtype}: it fills floating tensors')
+        raise NotImplementedError(
+            f'"{name}" not implemented for {x.dtype}: it fills floating tensors'
+        )

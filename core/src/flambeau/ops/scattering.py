@@ -13,6 +13,7 @@ from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
 from flambeau.ops.indexing import index_select, wrapped_index
+from flambeau.ops.pieces import unravel_index
 
 __all__ = [
     "apply_",
@@ -72,6 +73,11 @@ def _put(x: Tensor, d: int, index: Tensor, values: Tensor, accumulate: bool) -> 
     return OPS["index_put"](x, (*(None,) * d, index), values, accumulate)
 
 
+def _row_major(x: Tensor) -> Tensor:
+    """`x`, row-major so that the result of a write is, as PyTorch's are that name no layout."""
+    return x if x.is_contiguous() else x.contiguous()
+
+
 def index_add(
     input: Tensor,
     dim: int,
@@ -95,18 +101,25 @@ def index_add(
     """
     x, s = need_tensor(input, "index_add", "input"), need_tensor(source, "index_add", "source")
     d = dim_of(dim, x.dim())
-    if index.dtype not in (D.int32, D.int64):
+    if need_tensor(index, "index_add", "index").dtype not in (D.int32, D.int64):
         raise RuntimeError(
             f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype}"
         )
     try:
         i = _vector("index_add", x, d, index)
     except IndexError as error:
-        if index.dim() > 1:
+        if index.dim() > 1 or not x.dim():
             raise
         raise RuntimeError(str(error)) from error
     s = _source("index_add", x, d, i, s, RuntimeError)
-    return deliver(_put(x, d, i, s if alpha == 1 else cast(s * alpha, x.dtype), True), out)
+    return deliver(
+        _put(_row_major(x), d, i, s if alpha == 1 else cast(s * alpha, x.dtype), True),
+        out,
+        input,
+        index,
+        source,
+        exact=True,
+    )
 
 
 def index_copy(
@@ -124,12 +137,13 @@ def index_copy(
     """
     x, s = need_tensor(input, "index_copy", "input"), need_tensor(source, "index_copy", "source")
     d = dim_of(dim, x.dim())
-    if index.dtype is not D.int64:
+    if need_tensor(index, "index_copy", "index").dtype is not D.int64:
         raise RuntimeError(
             f"index_copy_(): Expected a long tensor for index, but got {index.dtype}"
         )
     i = _vector("index_copy", x, d, index)
-    return deliver(_put(x, d, i, _source("index_copy", x, d, i, s, IndexError), False), out)
+    s = _source("index_copy", x, d, i, s, IndexError)
+    return deliver(_put(_row_major(x), d, i, s, False), out, input, index, source, exact=True)
 
 
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
@@ -232,6 +246,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     if index.numel() and not x.numel():
         raise IndexError("put_(): tried to put elements into an empty tensor")
     i = wrapped_index(index.reshape(-1), x.numel(), "put")
+    if x.dim() > 1 and not x.is_contiguous():  # whose order in memory the result keeps
+        places = unravel_index(i, tuple(x.shape))
+        return OPS["index_put"](x, places, s.reshape(-1), bool(accumulate))
     flat = OPS["index_put"](x.reshape(-1), (i,), s.reshape(-1), bool(accumulate))
     return flat.reshape(tuple(x.shape))
 
@@ -270,8 +287,8 @@ def scatter_reduce(
         flat = scatter_reduce(
             x.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self
         )
-        return deliver(flat.reshape(()), out)
-    d = dim_of(dim, x.dim())
+        return deliver(flat.reshape(()), out, input, index, src, exact=True)
+    x, d = _row_major(x), dim_of(dim, x.dim())
     touched = x.new_zeros(tuple(x.shape), dtype=D.int64)
     one = x.new_ones(tuple(index.shape), dtype=D.int64)
     counts = touched.scatter_add(d, index, one)
@@ -282,11 +299,20 @@ def scatter_reduce(
             number = (counts + (1 if include_self else 0)).clamp(1)
             whole = not x.dtype.fp
             total = total.div(number, rounding_mode="floor") if whole else total / number
-        return deliver(total, out)
+        return deliver(total, out, input, index, src, exact=True)
     taken = src[tuple(slice(0, n) for n in index.shape)]
     if reduce == "prod":
-        return deliver(_folded(base, d, index, taken, Tensor.mul), out)
-    return deliver(_scatter_extremum(base, d, index, taken, reduce == "amax"), out)
+        return deliver(
+            _folded(base, d, index, taken, Tensor.mul), out, input, index, src, exact=True
+        )
+    return deliver(
+        _scatter_extremum(base, d, index, taken, reduce == "amax"),
+        out,
+        input,
+        index,
+        src,
+        exact=True,
+    )
 
 
 _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {
@@ -381,7 +407,14 @@ def take_along_dim(
             f"torch.take_along_dim(): dtype of indices should be Long but got {i.dtype}"
         )
     if dim is None:
-        return deliver(index_select(x.reshape(-1), 0, i.reshape(-1)), out)
+        return deliver(
+            index_select(x.reshape(-1), 0, i.reshape(-1)),
+            out,
+            input,
+            indices,
+            exact=True,
+            share="nothing",
+        )
     if x.dim() != i.dim():
         raise RuntimeError(
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
@@ -390,7 +423,14 @@ def take_along_dim(
     d = dim_of(dim, x.dim())
     common = broadcast_shapes(*[tuple(n for k, n in enumerate(t.shape) if k != d) for t in (x, i)])
     wide = [(*common[:d], t.shape[d], *common[d:]) for t in (x, i)]
-    return deliver(x.expand(wide[0]).gather(d, i.expand(wide[1])), out)
+    return deliver(
+        x.expand(wide[0]).gather(d, i.expand(wide[1])),
+        out,
+        input,
+        indices,
+        exact=True,
+        share="nothing",
+    )
 
 
 # -- element by element in Python ------------------------------------------------------------------

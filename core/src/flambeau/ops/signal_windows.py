@@ -13,10 +13,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import _dtype as D
-from flambeau._bound import bind
-from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
 from flambeau._tensor import Tensor
+from flambeau.ops.creation import _vector
 
 __all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
@@ -162,11 +161,12 @@ def _window(
     """`value` at k/(N-1) for k below `length`."""
     n = operator.index(length)
     d = D.get_default_dtype() if dtype is None else dtype
+    if not isinstance(d, DType):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(d).__name__}")
     if not d.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
     if n < 0:
         raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
     last = n if periodic else n - 1
-    values = [1.0] if n == 1 else [value(k / last) for k in range(n)]
-    be = bind(device)
-    return wrap(be, be.host_array(values, (n,), d), d).requires_grad_(requires_grad)
+    t = _vector(lambda k: value(k / last) if n > 1 else 1.0, n, d, device)
+    return t.requires_grad_(requires_grad)

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._dispatch import cast
 from flambeau._tensor import Tensor
+from flambeau.ops import _ldl
 from flambeau.ops._matrices import (
     across,
     adjoint,
@@ -73,6 +74,25 @@ def _solve_ex(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
 def _(F, g, self, result0):
     other = F.solve_ex(adjoint(F, self), g[0])[0]
     return F.neg(F.matmul(other, adjoint(F, result0))), other
+
+
+@composite
+def _ldl_solve(self: Tensor, pivots: Tensor, other: Tensor, hermitian: bool) -> Tensor:
+    """X with A X = B from what `ldl_factor_ex` leaves of A."""
+    n, k = other.shape[-2:]
+    if on_meta(self) or not other.numel():
+        return other.clone()
+    every = zip(
+        self.detach().reshape(-1, n, n).tolist(),
+        pivots.reshape(-1, n).tolist(),
+        other.detach().reshape(-1, n, k).tolist(),
+        strict=True,
+    )
+    found = [_ldl.solved(*each, hermitian) for each in every]
+    return other.new_tensor(found).reshape(*other.shape)
+
+
+_ldl_solve.gradient_missing("the derivative for 'linalg_ldl_solve' is not implemented")
 
 
 @composite(results=2, title="LinalgInvExBackward0")

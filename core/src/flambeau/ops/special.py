@@ -7,6 +7,7 @@ Mathematical Functions, chapters 6, 7 and 23.
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from flambeau import _dtype as D
@@ -15,6 +16,7 @@ from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import composite
+from flambeau.ops.creation import arange
 from flambeau.ops.elementwise import (
     binary,
     erf,
@@ -25,6 +27,7 @@ from flambeau.ops.elementwise import (
     isnan,
     log,
     log1p,
+    replaced,
     sin,
     sqrt,
     tan,
@@ -220,7 +223,7 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.erfc(fb.tensor([0.0, 5.0]))
     tensor([1.0000e+00, 1.5375e-12])
     """
-    return deliver(need_tensor(input, "erfc", "input").erfc(), out)
+    return deliver(need_tensor(input, "erfc", "input").erfc(), out, input)
 
 
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -230,7 +233,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.erfinv(fb.tensor([0.0, 0.5, 1.0]))
     tensor([0.0000, 0.4769,    inf])
     """
-    return deliver(need_tensor(input, "erfinv", "input").erfinv(), out)
+    return deliver(need_tensor(input, "erfinv", "input").erfinv(), out, input)
 
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -240,7 +243,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.lgamma(fb.tensor([3.0, 5.0]))
     tensor([0.6931, 3.1781])
     """
-    return deliver(need_tensor(input, "lgamma", "input").lgamma(), out)
+    return deliver(need_tensor(input, "lgamma", "input").lgamma(), out, input)
 
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -250,7 +253,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.digamma(fb.tensor([1.0, 0.5]))
     tensor([-0.5772, -1.9635])
     """
-    return deliver(need_tensor(input, "digamma", "input").digamma(), out)
+    return deliver(need_tensor(input, "digamma", "input").digamma(), out, input)
 
 
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -263,7 +266,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     >>> fb.polygamma(1, fb.tensor([1.0]))
     tensor([1.6449])
     """
-    x = need_tensor(input, "polygamma", "input")
+    x, n = need_tensor(input, "polygamma", "input"), operator.index(n)
     if n < 0:
         raise RuntimeError(f"polygamma(n, x) does not support negative n, got {n}.")
     if n > 169:
@@ -271,7 +274,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     if n == 0:
         return digamma(x, out=out)
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
-    return deliver(_polygamma(x, n), out)
+    return deliver(_polygamma(x, n), out, input)
 
 
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
@@ -290,9 +293,9 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     if p < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1, got {p}")
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
-    halves = x.new_tensor([-0.5 * i for i in range(p)])
+    halves = arange(p, dtype=x.dtype, device=x.device) * -0.5
     total = lgamma(x.unsqueeze(-1) + halves).sum(-1)
-    return deliver(total + 0.25 * p * (p - 1) * math.log(math.pi), out)
+    return deliver(total + 0.25 * p * (p - 1) * math.log(math.pi), out, input, share="anything")
 
 
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -308,7 +311,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     x = need_tensor(input, "frac", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"frac_cpu" not implemented for {x.dtype}: it has no fractions')
-    return deliver(x - trunc(x), out)
+    return deliver(x - trunc(x), out, input, exact=True)
 
 
 def nan_to_num(
@@ -329,12 +332,12 @@ def nan_to_num(
 
     x = need_tensor(input, "nan_to_num", "input")
     if not x.dtype.is_floating_point:
-        return deliver(x.clone(), out)
+        return deliver(x.clone(), out, input, exact=True)
     limits = finfo(x.dtype)
-    x = x.masked_fill(isnan(x), nan or 0.0)
-    x = x.masked_fill(x == math.inf, limits.max if posinf is None else posinf)
-    x = x.masked_fill(x == -math.inf, limits.min if neginf is None else neginf)
-    return deliver(x, out)
+    x = replaced(x, isnan(x), nan or 0.0)
+    x = replaced(x, x == math.inf, limits.max if posinf is None else posinf)
+    x = replaced(x, x == -math.inf, limits.min if neginf is None else neginf)
+    return deliver(x, out, input, exact=True)
 
 
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -346,8 +349,8 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
     x = need_tensor(input, "signbit", "input")
     if not x.dtype.is_floating_point:
-        return deliver(x < 0, out)
-    return deliver((x < 0) | ((x == 0) & (x.reciprocal() < 0)), out)
+        return deliver(x < 0, out, input, exact=True)
+    return deliver((x < 0) | ((x == 0) & (x.reciprocal() < 0)), out, input, exact=True)
 
 
 def positive(input: Tensor) -> Tensor:
@@ -373,7 +376,7 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     tensor([8.])
     """
     x = need_tensor(input, "exp2", "input")
-    return deliver(2.0 ** (x if x.dtype.fp else cast(x, D.get_default_dtype())), out)
+    return deliver(2.0 ** (x if x.dtype.fp else cast(x, D.get_default_dtype())), out, input)
 
 
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -387,7 +390,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
     if eps is not None:
         x = x.clamp(eps, 1 - eps)
-    return deliver(log(x / (1 - x)), out)
+    return deliver(log(x / (1 - x)), out, input)
 
 
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -403,7 +406,7 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         )
     zero = (input == 0) & ~isnan(other)
     product = binary("mul", input, log(where(zero, 1.0, other) if other.dtype.fp else other))
-    return deliver(where(zero, 0.0, product), out)
+    return deliver(where(zero, 0.0, product), out, input, other)
 
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -418,4 +421,4 @@ def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     scale = where((with_scale == 0) | isinf(with_scale), 1.0, with_scale)
     a, b = x / scale, y / scale
     length = scale * sqrt(a * a + b * b)
-    return deliver(where(isinf(x) | isinf(y), math.inf, length), out)
+    return deliver(where(isinf(x) | isinf(y), math.inf, length), out, input, other)

@@ -14,10 +14,12 @@ from collections.abc import Sequence
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, wrap
 from flambeau._tensor import Tensor
+from flambeau._views import geometry_of
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.complexes import complex as compose
 from flambeau.ops.complexes import view_as_complex, view_as_real
+from flambeau.ops.movement import as_strided
 
 __all__ = ["fft", "ifft", "irfft", "istft", "rfft", "stft"]
 
@@ -132,6 +134,8 @@ def _on_pairs(name: str, input: Tensor, ndim: int, normalized: bool, forward: bo
     z = view_as_complex(x.contiguous())
     dims = tuple(range(z.dim() - ndim, z.dim()))
     count = math.prod(z._a.shape[d] for d in dims)
+    if not count:
+        raise RuntimeError(f"{name}(): a signal without elements, got shape {list(x._a.shape)}")
     scale = count**-0.5 if normalized else 1.0 if forward else 1 / count
     return view_as_real(_fft_c2c(z, dims, forward, scale))
 
@@ -211,6 +215,8 @@ def irfft(
             f"signal shape {expected}, but got {have}"
         )
     n = sizes[-1]
+    if not math.prod(sizes):
+        raise RuntimeError(f"irfft(): signal_sizes={tuple(sizes)} have no elements")
     scale = math.prod(sizes) ** -0.5 if normalized else 1 / math.prod(sizes)
     if dims[:-1]:
         z = _fft_c2c(z, dims[:-1], False, 1.0)
@@ -277,7 +283,10 @@ def stft(
             f"stft: expected 0 < n_fft <= {x._a.shape[-1]}, the length of the signal, but got "
             f"n_fft={n_fft}"
         )
-    frames = x.unfold(-1, n_fft, hop)
+    shape, stride, offset = geometry_of(x)
+    count, step = (shape[-1] - n_fft) // hop + 1, stride[-1]
+    moves = (*stride[:-1], step * hop, step)
+    frames = as_strided(x, (*shape[:-1], count, n_fft), moves, offset)
     if window is not None or length != n_fft:
         frames = frames * _centred(x, window, length, n_fft)
     scale = n_fft**-0.5 if normalized else 1.0
@@ -285,7 +294,7 @@ def stft(
     if onesided:
         found = _fft_r2c(frames, last, scale)
     else:
-        found = _fft_c2c(cast(frames, frames.dtype.to_complex()), (last,), True, scale)
+        found = _fft_c2c(frames, (last,), True, scale)
     found = found.transpose(-2, -1)
     return found if return_complex else view_as_real(found)
 

@@ -101,12 +101,19 @@ def _entries(name: str, input: Tensor, dim: int) -> tuple[Tensor, int]:
 def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: Any) -> Any:
     """The result of a reduction that selects: the elements at `indices`, which keep `d` as 1."""
     x = input if input.dim() else input.reshape(1)
+    indices = indices.contiguous()
     values = x.gather(d, indices)
     if not input.dim():
         values, indices = values.reshape(()), indices.reshape(())
     elif not keepdim:
         values, indices = values.squeeze(d), indices.squeeze(d)
-    return deliver_all(kind(values, indices), out)
+    return deliver_all(
+        kind(values, indices),
+        out,
+        input,
+        exact=True,
+        share="nothing" if kind is kthvalue_return else "anything",
+    )
 
 
 def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
@@ -115,16 +122,20 @@ def _order(x: Tensor, d: int) -> tuple[Tensor, Tensor]:
 
 def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool, out: Any) -> Any:
     need_tensor(input, name, "input")
-    if input.dtype is D.bool_:
+    x, d = (input, 0) if dim is None else _entries(name, input, dim)
+    if input.dtype.is_complex and input.requires_grad and not input.numel() and dim is None:
+        raise RuntimeError(
+            f"{name} does not support automatic differentiation for outputs with complex dtype."
+        )
+    if input.dtype is D.bool_ or input.dtype.is_complex:
         raise NotImplementedError(f'"median_cpu" not implemented for {input.dtype}')
     ignore = name == "nanmedian"
     if dim is None:
         if input.numel() == 0:
             if not input.dtype.is_floating_point:
-                return deliver(input.new_full((), _lowest(input)), out)
-            return deliver(input.sum() * math.nan, out)
-        return deliver(_median(input.reshape(-1), ignore), out)
-    x, d = _entries(name, input, dim)
+                return deliver(input.new_full((), _lowest(input)), out, input)
+            return deliver(input.sum() * math.nan, out, input)
+        return deliver(_median(input.reshape(-1), ignore), out, input)
     n = x.shape[d]
     order = _order(x, d)[1]
     indices = order.narrow(d, (n - 1) // 2, 1)
@@ -335,7 +346,9 @@ def _quantile(
     if keepdim:
         kept = tuple(1 if dim is None or i == d else n for i, n in enumerate(shape))
         result = result.reshape((result.shape[0], *kept))
-    return deliver(result.squeeze(0) if q.dim() == 0 else result, out)
+    return deliver(
+        result.squeeze(0) if q.dim() == 0 else result, out, input, exact=True, share="anything"
+    )
 
 
 # -- reductions ------------------------------------------------------------------------------------
@@ -374,7 +387,7 @@ def nanmean(
     if not x.dtype.fp:
         raise RuntimeError(f"nanmean(): expected input to be floating point, but got {x.dtype}")
     count = (~x.isnan()).sum(dim, keepdim)
-    return deliver(nansum(x, dim, keepdim, dtype=dtype) / count, out)
+    return deliver(nansum(x, dim, keepdim, dtype=dtype) / count, out, input, share="anything")
 
 
 def aminmax(
@@ -388,7 +401,13 @@ def aminmax(
     """
     x = need_tensor(input, "aminmax", "input")
     dims = () if dim is None else dim
-    return deliver_all(aminmax_return(x.amin(dims, keepdim), x.amax(dims, keepdim)), out)
+    return deliver_all(
+        aminmax_return(x.amin(dims, keepdim), x.amax(dims, keepdim)),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
 
 
 def diff(
@@ -418,4 +437,4 @@ def diff(
         size = max(x.shape[d] - 1, 0)
         after, before = x.narrow(d, min(1, x.shape[d]), size), x.narrow(d, 0, size)
         x = after ^ before if x.dtype is D.bool_ else after - before
-    return deliver(x if n else x.clone(), out)
+    return deliver(x if n else x.clone(), out, input, prepend, append, share="anything")

@@ -25,11 +25,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau import _dtype as D
-from flambeau._bound import bind
-from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
 from flambeau._layout import strided
 from flambeau._tensor import Tensor
+from flambeau.ops.creation import _vector
 from flambeau.ops.signal_windows import bessel_i0
 
 __all__ = [
@@ -328,6 +327,5 @@ def _made(
     if d not in (D.float32, D.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {d}")
     size = count if sym else count + 1
-    values = [alone] if count == 1 else [value(k, size) for k in range(count)]
-    be = bind(device)
-    return wrap(be, be.host_array(values, (count,), d), d).requires_grad_(requires_grad)
+    t = _vector(lambda k: value(k, size) if count > 1 else alone, count, d, device)
+    return t.requires_grad_(requires_grad)

@@ -428,7 +428,8 @@ class SparseTensor(Tensor):
     def resize_as_(self, other: Any = None, *, tensor: Any = None) -> Tensor:
         """`sparse_resize_` to the size of another sparse tensor (`tensor` in PyTorch 1.0)."""
         other = other if tensor is None else tensor
-        assert isinstance(other, SparseTensor)
+        if not isinstance(other, SparseTensor):
+            raise RuntimeError("resize_as_ of a sparse tensor wants a sparse tensor as its model")
         if not self._nnz() or self._a.shape == other._a.shape:
             return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
         return self.sparse_resize_and_clear_(other.shape, other.sparse_dim(), other.dense_dim())

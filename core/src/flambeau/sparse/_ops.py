@@ -27,7 +27,14 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"{name}: not implemented for sparse tensors; convert with to_dense() first"
         )
     out = kwargs.pop("out", None)
-    result = handler(*args, **kwargs)
+    try:
+        result = handler(*args, **kwargs)
+    except AttributeError as error:
+        if any(error.obj is x for x in (*args, *kwargs.values())):
+            raise TypeError(
+                f"{name}: not defined for sparse tensors and {type(error.obj).__name__}"
+            ) from error
+        raise
     if out is None or result is NotImplemented:
         return result
     if isinstance(out, SparseTensor):
@@ -251,6 +258,9 @@ for _spelt, _dtype in {
 
 
 def _need_matrices(name: str, a: Any, b: Any) -> None:
+    for operand in (a, b):
+        if not isinstance(operand, fb.Tensor):
+            raise TypeError(f"{name}: operands must be Tensor, not {type(operand).__name__}")
     if a.dim() != 2 or b.dim() != 2:
         raise RuntimeError(
             f"{name}: both operands must be matrices, got {a.dim()}-D and {b.dim()}-D tensors"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -20,7 +21,7 @@ def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:
     """
     if isinstance(value, int):
         return (value,) * count
-    values = tuple(int(v) for v in value)
+    values = tuple(operator.index(v) for v in value)
     if len(values) == 1:
         return values * count
     if len(values) != count:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from math import floor
+from math import floor, isfinite
 from typing import Any
 
 import flambeau as fb
@@ -111,6 +111,8 @@ def _sizes(
             raise TypeError(
                 f"interpolate(): scale_factor must be numbers, not {type(factor).__name__}"
             )
+        if not isfinite(factor):
+            raise RuntimeError(f"interpolate(): scale_factor must be finite, got {factor}")
     wanted = tuple(floor(float(n) * f) for n, f in zip(spatial, factors, strict=True))
     return wanted, None if recompute else tuple(map(float, factors))
 
