@@ -4,6 +4,7 @@ PYTHON ?= python3
 JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 ARGS   ?=
 KIT    ?= -q
+CUDA   ?= cuda12
 
 # Of the kit on JAX, which compiles every op for every shape, what takes minutes and not an hour.
 FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
@@ -23,7 +24,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test coverage parity docs foreign cuda-sources: export OMP_NUM_THREADS = 1
 test coverage parity docs foreign cuda-sources: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test cuda-sources foreign foreign-kit coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test cuda-sources gpu foreign foreign-kit coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -46,6 +47,12 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(RUN) -m pytest -n $(JOBS) backends/cuda_cupy/tests $(ARGS)
+
+gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance kit, times (CUDA=cuda13)
+	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA)]'
+	$(RUN) -m pytest backends/cuda_cupy/tests/test_gpu.py $(ARGS)
+	$(RUN) -m pytest --pyargs flambeau.testing.backend --device cuda $(KIT)
+	$(RUN) backends/cuda_cupy/benchmarks/on_device.py --device cuda
 
 foreign: $(VENV)/with-test ## the backend on JAX: its own tests and a sample of the conformance kit
 	@if $(RUN) -m pip install --quiet --group foreign; then $(MAKE) --no-print-directory foreign-kit; \
@@ -70,8 +77,8 @@ lint: $(VENV)/with-lint $(MERGED)/.stamp ## style, generated files, types, layer
 parity: $(VENV)/with-parity ## the same programs on flambeau and on PyTorch
 	$(RUN) -m pytest -n $(JOBS) tests/parity $(ARGS)
 
-bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, from one interleaved run
-	$(RUN) benchmarks/run.py $(ARGS)
+bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, from one interleaved run, as docs/benchmarks.md
+	$(RUN) benchmarks/run.py $(or $(ARGS),--write)
 
 docs: $(VENV)/with-docs ## the site in build/docs/html, its links, and every example in it and in docstrings
 	$(RUN) docs/_ext/pages.py $(SITE)/source

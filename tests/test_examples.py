@@ -51,7 +51,8 @@ PROGRAMS = {
 def run(name: str, folder: Path, *options: str) -> float:
     """Run an example, check what it left behind, and return the number that it reports."""
     program = [sys.executable, FOLDER / f"{name}.py", "--output-dir", folder, *options]
-    output = subprocess.run(program, capture_output=True, check=True).stdout.decode()
+    done = subprocess.run(program, capture_output=True, check=True, timeout=600)
+    output = done.stdout.decode()
     report, pictures, tensors = PROGRAMS[name]
     reached = re.search(report + r"\s*\Z", output)
     assert reached is not None, output

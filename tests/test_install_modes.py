@@ -38,7 +38,7 @@ def pip(*arguments: str | Path) -> None:
     """Run pip, with no index and no build environment: both would need a network."""
     command = [sys.executable, "-m", "pip", "--quiet", *map(str, arguments)]
     command += ["--no-deps", "--no-index", "--no-build-isolation"]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
 
 
@@ -64,6 +64,7 @@ class Environment:
             [self.python, "-c", program],
             capture_output=True,
             text=True,
+            timeout=300,
             cwd=self.path,
             env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
         )

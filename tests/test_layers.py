@@ -18,6 +18,7 @@ def run(program: str, **environment: str) -> str:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
+        timeout=120,
         env={**os.environ, **environment},
     )
     assert done.returncode == 0, done.stderr
@@ -55,12 +56,16 @@ def test_tensors_on_the_reference_device_need_no_array_library():
 
 def test_importing_flambeau_takes_less_than_100_ms(tmp_path):
     program = (
-        "from time import perf_counter; start = perf_counter(); import flambeau;"
-        "print(perf_counter() - start)"
+        "from time import process_time; start = process_time(); import flambeau;"
+        "print(start, process_time() - start)"
     )
     # Bytecode as an installed package has it, whatever the environment says about writing it.
     cached = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
-    assert min(float(run(program, **cached)) for _ in range(7)) < 0.1
+    measured = [map(float, run(program, **cached).split()) for _ in range(7)]
+    start, imported = map(min, zip(*measured, strict=True))
+    # Of the processor, since other work stretches the clock's time; where the machine is a slow
+    # one, twelve times what Python itself takes to start.  The benchmarks hold the clock to 100 ms.
+    assert imported < max(0.1, 12 * start)
 
 
 def test_no_folder_at_the_root_shadows_the_package():

@@ -137,7 +137,7 @@ def folders(tmp_path_factory) -> dict[str, Path]:
         installed[package.name] = root / "installed" / package.name
         command = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check", "install"]
         command += ["--no-deps", "--no-index", "--target", installed[package.name], project]
-        done = subprocess.run(command, capture_output=True, text=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
     return installed
 
@@ -155,6 +155,7 @@ def run(folders, tmp_path):
             [sys.executable, *arguments],
             capture_output=True,
             text=True,
+            timeout=300,
             cwd=tmp_path,
             env={**clean, **environ, "PYTHONPATH": path},
         )

@@ -1,7 +1,7 @@
 """The source of the site: ``python docs/_ext/pages.py FOLDER`` writes it, ready for Sphinx.
 
-Pages are copied from ``docs/`` and from the folders that keep theirs beside the code. A block of
-the form
+Pages and pictures are copied from ``docs/`` and from the folders that keep theirs beside the code.
+A block of the form
 
     ```{generated} ops
     ```
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -90,6 +91,11 @@ def write(folder: Path) -> None:
         if not file.exists() or file.read_text("utf-8") != text:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
+    for picture in DOCS.rglob("*.png"):
+        copy = folder / picture.relative_to(DOCS)
+        if not copy.exists() or copy.read_bytes() != picture.read_bytes():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(picture, copy)
 
 
 if __name__ == "__main__":

@@ -36,30 +36,40 @@ def reason_for(name: str, shown: str) -> str | None:
 
 DIFFERENCES: list[Difference] = [
     Difference(
-        "`out=` that overlaps an input: the result is complete before it is written, so it is right; PyTorch refuses.",
-        r"accepts: RuntimeError \(unsupported operation: some elements of the input tensor and the written",
+        "PyTorch has no kernel for the dtype (NotImplementedError); the call is refused here too, for its dtype or for its `out=`.",
+        r"out \S+\] error: RuntimeError \(.* for NotImplementedError \(",
     ),
     Difference(
-        "`out=` of a wider dtype (or another one of the same category): written as a cast, by the rule of the "
-        "elementwise functions; some of PyTorch's functions want the exact dtype.",
-        r"out (wider|wrong)-dtype\] (accepts: RuntimeError|value:|error: RuntimeError \(result type)",
+        "`out=` whose elements share memory is refused everywhere; PyTorch's reductions, products and fills write to it, "
+        "the last value stays.",
+        r"out expanded\] refuses: RuntimeError \(unsupported operation: more than one element",
     ),
     Difference(
-        "PyTorch refuses complex `clamp`, `sort`, `kthvalue` with another class where `out=` cannot hold the dtype either.",
-        r"out \S+\] error: \w+ .* for NotImplementedError",
+        "`out=` that requires a gradient is refused by functions without a derivative too; PyTorch forgets these.",
+        r"out grad\] refuses: RuntimeError \(out=... arguments don't support automatic",
     ),
     Difference(
-        "Strides of a result whose operands are not row-major: the elements, not their order in memory, are what is documented.",
-        r"(transposed|special)\] strides:",
+        "`out=` is an input of another shape than the result: PyTorch resizes it before it reads it, then misses the "
+        "dimension or reads what is left.",
+        r"out input\] (accepts: (IndexError \(Dimension out of range|RuntimeError \(torch.histc: range)|value:)",
+        names="amax amin aminmax argmax argmin frobenius_norm histc histogram kthvalue linalg.vector_norm mean median mode nanmean "
+        "nanmedian nanquantile norm prod quantile std sum topk var",
     ),
     Difference(
-        "Strides of a result of an expanded operand.",
-        r"expanded\] strides:",
+        "`out=` overlaps the input: these do not look for that in PyTorch, and overwrite what they still read.",
+        r"out overlapping\] value:",
+        names="softmax log_softmax searchsorted",
     ),
     Difference(
-        "Results of LAPACK and of `nonzero`, `kthvalue`, `median`, `fft`, `unique`, ... are row-major; PyTorch leaves the "
-        "order of its algorithm.",
-        r"strides:",
+        "An empty `out=` takes the order of the result's dimensions in memory; these functions of PyTorch resize it to "
+        "row-major memory (`ormqr`: one with elements).",
+        r"out (empty|wrong-shape)\] strides:",
+        names="cholesky_solve ormqr linalg.tensorinv fft.ihfft2 fft.ihfftn",
+    ),
+    Difference(
+        "PyTorch's `fftfreq` writes the negative frequencies of an `out=` with gaps elsewhere.",
+        r"out strided\] value:",
+        names="fft.fftfreq",
     ),
     Difference(
         "Integer and complex arguments of floating-point functions are refused whatever their number and before "
@@ -70,7 +80,7 @@ DIFFERENCES: list[Difference] = [
     Difference(
         "An in-place call on expanded memory is refused before anything else; some of PyTorch's kernels "
         "write to it.",
-        r"expanded\] (refuses|error): RuntimeError \(unsupported operation: more than one element",
+        r", expanded\] (refuses|error): RuntimeError \(unsupported operation: more than one element",
     ),
     Difference(
         "The dtype of the tensor written to is checked first; PyTorch finds that it has no kernel.",
@@ -81,9 +91,9 @@ DIFFERENCES: list[Difference] = [
         r"resize_: cannot resize a view",
     ),
     Difference(
-        "New elements of `resize_` and `empty` are zeros; PyTorch's are undefined.",
+        "New elements of `resize_` are zeros; PyTorch's are undefined.",
         r"",
-        names="resize_ resize_as_ empty empty_like new_empty",
+        names="resize_ resize_as_",
     ),
     Difference(
         "There is no complex32: float16 with a complex number gives complex64.",
@@ -96,22 +106,17 @@ DIFFERENCES: list[Difference] = [
     ),
     Difference(
         "`argmax` and `argmin` of bool tensors have a meaning (docs/design/agreement.md).",
-        r"",
+        r"does not support bool input",
         names="argmax argmin",
     ),
     Difference(
         "An index out of range is refused for empty tensors too, as IndexError wherever it is found.",
         r"(empty|scalar)\] (refuses|error|accepts): (IndexError|RuntimeError)",
-        names="index_select index_add index_fill index_copy embedding roll select take gather scatter scatter_add index_put",
-    ),
-    Difference(
-        "`index_put` takes None for a whole dimension.",
-        r"TypeError \(expected Tensor as element",
-        names="index_put",
+        names="index_select index_add index_fill index_copy embedding roll select scatter_add index_put",
     ),
     Difference(
         "PyTorch 1.0 documents these; today's PyTorch has removed them.",
-        r"",
+        r"This function was deprecated|AttributeError|hasattr\(h, 'NAME'\)|hasattr\(h, '(gels|matrix_rank)'\)",
         names="symeig eig solve matrix_rank gels",
     ),
     Difference(
@@ -132,12 +137,13 @@ DIFFERENCES: list[Difference] = [
     Difference(
         "A constant result (p = 0, the power 0, a quotient rounded to a whole number) has no history; PyTorch's has one whose gradient is zero.",
         r"requires_grad: False for True",
+        names="norm dist matrix_power div",
     ),
     Difference(
-        "Singular, repeated or zero values: the derivative is not defined; the libraries choose otherwise.",
-        r"(expanded|empty)\] (gradient|value)",
-        names="qr svd norm frobenius_norm nuclear_norm pinverse logdet det slogdet "
-        "cholesky std group_norm matrix_power inverse",
+        "The matrix has equal rows, so that it is singular but for rounding: its factors, its inverse beyond it and their "
+        "derivatives are not defined; the libraries choose otherwise.",
+        r"expanded\] (gradient|value): \[",
+        names="qr norm frobenius_norm nuclear_norm pinverse",
     ),
     Difference(
         "Only the triangle that is read has a gradient; PyTorch gives the other one numbers too.",
@@ -145,42 +151,70 @@ DIFFERENCES: list[Difference] = [
         names="cholesky_solve",
     ),
     Difference(
-        "The gradient of a complex factor is of its Hermitian part.",
-        r"complex128.*gradient",
+        "The gradient is Hermitian. PyTorch's has this one as its Hermitian part, and an anti-Hermitian part, from "
+        "imaginary parts that the diagonal of the factor cannot have, which no change of a Hermitian matrix sees.",
+        r"complex128, (contiguous|transposed|sliced|offset)\] gradient",
         names="cholesky",
     ),
     Difference(
-        "The gradient passes through float32 in another order.",
-        r"dtype=t.float32.*gradient",
-        names="cumsum cumprod sum mean prod",
+        "The gradient of the running sum is taken in float32, the dtype that was asked for, and cast to float64; "
+        "PyTorch casts first.",
+        r"dtype=t.float32\) \[(float64|complex128), \w+\] gradient",
+        names="cumsum cumprod",
     ),
     Difference(
-        "Arguments that make no difference (of no elements, `stft` without `return_complex`, "
-        "kernels of no elements) are not refused.",
-        r"accepts",
-        names="bernoulli stft conv1d conv_transpose1d conv_tbc fft",
+        "Convolution, pooling, recurrent cells and unreduced losses of an operand in another order are row-major; PyTorch's "
+        "one-dimensional layers are two-dimensional ones that keep channels last, and its cells elementwise.",
+        r"transposed\] strides:",
+        names="conv1d conv_transpose1d convolution avg_pool1d adaptive_avg_pool1d adaptive_max_pool1d "
+        "hinge_embedding_loss gru_cell",
     ),
     Difference(
-        "The class of an error after two mistakes in one call: whichever is found first.",
-        r"error: \w+ .* for (IndexError|TypeError|NotImplementedError|RuntimeError|ValueError|_LinAlgError)",
+        "A number to the power of a tensor keeps the tensor's order in memory; PyTorch's result is row-major.",
+        r"(pow\(2(\.5)?, y\)|2 \*\* y) \[\w+, transposed\] strides:",
+        names="pow",
+    ),
+    Difference(
+        "PyTorch says that the batch statistics have no first element; here that they are missing.",
+        r"empty\] error: RuntimeError \(running_mean must be defined.* for IndexError",
+        names="batch_norm",
+    ),
+    Difference(
+        "Two mistakes in one call: a matrix is wanted before a dtype is looked at, a size is checked before a dimension.",
+        r"RuntimeError \((trace: expected a matrix|output with shape).* for NotImplementedError"
+        r"|RuntimeError \(Invalid number of data points \(0\)",
+        names="trace fft addbmm",
+    ),
+    Difference(
+        "Without elements there is nothing to transform or convolve; PyTorch's libraries refuse such sizes.",
+        r"empty\] accepts: RuntimeError \((MKL FFT error|could not create a primitive descriptor|kernel size should be)",
+        names="fft conv1d conv_transpose1d",
+    ),
+    Difference(
+        "`stft` without `return_complex` gives pairs, as PyTorch 1.0 documents.",
+        r"stft requires the return_complex parameter",
+        names="stft",
+    ),
+    Difference(
+        "`conv_tbc` takes operands in any order in memory; PyTorch's wants to view them.",
+        r"(transposed|expanded)\] accepts: RuntimeError \(view size is not compatible",
+        names="conv_tbc",
+    ),
+    Difference(
+        "The most frequent element of a row with a NaN in which all occur once: the smallest number; PyTorch's sort "
+        "leaves the NaN where it is.",
+        r"special\] value: .* for .*nan",
+        names="mode",
     ),
     Difference(
         "NaN and infinity: order, sign of zero and rounding of half-precision kernels differ.",
         r"special\] value",
+        names="pow lerp",
     ),
     Difference(
-        "`randint_like` fills in row-major order.", r"transposed\] value", names="randint_like"
-    ),
-    Difference("`torch.zeros(size=...)` by keyword.", r"unexpected keyword argument 'size'"),
-    Difference(
-        "A bool tensor with `alpha` or `beta` is counted in int64.",
-        r"\[bool",
-        names="add sub rsub addmm addmv addr addbmm baddbmm",
-    ),
-    Difference(
-        "`value` of a floating kind promotes integers; PyTorch cuts it to a whole number.",
-        r"value=0.5\) \[",
-        names="addcmul addcdiv",
+        "PyTorch refuses products of bool matrices, those without elements with RuntimeError (result type Long).",
+        r"\[bool, empty\] accepts: RuntimeError \(result type Long can't be cast",
+        names="addmm addmv addbmm baddbmm",
     ),
     Difference(
         "The result has the broadcast shape of all operands, also where it has no elements.",
@@ -193,65 +227,40 @@ DIFFERENCES: list[Difference] = [
         names="addbmm",
     ),
     Difference(
-        "The warning about a resized `out=` comes from every function that resizes it.", r"warning:"
-    ),
-    Difference(
-        "The in-place `abs` of a complex tensor keeps the dtype; PyTorch refuses.",
-        r"complex128",
-        names="abs",
-    ),
-    Difference(
         "One matrix alone is the product: the tensor itself, or a copy.",
         r"identity",
         names="chain_matmul",
     ),
     Difference(
-        "A matrix that is not square is refused also if it has no elements.",
-        r"empty\] refuses",
-        names="cholesky",
-    ),
-    Difference(
-        "`out=` follows the rule of casts for scans too.",
-        r"out \S+\] (refuses|accepts)",
-        names="cumsum cumprod",
-    ),
-    Difference(
-        "`out=` of a counting function: it cannot be the input that is counted, and wants no gradient.",
-        r"out (input|grad)\]",
-        names="histc",
+        "A matrix that is not square, or of a dtype that no decomposition has, is refused also if it has no elements.",
+        r"empty\] refuses: (RuntimeError \(cholesky: (A must be batches of square|The input tensor A must have)|NotImplementedError \(\"\w+_cpu\")",
+        names="cholesky det cholesky_solve geqrf median",
     ),
     Difference(
         "The in-place form casts back to the dtype of its tensor.",
-        r"dtype=t.\w+\) \[.* accepts",
+        r"_\(.*dtype=t.\w+\) \[.* accepts: RuntimeError \(Bad in-place call",
         names="cumsum cumprod",
     ),
     Difference(
-        "Real results of complex numbers are refused by PyTorch when they are recorded.",
-        r"accepts: RuntimeError .*(automatic differentiation|Autograd not support)",
+        "Whole numbers made from recorded floating ones have no gradient; PyTorch refuses to record them, and the values of "
+        "complex numbers that it sorts.",
+        r"accepts: RuntimeError \((Autograd not support dtype|\w+ does not support automatic differentiation for outputs)",
     ),
     Difference(
-        "A complex number for a real tensor gives its real part.",
-        r"1j\) \[.*(accepts|refuses|value)",
-        names="full_like masked_fill fill_ new_full full",
-    ),
-    Difference(
-        "The phase of the logarithm of zero is 0, not NaN.",
-        r"complex128.*nanj",
-        names="logdet slogdet",
+        "The sum of the logarithms of direction and size is -inf; PyTorch's sum of complex numbers multiplies the second "
+        "by alpha, 1+0j, which makes the imaginary part of an infinity NaN.",
+        r"complex128, \w+\] value: .*nanj",
+        names="logdet",
     ),
     Difference(
         "PyTorch reads memory of no element along an expanded dimension.",
-        r"expanded\] value",
+        r"median\((x, )?0\) \[\w+, expanded\] value",
         names="median",
-    ),
-    Difference("`dtype=` casts first, from any dtype.", r"dtype=t.float64\) \[", names="norm"),
-    Difference(
-        "Random whole numbers can be complex.", r"complex128", names="randint randint_like random_"
     ),
     Difference(
         "Results of another dtype than the tensor are refused in place, with elements or without.",
-        r"((empty|scalar)\] (refuses|accepts)|out=[vc]\) .*bool)",
-        names="addmm cumsum cumprod sum",
+        r"(empty|scalar)\] (refuses|accepts): RuntimeError \(result type",
+        names="addmm cumsum cumprod",
     ),
     Difference(
         "`group_norm` without elements: a weight without influence has the gradient 0.",
@@ -259,25 +268,8 @@ DIFFERENCES: list[Difference] = [
         names="group_norm nn.functional.group_norm",
     ),
     Difference(
-        "The gradient of a leaf whose own memory repeats is shared equally by its places, as PyTorch does for "
-        "`as_strided`; PyTorch's `unfold` gives each place its own part (the sums are equal).",
-        r"expanded\] gradient",
-        names="unfold stft",
-    ),
-    Difference(
-        "The strides of a tensor without elements are those of its layout here, 1 there.",
-        r"empty\] plain",
-        names="stride",
-    ),
-    Difference(
         "`out=` is the input: PyTorch overwrites what it still reads.",
-        r"out input\] value",
+        r"contiguous, out input\] value",
         names="topk",
-    ),
-    Difference("A 0-d tensor counts as one row.", r"scalar\] accepts", names="unique"),
-    Difference(
-        "The dtype of a view without elements follows the rule for those with some.",
-        r"empty\] refuses",
-        names="view",
     ),
 ]

@@ -31,7 +31,7 @@ _HEAD = """# Parity with PyTorch, op by op
 
 Written by `tests/parity/op_parity_page.py`. Each documented function and method is called on PyTorch 2.13
 and on flambeau (`cpu`) with the same operands: dtypes (bool to complex128), layouts (contiguous, transposed,
-sliced, expanded, offset, empty, 0-d, with NaN and infinities), argument variants, in-place forms and nine kinds of
+sliced, expanded, offset, empty, 0-d, with NaN and infinities), argument variants, in-place forms and eleven kinds of
 `out=`. Compared are the class of an error, values, dtypes, shapes, `requires_grad`, float64 and
 complex128 gradients, what happens to the operands, strides, and which results are views.
 

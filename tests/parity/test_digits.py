@@ -32,7 +32,8 @@ def losses(source: str, dtype: str, steps: int, seed: int = 0) -> list[float]:
 
 def run(folder: Path, *options: str) -> str:
     program = [sys.executable, str(PROGRAM), "--output-dir", str(folder), *options]
-    return subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    done = subprocess.run(program, capture_output=True, text=True, check=True, timeout=600)
+    return done.stdout
 
 
 def test_the_two_programs_differ_in_one_line():

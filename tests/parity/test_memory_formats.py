@@ -92,3 +92,63 @@ def test_weights_of_convolutions_take_the_order(kind: str) -> None:
         found.append((weight.stride(), net[1].weight.stride(), weight.tolist()))
         assert net[0](ramp(lib, (1, 2, 3, 3, 3))).shape[1] == 3
     assert found[0] == found[1]
+
+
+LIKE = ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like")
+LAYOUTS = {
+    "permuted": lambda t: t.ones(2, 3, 4).permute(2, 0, 1),
+    "sliced": lambda t: t.ones(4, 6)[:, ::2].t(),
+    "expanded": lambda t: t.ones(1, 3).expand(4, 3),
+    "expanded and transposed": lambda t: t.ones(2, 1, 3).expand(2, 4, 3).permute(2, 1, 0),
+    "channels last": lambda t: t.ones(2, 3, 4, 5).contiguous(memory_format=t.channels_last),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("name", LIKE)
+def test_a_tensor_like_another_has_its_order_in_memory(name: str, layout: str) -> None:
+    made = [getattr(t, name)(LAYOUTS[layout](t)) for t in (torch, fb)]
+    assert tuple(made[1].stride()) == tuple(made[0].stride())
+    assert made[1]._base is None
+
+
+@pytest.mark.parametrize("order", ["contiguous_format", "preserve_format", "channels_last"])
+@pytest.mark.parametrize("name", LIKE)
+def test_a_tensor_like_another_has_the_order_that_is_asked_for(name: str, order: str) -> None:
+    made = [
+        getattr(t, name)(t.ones(2, 3, 4, 5).permute(0, 2, 1, 3), memory_format=getattr(t, order))
+        for t in (torch, fb)
+    ]
+    assert tuple(made[1].stride()) == tuple(made[0].stride())
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_random_numbers_like_another_tensor_fill_its_order_in_memory(layout: str) -> None:
+    for name, arguments in (("rand_like", ()), ("randn_like", ()), ("randint_like", (9,))):
+        made = []
+        for t in (torch, fb):
+            t.manual_seed(3)
+            made.append(getattr(t, name)(LAYOUTS[layout](t), *arguments))
+        assert tuple(made[1].stride()) == tuple(made[0].stride())
+        torch.testing.assert_close(torch.tensor(made[1].tolist()), made[0])
+
+
+@pytest.mark.parametrize("layout", ["permuted", "sliced", "expanded", "channels last"])
+def test_elementwise_functions_keep_the_order_in_memory(layout: str) -> None:
+    calls = (
+        lambda t, x: t.erf(x),
+        lambda t, x: t.digamma(x),
+        lambda t, x: t.sigmoid(x),
+        lambda t, x: t.floor(x.long()),
+        lambda t, x: t.sign(x.bool()),
+        lambda t, x: t.nextafter(x, x),
+        lambda t, x: t.nn.functional.hardshrink(x),
+        lambda t, x: t.threshold(x, 0.5, 2.0),
+        lambda t, x: t.lerp(x, x, 0.5),
+        lambda t, x: t.addcmul(x, x, x),
+        lambda t, x: x.masked_fill(x > 0, 2.0),
+        lambda t, x: 2**x,
+    )
+    for call in calls:
+        theirs, ours = (call(t, LAYOUTS[layout](t)) for t in (torch, fb))
+        assert tuple(ours.stride()) == tuple(theirs.stride())

@@ -255,3 +255,48 @@ def test_functions_that_write_agree_with_pytorch(name: str) -> None:
         getattr(torch, name)(theirs, *plain)
         assert getattr(fb, name)(ours, *plain) is ours
     assert_same(ours, theirs)
+
+
+NUMBERS = [300, 256, 255, -1, -128, -255, -256, 1.5, -1.5, True, 1j, 1 + 0j, math.nan, 1e30]
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int64", "bool", "float32", "complex64"])
+@pytest.mark.parametrize("number", NUMBERS, ids=str)
+def test_a_number_is_converted_or_refused_as_by_pytorch(number, dtype):
+    calls = (
+        lambda t, x: t.add(x, x, alpha=number),
+        lambda t, x: t.addcmul(x, x, x, value=number),
+        lambda t, x: t.full_like(x, number),
+        lambda t, x: t.full((2,), number, dtype=x.dtype),
+        lambda t, x: x.masked_fill(x == x, number),
+    )
+    for call in calls:
+        try:
+            theirs = call(torch, torch.ones(2, dtype=getattr(torch, dtype)))
+        except NotImplementedError:
+            continue  # no kernel for the dtype
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                call(fb, fb.ones(2, dtype=getattr(fb, dtype)))
+            continue
+        ours = call(fb, fb.ones(2, dtype=getattr(fb, dtype)))
+        assert str(ours.dtype) == str(theirs.dtype)
+        torch.testing.assert_close(
+            torch.tensor(ours.tolist(), dtype=theirs.dtype), theirs, equal_nan=True
+        )
+
+
+@pytest.mark.parametrize("weight", [0, 0.25, 0.5, 0.75, 1.0, 2.0, -1.0])
+def test_lerp_agrees_at_infinities_and_nan(weight):
+    inf, nan = math.inf, math.nan
+    starts, ends = [inf, 1.0, inf, -inf, nan, 1.0], [1.0, inf, inf, inf, 1.0, 2.0]
+    for t in (weight, None):
+        theirs, ours = (
+            library.lerp(
+                library.tensor(starts),
+                library.tensor(ends),
+                weight if t is not None else library.full((6,), float(weight)),
+            )
+            for library in (torch, fb)
+        )
+        torch.testing.assert_close(torch.tensor(ours.tolist()), theirs, equal_nan=True)

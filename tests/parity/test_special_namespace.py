@@ -62,5 +62,39 @@ def test_edges_and_dtypes_agree(name: str, device: str) -> None:
         assert_same(ours, getattr(torch.special, name)(x), tolerance)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_airys_function_agrees_and_has_no_gradient(device: str) -> None:
+    # PyTorch's has six digits near -2; the true values are SciPy's.
+    from scipy.special import airy
+
+    x = [-60.0, -25.3, -9.1, -8.9, -5.0, -2.0988, -1.0, 0.0, 0.9, 1.1, 5.0, 30.0, 103.0, 120.0]
+    found = fb.special.airy_ai(fb.tensor(x, dtype=fb.float64, device=device))
+    assert found.tolist() == pytest.approx(airy(x)[0].tolist(), rel=1e-12, abs=1e-300)
+    assert_same(found, torch.special.airy_ai(torch.tensor(x, dtype=torch.float64)), 1e-5)
+    edges = fb.special.airy_ai(fb.tensor([INF, -INF, NAN], device=device))
+    assert_same(edges, torch.special.airy_ai(torch.tensor([INF, -INF, NAN])), 0)
+    assert not fb.special.airy_ai(fb.ones(1, device=device, requires_grad=True)).requires_grad
+    for dtype in (torch.float32, torch.int64, torch.bool):
+        given = torch.tensor([0, 1]).to(dtype)
+        assert_same(fb.special.airy_ai(ours_of(given, device)), torch.special.airy_ai(given), 1e-6)
+
+
+@pytest.mark.parametrize("space", ["linalg", "special", "fft"])
+def test_every_public_name_of_pytorch_is_here(space: str) -> None:
+    theirs, ours = getattr(torch, space), getattr(fb, space)
+    public = {n for n in dir(theirs) if not n.startswith("_")} | set(getattr(theirs, "__all__", ()))
+    helpers = {"Tensor", "torch", "common_args", "common_notes", "factory_common_args"}
+    helpers |= {"multi_dim_common"}
+    assert sorted(n for n in public - helpers if not hasattr(ours, n)) == []
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "zeta"])
+def test_gradients_that_pytorch_lacks_raise_its_class(name: str) -> None:
+    for library in (torch, fb):
+        x = library.tensor([1.5], requires_grad=True)
+        with pytest.raises(NotImplementedError, match="derivative|gradient"):
+            getattr(library.special, name)(x, library.tensor([2.0])).backward()
+
+
 def test_every_name_is_pytorchs() -> None:
     assert all(hasattr(torch.special, name) for name in fb.special.__all__)
