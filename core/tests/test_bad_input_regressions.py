@@ -274,3 +274,23 @@ def test_a_cross_entropy_of_no_classes_is_not_a_number():
 def test_rounding_to_more_decimals_than_float64_has_is_that_of_c():
     found = fb.round(fb.tensor([0.5, math.inf]), decimals=400).tolist()
     assert all(math.isnan(x) for x in found)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: x @ x,
+        lambda x: x + fb.ones(5),
+        lambda x: x.view(7),
+        lambda x: x.t().view(6),
+        lambda x: x.expand(4, 4),
+        lambda x: x.sub_(fb.ones(7)),
+        lambda x: fb.cat([x, fb.ones(3, 3, 3)]),
+        lambda x: x.index_select(0, fb.tensor([9])),
+    ],
+)
+def test_a_wrong_argument_shows_one_exception_without_that_of_the_kernel(call):
+    with pytest.raises((RuntimeError, IndexError)) as caught:
+        call(fb.ones(2, 3))
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
+    assert caught.value.__cause__ is None

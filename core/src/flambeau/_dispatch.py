@@ -66,7 +66,11 @@ def device_error(name: str, tensors: list[Tensor]) -> RuntimeError:
 
 
 def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exception:
-    """What to raise when a kernel refused its arguments: the shape rule words it."""
+    """What to raise when a kernel refused its arguments.
+
+    If the op's rule refuses them too, the arguments are wrong, and what the kernel said is noise:
+    the rule's exception is raised here, alone.
+    """
     from flambeau.ops._table import OPS
 
     if isinstance(error, ZeroDivisionError):
@@ -76,7 +80,7 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
         try:
             op.body(*[_spec(a) for a in args])
         except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
-            return worded
+            raise worded from None
         except AttributeError:
             pass  # the rule knows arrays only, and an argument is none
     kind = (

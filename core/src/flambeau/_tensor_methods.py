@@ -1063,32 +1063,33 @@ class TensorMethods:
                 try:
                     r = be.view(a, sizes)
                 except be.error:
-                    return _ops.view(self, *shape)
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "view", (sizes,), "View")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = 2
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = 4
-                        t._fn = self._fn
-                    else:
-                        t._rg = 2
-                    return t
-                return make_view(self, "view", (sizes,), r, "View")
+                    pass  # worded or copied below
+                else:
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "view", (sizes,), "View")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = 2
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = 4
+                            t._fn = self._fn
+                        else:
+                            t._rg = 2
+                        return t
+                    return make_view(self, "view", (sizes,), r, "View")
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
     def reshape(self, *shape: Any) -> Tensor:
@@ -1106,32 +1107,33 @@ class TensorMethods:
                 try:
                     r = be.view(a, sizes)
                 except be.error:
-                    return _ops.reshape(self, *shape)
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "view", (sizes,), "View")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = 2
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = 4
-                        t._fn = self._fn
-                    else:
-                        t._rg = 2
-                    return t
-                return make_view(self, "view", (sizes,), r, "View")
+                    pass  # worded or copied below
+                else:
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "view", (sizes,), "View")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = 2
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = 4
+                            t._fn = self._fn
+                        else:
+                            t._rg = 2
+                        return t
+                    return make_view(self, "view", (sizes,), r, "View")
         return _ops.reshape(self, *shape)
 
     def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
@@ -1344,32 +1346,33 @@ class TensorMethods:
             try:
                 r = be.expand(a, sizes)
             except be.error:
-                return _ops.expand(self, *shape)
-            dtype = self.dtype
-            g = self._rg
-            if dtype.fp and (g is False or g is True) and be.strided:
-                st = self._st
-                if st is None:
-                    st = storage_of(self)
-                st.shared = True
-                t = new(Tensor)
-                t._a = r
-                t._be = be
-                t.dtype = dtype
-                t._st = st
-                t._base = self
-                t._view = (self, "expand", (sizes,), "Expand")
-                t._seen = st.version
-                if not recording():
-                    t._rg = 2
-                    t._made = NO_GRAD
-                elif g:
-                    t._rg = 4
-                    t._fn = self._fn
-                else:
-                    t._rg = 2
-                return t
-            return make_view(self, "expand", (sizes,), r, "Expand")
+                pass  # worded or copied below
+            else:
+                dtype = self.dtype
+                g = self._rg
+                if dtype.fp and (g is False or g is True) and be.strided:
+                    st = self._st
+                    if st is None:
+                        st = storage_of(self)
+                    st.shared = True
+                    t = new(Tensor)
+                    t._a = r
+                    t._be = be
+                    t.dtype = dtype
+                    t._st = st
+                    t._base = self
+                    t._view = (self, "expand", (sizes,), "Expand")
+                    t._seen = st.version
+                    if not recording():
+                        t._rg = 2
+                        t._made = NO_GRAD
+                    elif g:
+                        t._rg = 4
+                        t._fn = self._fn
+                    else:
+                        t._rg = 2
+                    return t
+                return make_view(self, "expand", (sizes,), r, "Expand")
         return _ops.expand(self, *shape)
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:

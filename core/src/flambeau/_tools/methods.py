@@ -568,8 +568,9 @@ VIEWS = '''
                 try:
                     r = be.view(a, sizes)
                 except be.error:
-                    return _ops.view(self, *shape)
-                {VIEW view (sizes,) View}
+                    pass  # worded or copied below
+                else:
+                    {VIEW view (sizes,) View}
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
     def reshape(self, *shape: Any) -> Tensor:
@@ -587,8 +588,9 @@ VIEWS = '''
                 try:
                     r = be.view(a, sizes)
                 except be.error:
-                    return _ops.reshape(self, *shape)
-                {VIEW view (sizes,) View}
+                    pass  # worded or copied below
+                else:
+                    {VIEW view (sizes,) View}
         return _ops.reshape(self, *shape)
 
     def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
@@ -681,8 +683,9 @@ VIEWS = '''
             try:
                 r = be.expand(a, sizes)
             except be.error:
-                return _ops.expand(self, *shape)
-            {VIEW expand (sizes,) Expand}
+                pass  # worded or copied below
+            else:
+                {VIEW expand (sizes,) Expand}
         return _ops.expand(self, *shape)
 '''
 # The end of a method of one tensor and plain arguments: `Op.__call__` spelt out.

@@ -377,7 +377,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
         i = checked_index(index, x._a.shape[d] if x.dim() else 1, "index_select")
     except RuntimeError as error:
         if "out of bounds" in str(error):
-            raise IndexError("index out of range in self") from error
+            raise IndexError("index out of range in self") from None
         raise
     i = i if len(i._a.shape) == 1 else i.reshape((-1,))
     if x.dim() == 0:

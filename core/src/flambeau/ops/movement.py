@@ -106,7 +106,7 @@ def apply_view(x: Tensor, op: str, args: tuple[Any, ...], name: str) -> Tensor:
             raise RuntimeError(
                 "view size is not compatible with input tensor's size and stride (at least one "
                 "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
-            ) from error
+            ) from None
         raise kernel_error(op, error, (x, *args)) from error
     return make_view(x, op, args, native, name)
 
