@@ -58,8 +58,13 @@ def fft_c2c(a: Array, dim: tuple[int, ...], forward: bool, scale: float) -> Arra
 
     norm, rest = _norm(prod(a.shape[d] for d in dim), forward, scale)
     transform = fft.fftn if forward else fft.ifftn
-    found = _in_order(lambda x, d: transform(x, axes=d, norm=norm), wide(a), _by_stride(a, dim))
-    return _times(found, rest)
+    a = wide(a)
+    dtype = np.result_type(a, np.complex64)  # of real numbers SciPy's zeros have other signs
+
+    def computed(x: Array, dims: tuple[int, ...]) -> Any:
+        return transform(x.astype(dtype, copy=False), axes=dims, norm=norm)
+
+    return _times(_in_order(computed, a, _by_stride(a, dim)), rest)
 
 
 def fft_r2c(a: Array, dim: int, scale: float) -> Array:
