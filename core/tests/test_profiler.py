@@ -213,7 +213,7 @@ def test_times_are_microseconds_and_self_time_leaves_the_children_out():
         with record_function("inner"):
             time.sleep(0.008)
     outer, inner = prof.function_events
-    assert 8_000 <= inner.cpu_time_total < 5_000_000  # in nanoseconds it would be 8,000,000
+    assert 8_000 <= inner.cpu_time_total < 500_000
     assert outer.cpu_time_total >= inner.cpu_time_total + 4_000
     assert outer.self_cpu_time_total == pytest.approx(outer.cpu_time_total - inner.cpu_time_total)
     assert prof.self_cpu_time_total == pytest.approx(outer.cpu_time_total)

@@ -42,12 +42,16 @@ def with_gradient(*gradient: float, start: float = 0.0, dtype=fb.float64):
     return param
 
 
+def centred_rmsprop(params):
+    return RMSprop(params, lr=0.1, momentum=0.9, centered=True)
+
+
 OPTIMIZERS = [
     lambda params: SGD(params, lr=0.1),
     lambda params: SGD(params, lr=0.1, momentum=0.9, dampening=0.5),
     lambda params: Adam(params, lr=0.1, amsgrad=True),
     lambda params: AdamW(params, lr=0.1),
-    lambda params: RMSprop(params, lr=0.1, momentum=0.9, centered=True),
+    centred_rmsprop,
     lambda params: Adagrad(params, lr=0.1),
     lambda params: Adadelta(params, lr=0.1),
     lambda params: Adamax(params, lr=0.1),
@@ -154,8 +158,12 @@ def test_a_transposed_parameter_takes_the_step_of_its_values(make):
     for param in (plain, strided):
         param.grad = fb.tensor(values)
         make([param]).step()
-    # Multiply-adds round once or twice, depending on the layout.
-    assert (strided - plain).abs().max().item() <= 2**-23
+    if (
+        make is centred_rmsprop
+    ):  # of two means that nearly cancel the last digit depends on the layout
+        assert (strided - plain).abs().max().item() <= 2**-23
+    else:
+        assert strided.tolist() == plain.tolist()
 
 
 @pytest.mark.parametrize("make", OPTIMIZERS)

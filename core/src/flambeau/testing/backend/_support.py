@@ -224,12 +224,15 @@ def gradients(
     return autograd.grad(roots, wanted, seeds, allow_unused=True)
 
 
-def cancelled(gradients: tuple[Tensor | None, ...]) -> float:
+def cancelled(name: str, gradients: tuple[Tensor | None, ...]) -> float:
     """What may be left of terms that cancel: some units in the last place of the largest gradient.
 
-    Attention to equal keys does not depend on the query; what is left there is rounding.
+    Attention to equal keys does not depend on the query; what is left there is rounding.  Of other
+    ops nothing may be left.
     """
     largest = 0.0
+    if name != "attention":
+        return largest
     for gradient in gradients:
         if gradient is not None and gradient.dtype in _PRECISION:
             units = ACCUMULATING_UNITS * _PRECISION[gradient.dtype][0]
