@@ -200,7 +200,8 @@ def complaints(device: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_the_kit_finds_the_fault(name: str) -> None:
+def test_the_kit_finds_the_fault(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")  # where pytest works out every difference of two lists
     assert next(complaints(device_of(name)), None), "every test of the kit passed"
 
 

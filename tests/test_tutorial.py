@@ -90,7 +90,7 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path) -> None:
             env=variables,
             capture_output=True,
             text=True,
-            timeout=300,
+            timeout=840,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         said[command.split()[2 if "-m" in command else 1]] = done.stdout
