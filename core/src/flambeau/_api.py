@@ -63,6 +63,13 @@ from flambeau._misc import (
     zero_,
 )
 from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from flambeau._numerics import (
+    are_deterministic_algorithms_enabled,
+    get_float32_matmul_precision,
+    is_deterministic_algorithms_warn_only_enabled,
+    set_float32_matmul_precision,
+    use_deterministic_algorithms,
+)
 from flambeau._printing import get_printoptions, set_printoptions
 from flambeau._promotion import result_type
 from flambeau._size import Size
@@ -168,6 +175,7 @@ __all__ = [
     "TypedStorage",
     "UntypedStorage",
     "allclose",
+    "are_deterministic_algorithms_enabled",
     "as_strided_",
     "bfloat16",
     "bool",
@@ -202,6 +210,7 @@ __all__ = [
     "frombuffer",
     "get_default_device",
     "get_default_dtype",
+    "get_float32_matmul_precision",
     "get_device",
     "get_num_threads",
     "get_printoptions",
@@ -220,6 +229,7 @@ __all__ = [
     "is_anomaly_enabled",
     "is_complex",
     "is_cpu_fallback_enabled",
+    "is_deterministic_algorithms_warn_only_enabled",
     "is_floating_point",
     "is_grad_enabled",
     "is_nonzero",
@@ -244,6 +254,7 @@ __all__ = [
     "set_default_device",
     "set_default_dtype",
     "set_default_tensor_type",
+    "set_float32_matmul_precision",
     "set_flush_denormal",
     "set_grad_enabled",
     "set_num_threads",
@@ -253,5 +264,6 @@ __all__ = [
     "sparse_coo",
     "strided",
     "uint8",
+    "use_deterministic_algorithms",
     "zero_",
 ]

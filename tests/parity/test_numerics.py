@@ -1,0 +1,62 @@
+"""Switches of exactness and repeatability answer as PyTorch's."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+import flambeau as fb
+
+
+@pytest.fixture(autouse=True)
+def put_back():
+    yield
+    for lib in (torch, fb):
+        lib.use_deterministic_algorithms(False)
+        lib.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("lib", [torch, fb], ids=["torch", "flambeau"])
+@pytest.mark.parametrize("mode", [True, False])
+@pytest.mark.parametrize("warn_only", [True, False])
+def test_determinism_is_what_was_last_asked_for(lib, mode, warn_only):
+    lib.use_deterministic_algorithms(mode, warn_only=warn_only)
+    assert lib.are_deterministic_algorithms_enabled() is mode
+    assert lib.is_deterministic_algorithms_warn_only_enabled() is warn_only
+
+
+@pytest.mark.parametrize("lib", [torch, fb], ids=["torch", "flambeau"])
+@pytest.mark.parametrize("mode", [1, None, "yes"])
+def test_determinism_is_switched_by_a_bool(lib, mode):
+    with pytest.raises(TypeError, match="must be bool"):
+        lib.use_deterministic_algorithms(mode)
+
+
+@pytest.mark.parametrize("precision", ["highest", "high", "medium"])
+def test_the_precision_of_products_is_what_was_set(precision):
+    for lib in (torch, fb):
+        lib.set_float32_matmul_precision(precision)
+        assert lib.get_float32_matmul_precision() == precision
+
+
+def test_a_precision_that_is_none_changes_nothing():
+    for lib in (torch, fb):
+        lib.set_float32_matmul_precision("high")
+        with warnings.catch_warnings():  # PyTorch warns once in a process
+            warnings.simplefilter("ignore")
+            lib.set_float32_matmul_precision("lowest")
+        assert lib.get_float32_matmul_precision() == "high"
+        with pytest.raises(RuntimeError, match="expects a str"):
+            lib.set_float32_matmul_precision(3)
+    with pytest.warns(UserWarning, match="'lowest' is none of highest, high, medium"):
+        fb.set_float32_matmul_precision("lowest")
+
+
+def test_cudnn_stays_deterministic_where_nothing_else_was_asked():
+    for lib in (torch, fb):
+        with lib.backends.cudnn.flags(deterministic=True):
+            assert not lib.are_deterministic_algorithms_enabled()
+            lib.use_deterministic_algorithms(False)
+            assert lib.backends.cudnn.deterministic
