@@ -12,7 +12,7 @@ FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or 
 
 VENV     := .venv
 RUN      := $(VENV)/bin/python
-PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cuda_cupy
+PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy
 # What can be imported anywhere: flambeau_cupy needs CuPy.
 DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
 SOURCES  := $(shell find $(PACKAGES:%=%/src) -name '*.py')
@@ -37,13 +37,14 @@ demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
 
 test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance kit
 	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity $(ARGS)
-	FLAMBEAU_BLOCK=flambeau-native \
+	FLAMBEAU_BLOCK=flambeau-native,flambeau-onednn \
 	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
-	@# The rest of cpu is the same with flambeau-native: only what it computes is tested again.
-	@ops=$$($(RUN) -m flambeau_native) || { echo 'flambeau-native: no C compiler built it; not tested'; exit 0; }; \
-	set -x; $(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops"
-	@! $(RUN) -c 'import flambeau_onednn' 2>/dev/null || { set -x; \
-	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k 'cpu-conv2d or cpu-conv3d'; }
+	@# The rest of cpu is the same with the accelerators: only what they compute is tested again.
+	@for package in flambeau_native flambeau_onednn; do \
+	  ops=$$($(RUN) -m $$package) || { echo "$$package: has no library here; not tested"; continue; }; \
+	  (set -x; $(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops") \
+	    || exit 1; \
+	done
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(RUN) -m pytest -n $(JOBS) backends/cuda_cupy/tests $(ARGS)

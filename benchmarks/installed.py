@@ -39,7 +39,7 @@ print(before, installed.peak_megabytes())
 """
 DISTRIBUTION = {"flambeau": "flambeau-numpy", "torch": "torch"}
 OWN = ("flambeau-core", "flambeau-nn", "flambeau-numpy")
-ACCELERATORS = ("flambeau-native", "flambeau-onednn", "onednn-cpu-gomp")
+ACCELERATORS = ("flambeau-native", "flambeau-onednn")
 
 
 def import_milliseconds(libraries: list[str], rounds: int) -> dict[str, float]:

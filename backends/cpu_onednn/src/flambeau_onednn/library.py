@@ -1,24 +1,23 @@
 """The shared library of oneDNN: where it is found, and the part of its C API that is used.
 
-In this order: the file that ``FLAMBEAU_ONEDNN_LIBRARY`` names; the package ``onednn-cpu-gomp``, in
-the environment of this interpreter; the library that the system knows as ``dnnl``.
+In this order: the file that ``FLAMBEAU_ONEDNN_LIBRARY`` names; the one that the wheel brought; the
+library that the system knows as ``dnnl``.
 """
 
 from __future__ import annotations
 
 import os
-import sysconfig
 from collections.abc import Callable, Iterator
 from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
 from ctypes.util import find_library
 from functools import cache
-from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
 from typing import Any
 
 from flambeau_numpy.threads import sleeping_when_idle
 
 VARIABLE = "FLAMBEAU_ONEDNN_LIBRARY"
+BUNDLED = Path(__file__).with_name("lib") / "libdnnl.so.3"
 MAJOR = 3
 """The version of the C API; that of 2.x made operation descriptors first."""
 
@@ -153,22 +152,12 @@ class Library:
         return handle
 
 
-def _packaged() -> Iterator[Path]:
-    try:
-        listed = files("onednn-cpu-gomp") or ()
-    except PackageNotFoundError:
-        return
-    for file in listed:
-        if file.name.startswith("libdnnl.so"):
-            yield Path(str(file.locate()))
-    yield Path(sysconfig.get_path("data"), "lib", "libdnnl.so.3")
-
-
 def _candidates() -> Iterator[str]:
     if stated := os.environ.get(VARIABLE):
         yield stated
         return
-    yield from (str(path.resolve()) for path in _packaged() if path.exists())
+    if BUNDLED.exists():
+        yield str(BUNDLED)
     if known := find_library("dnnl"):
         yield known
 
@@ -183,9 +172,7 @@ def _load() -> tuple[Library | None, str]:
             reasons.append(str(error))
             continue
         return library, f"{library.version} ({path})"
-    why = "; ".join(reasons) or (
-        f"no library; pip install onednn-cpu-gomp, or name one in {VARIABLE}"
-    )
+    why = "; ".join(reasons) or (f"no library in the wheel or the system; name one in {VARIABLE}")
     return None, f"not used: {why}"
 
 
