@@ -1,5 +1,5 @@
-/* softmax and log_softmax over the last dimension, and their gradients. */
-#include "vector_math.h"
+/* softmax and log_softmax over the last dimension, their gradients, and logsumexp. */
+#include "exp_rows.h"
 
 /* Each kernel exists for float and double; T is the type, E its exponential, S the suffix. */
 #define SOFTMAX(T, E, LOG, S)                                                                     \
@@ -9,30 +9,13 @@
         int64_t n;                                                                                \
     } Rows_##S;                                                                                   \
                                                                                                   \
-    INLINE T greatest_##S(const T *a, int64_t n) {                                                \
-        T m = -(T)INFINITY;                                                                       \
-        int64_t nan = 0;                                                                          \
-        _Pragma("omp simd reduction(max : m) reduction(| : nan)") for (int64_t i = 0; i < n;      \
-                                                                       i++) {                     \
-            m = a[i] > m ? a[i] : m;                                                              \
-            nan |= a[i] != a[i];                                                                  \
-        }                                                                                         \
-        return nan ? (T)NAN : m;                                                                  \
-    }                                                                                             \
-                                                                                                  \
     WIDE static void softmax_step_##S(const void *context, int64_t begin, int64_t end) {          \
         const Rows_##S *c = context;                                                              \
         int64_t n = c->n;                                                                         \
         for (int64_t row = begin; row < end; row++) {                                             \
             const T *a = c->a + row * n;                                                          \
             T *out = c->out + row * n;                                                            \
-            T m = greatest_##S(a, n), total = 0;                                                  \
-            _Pragma("omp simd reduction(+ : total)") for (int64_t i = 0; i < n; i++) {            \
-                T e = E(a[i] - m);                                                                \
-                out[i] = e;                                                                       \
-                total += e;                                                                       \
-            }                                                                                     \
-            T scale = 1 / total;                                                                  \
+            T scale = 1 / exp_sum_##S(out, a, n, greatest_##S(a, n));                             \
             _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] *= scale;                  \
         }                                                                                         \
     }                                                                                             \
@@ -43,11 +26,18 @@
         for (int64_t row = begin; row < end; row++) {                                             \
             const T *a = c->a + row * n;                                                          \
             T *out = c->out + row * n;                                                            \
-            T m = greatest_##S(a, n), total = 0;                                                  \
-            _Pragma("omp simd reduction(+ : total)") for (int64_t i = 0; i < n; i++) total +=     \
-                E(a[i] - m);                                                                      \
-            T rest = LOG(total); /* taken off last: m + rest rounds to m for large m */           \
+            const T m = greatest_##S(a, n);                                                       \
+            T rest = LOG(exp_sum_##S(NULL, a, n, m)); /* taken off last: m + rest rounds to m for large m */           \
             _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = (a[i] - m) - rest;       \
+        }                                                                                         \
+    }                                                                                             \
+                                                                                                  \
+    WIDE static void logsumexp_step_##S(const void *context, int64_t begin, int64_t end) {        \
+        const Rows_##S *c = context;                                                              \
+        for (int64_t row = begin; row < end; row++) {                                             \
+            const T *a = c->a + row * c->n, m = greatest_##S(a, c->n);                            \
+            const T shift = m - m == 0 ? m : 0; /* none by an infinity or a NaN */                \
+            c->out[row] = LOG(exp_sum_##S(NULL, a, c->n, shift)) + shift;                         \
         }                                                                                         \
     }                                                                                             \
                                                                                                   \
@@ -86,6 +76,10 @@
         Rows_##S c = {k->p[1], NULL, k->p[0], k->n[1]};                                           \
         split(log_softmax_step_##S, &c, k->n[0], team(k, k->n[0] * k->n[1]));                     \
     }                                                                                             \
+    static void logsumexp_##S(const Args *k) {                                                    \
+        Rows_##S c = {k->p[1], NULL, k->p[0], k->n[1]};                                           \
+        split(logsumexp_step_##S, &c, k->n[0], team(k, k->n[0] * k->n[1]));                       \
+    }                                                                                             \
     static void softmax_backward_##S(const Args *k) {                                             \
         Rows_##S c = {k->p[1], k->p[2], k->p[0], k->n[1]};                                        \
         split(softmax_backward_step_##S, &c, k->n[0], team(k, k->n[0] * k->n[1]));                \
@@ -103,6 +97,8 @@ const Row activation_rows[] = {
     {"softmax_f64", "wrii", softmax_f64},
     {"log_softmax_f32", "wrii", log_softmax_f32},
     {"log_softmax_f64", "wrii", log_softmax_f64},
+    {"logsumexp_f32", "wrii", logsumexp_f32},
+    {"logsumexp_f64", "wrii", logsumexp_f64},
     {"softmax_backward_f32", "wrrii", softmax_backward_f32},
     {"softmax_backward_f64", "wrrii", softmax_backward_f64},
     {"log_softmax_backward_f32", "wrrii", log_softmax_backward_f32},

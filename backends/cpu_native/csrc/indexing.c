@@ -1,4 +1,6 @@
 /* Reading and adding by index; sorting; the copy of a transposed matrix. */
+#include "stream.h"
+
 #define TEMPLATE "indexing_template.h"
 #include "both.h"
 
@@ -9,19 +11,29 @@ typedef struct {
     const char *a;
     const int64_t *index;
     int64_t size, count, inner;
+    int *outside; /* becomes 1 where a step finds an index out of range */
 } Rows;
 
 /* Rows of `inner` bytes. */
 static void take_step(const void *context, int64_t begin, int64_t end) {
     const Rows *c = context;
-    for (int64_t i = begin; i < end; i++)
-        memcpy(c->out + i * c->inner, c->a + c->index[i] * c->inner, (size_t)c->inner);
+    const int streams = c->inner >= 1024 && is_streamed(c->count * c->inner);
+    for (int64_t i = begin; i < end; i++) {
+        const char *row = c->a + c->index[i] * c->inner;
+        if (streams) stream(c->out + i * c->inner, row, (size_t)c->inner);
+        else memcpy(c->out + i * c->inner, row, (size_t)c->inner);
+    }
+    if (streams) end_of_stream();
 }
 
 static void take(const Args *k) {
-    Rows c = {k->p[0], k->p[1], k->p[2], k->n[2], k->n[0], k->n[1]};
+    Rows c = {k->p[0], k->p[1], k->p[2], k->n[2], k->n[0], k->n[1], NULL};
     if (!in_range(k, c.index, c.count, c.size)) return;
     split(take_step, &c, c.count, team(k, c.count * c.inner / 4));
+}
+
+WIDE static int are_rows(const int64_t *index, int64_t count, int64_t size) {
+    return lie_within(index, count, size);
 }
 
 /* out[o][i][j] = a[o][index[o][i][j]][j], of words of the size of W. */
@@ -39,21 +51,30 @@ static void take(const Args *k) {
             }                                                                            \
         }                                                                                \
     }                                                                                    \
-    WIDE static void gather_last_step_##S(const void *context, int64_t begin,            \
-                                          int64_t end) {                                 \
+    /* One by one, and for no vectors: their gathering loads are slower. */              \
+    static void gather_last_step_##S(const void *context, int64_t begin, int64_t end) {  \
         const Rows *c = context;                                                         \
         for (int64_t o = begin; o < end; o++) {                                          \
             const W *restrict a = (const W *)c->a + o * c->size;                         \
             W *restrict out = (W *)c->out + o * c->count;                                \
             const int64_t *restrict index = c->index + o * c->count;                     \
-            _Pragma("omp simd") for (int64_t i = 0; i < c->count; i++) out[i] = a[index[i]]; \
+            if (!are_rows(index, c->count, c->size)) {                                   \
+                _Pragma("omp atomic write") *c->outside = 1;                             \
+                return;                                                                  \
+            }                                                                            \
+            for (int64_t i = 0; i < c->count; i++) out[i] = a[index[i]];                 \
         }                                                                                \
     }                                                                                    \
     static void gather_##S(const Args *k) {                                              \
-        Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3]};                 \
-        if (!in_range(k, c.index, k->n[0] * c.count * c.inner, c.size)) return;          \
-        split(c.inner == 1 ? gather_last_step_##S : gather_step_##S, &c, k->n[0],        \
-              team(k, k->n[0] * c.count * c.inner));                                     \
+        int outside = 0;                                                                 \
+        Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3], &outside};       \
+        const int64_t count = k->n[0] * c.count * c.inner;                               \
+        if (c.inner == 1) {                                                              \
+            split(gather_last_step_##S, &c, k->n[0], team(k, count));                    \
+            if (outside) *k->error = "index out of range";                               \
+        } else if (in_range(k, c.index, count, c.size)) {                                \
+            split(gather_step_##S, &c, k->n[0], team(k, count));                         \
+        }                                                                                \
     }
 GATHER(uint32_t, w4)
 GATHER(uint64_t, w8)

@@ -1,4 +1,6 @@
 /* Losses over classes. */
+#include "exp_rows.h"
+
 #define TEMPLATE "loss_template.h"
 #include "both.h"
 

@@ -14,16 +14,7 @@ WIDE static void NAME(cross_entropy_step)(const void *context, int64_t begin, in
     for (int64_t row = begin; row < end; row++) {
         const T *restrict x = c->x + row * n;
         T *restrict out = c->out + row * n;
-        T m = -(T)INFINITY, total = 0;
-        int64_t nan = 0;
-#pragma omp simd reduction(max : m) reduction(| : nan)
-        for (int64_t i = 0; i < n; i++) {
-            m = x[i] > m ? x[i] : m;
-            nan |= x[i] != x[i];
-        }
-        if (nan) m = (T)NAN;
-#pragma omp simd reduction(+ : total)
-        for (int64_t i = 0; i < n; i++) total += EXP(x[i] - m);
+        const T m = NAME(greatest)(x, n), total = NAME(exp_sum)(NULL, x, n, m);
         /* Two subtractions: m + log(total) would round away digits of a large m. */
         const T shift = LOG(total);
 #pragma omp simd

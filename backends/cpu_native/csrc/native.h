@@ -51,13 +51,19 @@ static inline int team(const Args *a, int64_t work) {
     return useful < a->threads ? (int)useful : a->threads;
 }
 
-/* Whether all indices lie in [0, size); otherwise the call fails. */
-static inline int in_range(const Args *a, const int64_t *index, int64_t count, int64_t size) {
+/* Whether all indices lie in [0, size). */
+static inline int lie_within(const int64_t *index, int64_t count, int64_t size) {
     uint64_t outside = 0;
 #pragma omp simd reduction(| : outside)
     for (int64_t i = 0; i < count; i++) outside |= (uint64_t)index[i] >= (uint64_t)size;
-    if (outside) *a->error = "index out of range";
     return !outside;
+}
+
+/* The same; the call fails otherwise. */
+static inline int in_range(const Args *a, const int64_t *index, int64_t count, int64_t size) {
+    if (lie_within(index, count, size)) return 1;
+    *a->error = "index out of range";
+    return 0;
 }
 
 /* Runs STEP(context, begin, end) over [0, count) in at most `threads` parts; parts are contiguous, so

@@ -1,15 +1,76 @@
 /* Functions of one or two arrays, element by element, with up to three numbers u, v, w.
 
    bfloat16 is computed in float and rounded once. */
-#include "vector_math.h"
+#include "avx512.h"
+#include "stream.h"
+
+/* A loop over n elements; the driver below calls it for pieces of the arrays.  With `streams` it may
+   write past the caches (stream.h). */
+typedef void (*Loop)(void *out, const void *a, const void *b, int64_t n, const double *numbers,
+                     int streams);
+
+#define PIECE 1024 /* elements computed at a time: operand and result stay in the level-1 cache */
+
+/* An operand of `period` elements repeats; one of period 0 is as long as the result. */
+typedef struct {
+    const char *memory;
+    int64_t period, size;
+} Operand;
 
 typedef struct {
-    void *out;
-    const void *a, *b;
-    double u, v, w;
+    Loop loop;
+    char *out;
+    int64_t size; /* of an element of `out` */
+    Operand operands[2];
+    double numbers[3];
+    int streams;
 } Pointwise;
 
+/* The operand from element i on; `count` becomes as many elements as it goes on for, at most. */
+static inline const char *at(const Operand *x, int64_t i, int64_t *count) {
+    if (x->period > 0) {
+        i %= x->period;
+        if (x->period - i < *count) *count = x->period - i;
+    }
+    return x->memory + i * x->size;
+}
+
+static void pointwise_step(const void *context, int64_t begin, int64_t end) {
+    const Pointwise *c = context;
+    for (int64_t i = begin, count; i < end; i += count) {
+        char *out = c->out + i * c->size;
+        const int64_t askew = (int64_t)((uintptr_t)out & 63) / c->size;
+        count = end - i < PIECE ? end - i : PIECE - askew; /* the next at a cache line */
+        const char *a = at(&c->operands[0], i, &count), *b = at(&c->operands[1], i, &count);
+        c->loop(out, a, b, count, c->numbers, c->streams);
+    }
+    if (c->streams) end_of_stream();
+}
+
+/* Numbers become runs, so that a loop has two arrays always. */
+static void pointwise(const Args *k, Loop loop, int64_t size, Operand a, Operand b) {
+    const int64_t count = k->n[0];
+    _Alignas(64) char runs[2][PIECE * sizeof(double)];
+    Pointwise c = {loop, k->p[0], size, {a, b}, {k->x[0], k->x[1], k->x[2]}, 0};
+    for (int i = 0; i < 2; i++) {
+        Operand *x = &c.operands[i];
+        if (x->period != 1) continue;
+        for (int64_t j = 0; j < PIECE; j++) memcpy(runs[i] + j * x->size, x->memory, (size_t)x->size);
+        x->memory = runs[i];
+        x->period = PIECE;
+    }
+    c.streams = is_streamed(count * size);
+    split(pointwise_step, &c, count, team(k, count));
+}
+
 typedef uint16_t Bfloat;
+
+#define SQRT(x) _Generic(x, float: sqrtf, double: sqrt)(x)
+#define ABS(x) _Generic(x, float: fabsf, double: fabs)(x)
+#define FLOOR(x) _Generic(x, float: floorf, double: floor)(x)
+#define CEIL(x) _Generic(x, float: ceilf, double: ceil)(x)
+#define TRUNC(x) _Generic(x, float: truncf, double: trunc)(x)
+#define ROUND(x) _Generic(x, float: rintf, double: rint)(x)
 
 INLINE float from_f32(float x) { return x; }
 INLINE double from_f64(double x) { return x; }
@@ -24,70 +85,200 @@ INLINE Bfloat to_bf16(float x) {
     return (Bfloat)(x != x ? (bits >> 16) | 0x40 : rounded);
 }
 
-/* C is the type of the computation, T that of memory, S the suffix. */
-#define UNARY(name, C, T, S, formula)                                                            \
-    WIDE static void name##_step_##S(const void *context, int64_t begin, int64_t end) {           \
-        const Pointwise *c = context;                                                            \
-        const T *restrict a = c->a;                                                              \
-        T *restrict out = c->out;                                                                \
-        const C u = (C)c->u, v = (C)c->v, w = (C)c->w;                                           \
-        (void)u, (void)v, (void)w;                                                               \
-        _Pragma("omp simd") for (int64_t i = begin; i < end; i++) {                              \
-            const C x = from_##S(a[i]);                                                          \
-            out[i] = to_##S(formula);                                                            \
-        }                                                                                        \
-    }                                                                                            \
-    static void name##_##S(const Args *k) {                                                      \
-        Pointwise c = {k->p[0], k->p[1], NULL, k->x[0], k->x[1], k->x[2]};                       \
-        split(name##_step_##S, &c, k->n[0], team(k, k->n[0]));                                   \
+/* C is the type of the computation, T and OUT are those of memory, S and OUT_S their suffixes. */
+#define UNARY_LOOP(name, C, T, S, OUT, OUT_S, formula)                                            \
+    WIDE static void name##_loop_##S(void *to, const void *from, const void *other, int64_t n,    \
+                                     const double *numbers, int streams) {                        \
+        const T *restrict a = from;                                                               \
+        OUT *restrict out = to;                                                                   \
+        const C u = (C)numbers[0], v = (C)numbers[1];                                             \
+        (void)other, (void)streams, (void)u, (void)v;                                                            \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
+            const C x = from_##S(a[i]);                                                           \
+            out[i] = to_##OUT_S(formula);                                                         \
+        }                                                                                         \
+    }
+#define BINARY_LOOP(name, C, T, S, formula)                                                       \
+    WIDE static void name##_loop_##S(void *to, const void *first, const void *second, int64_t n,  \
+                                     const double *numbers, int streams) {                        \
+        const T *restrict a = first, *restrict b = second;                                        \
+        T *restrict out = to;                                                                     \
+        const C u = (C)numbers[0];                                                                \
+        (void)streams, (void)u;                                                                   \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
+            const C g = from_##S(a[i]), x = from_##S(b[i]);                                       \
+            out[i] = to_##S(formula);                                                             \
+        }                                                                                         \
     }
 
-#define BINARY(name, C, T, S, formula)                                                           \
-    WIDE static void name##_step_##S(const void *context, int64_t begin, int64_t end) {           \
-        const Pointwise *c = context;                                                            \
-        const T *restrict a = c->a, *restrict b = c->b;                                          \
-        T *restrict out = c->out;                                                                \
-        const C u = (C)c->u, v = (C)c->v, w = (C)c->w;                                           \
-        (void)u, (void)v, (void)w;                                                               \
-        _Pragma("omp simd") for (int64_t i = begin; i < end; i++) {                              \
-            const C g = from_##S(a[i]), x = from_##S(b[i]);                                      \
-            out[i] = to_##S(formula);                                                            \
-        }                                                                                        \
-    }                                                                                            \
-    static void name##_##S(const Args *k) {                                                      \
-        Pointwise c = {k->p[0], k->p[1], k->p[2], k->x[0], k->x[1], k->x[2]};                    \
-        split(name##_step_##S, &c, k->n[0], team(k, k->n[0]));                                   \
+#define UNARY_KERNEL(name, T, S, OUT, loop)                                                       \
+    static void name##_##S(const Args *k) {                                                       \
+        pointwise(k, loop, sizeof(OUT), (Operand){k->p[1], 0, sizeof(T)}, (Operand){0});          \
+    }
+#define BINARY_KERNEL(name, T, S, loop)                                                           \
+    static void name##_##S(const Args *k) {                                                       \
+        pointwise(k, loop, sizeof(T), (Operand){k->p[1], 0, sizeof(T)},                           \
+                  (Operand){k->p[2], 0, sizeof(T)});                                              \
     }
 
-/* A function whose formula reads the same in both precisions. */
-#define UNARY_ALL(name, formula)               \
-    UNARY(name, float, float, f32, formula)    \
-    UNARY(name, double, double, f64, formula)  \
+#define CAST(name, T, S, OUT, OUT_S)                   \
+    UNARY_LOOP(name, OUT, T, S, OUT, OUT_S, x)         \
+    UNARY_KERNEL(name, T, S, OUT, name##_loop_##S)
+#define UNARY(name, C, T, S, formula)          \
+    UNARY_LOOP(name, C, T, S, T, S, formula)   \
+    UNARY_KERNEL(name, T, S, T, name##_loop_##S)
+#define BINARY(name, C, T, S, formula)   \
+    BINARY_LOOP(name, C, T, S, formula)  \
+    BINARY_KERNEL(name, T, S, name##_loop_##S)
+
+/* A function whose formula reads the same in both precisions; `vectors` is the formula for AVX-512. */
+#define UNARY_BOTH(name, formula, vectors)                         \
+    UNARY_LOOP(name, float, float, f32, float, f32, formula)       \
+    VECTOR_LOOP(name, 0, vectors, )                                \
+    UNARY_KERNEL(name, float, f32, float, FASTEST(name))           \
+    UNARY(name, double, double, f64, formula)
+#define UNARY_ALL(name, formula, vectors)      \
+    UNARY_BOTH(name, formula, vectors)         \
     UNARY(name, float, Bfloat, bf16, formula)
-#define UNARY_EACH(name, single, twice)      \
-    UNARY(name, float, float, f32, single)   \
-    UNARY(name, double, double, f64, twice)  \
-    UNARY(name, float, Bfloat, bf16, single)
 #define BINARY_ALL(name, formula)              \
     BINARY(name, float, float, f32, formula)   \
     BINARY(name, double, double, f64, formula) \
     BINARY(name, float, Bfloat, bf16, formula)
-#define BINARY_EACH(name, single, twice)      \
-    BINARY(name, float, float, f32, single)   \
-    BINARY(name, double, double, f64, twice)  \
-    BINARY(name, float, Bfloat, bf16, single)
+
+/* Operands that repeat. */
+#define BROADCAST(name, T, S, formula, loop)                                    \
+    BINARY_LOOP(name, T, T, S, formula)                                         \
+    static void name##_##S(const Args *k) {                                     \
+        pointwise(k, loop, sizeof(T), (Operand){k->p[1], k->n[1], sizeof(T)},   \
+                  (Operand){k->p[2], k->n[2], sizeof(T)});                      \
+    }
+#define ARITHMETIC(name, formula, vectors)                   \
+    VECTOR_LOOP(name, 1, vectors, )                          \
+    BROADCAST(name, float, f32, formula, FASTEST(name))      \
+    BROADCAST(name, double, f64, formula, name##_loop_f64)
+
+/* A loop over vectors of AVX-512 goes by the same function as the portable one. */
+#if HAS_AVX512
+#define VECTOR_LOOP(name, is_binary, expression, after)                                           \
+    AVX512 static void name##_loop_v(void *to, const void *from, const void *other, int64_t n,    \
+                                     const double *numbers, int streams) {                        \
+        const float *a = from, *b = is_binary ? other : from;                                     \
+        float *out = to;                                                                          \
+        int64_t i = 0;                                                                            \
+        const __m512 u = _mm512_set1_ps((float)numbers[0]), v = _mm512_set1_ps((float)numbers[1]); \
+        (void)u, (void)v;                                                                         \
+        if (streams && ((uintptr_t)out & 63) == 0) {                                              \
+            for (; i + 16 <= n; i += 16) {                                                        \
+                const __m512 g = _mm512_loadu_ps(a + i), x = _mm512_loadu_ps(b + i);              \
+                (void)g;                                                                          \
+                _mm512_stream_ps(out + i, expression);                                            \
+            }                                                                                     \
+        } else {                                                                                  \
+            for (; i + 16 <= n; i += 16) {                                                        \
+                const __m512 g = _mm512_loadu_ps(a + i), x = _mm512_loadu_ps(b + i);              \
+                (void)g;                                                                          \
+                _mm512_storeu_ps(out + i, expression);                                            \
+            }                                                                                     \
+        }                                                                                         \
+        if (i < n) {                                                                              \
+            const __mmask16 rest = (__mmask16)((1u << (n - i)) - 1);                              \
+            const __m512 g = _mm512_maskz_loadu_ps(rest, a + i),                                  \
+                         x = _mm512_maskz_loadu_ps(rest, b + i);                                  \
+            (void)g;                                                                              \
+            _mm512_mask_storeu_ps(out + i, rest, expression);                                     \
+        }                                                                                         \
+        after;                                                                                    \
+    }
+#define FASTEST(name) (has_avx512() ? name##_loop_v : name##_loop_f32)
+#else
+#define VECTOR_LOOP(name, is_binary, expression, after)
+#define FASTEST(name) name##_loop_f32
+#endif
+
+/* A function of float_math.h, or a slope there times the gradient. */
+#define ELEMENTARY(name)                                                \
+    UNARY(name, float, Bfloat, bf16, name##_f(x))                       \
+    UNARY_LOOP(name, float, float, f32, float, f32, name##_f(x))        \
+    VECTOR_LOOP(name, 0, name##_v(x), )                                 \
+    UNARY_KERNEL(name, float, f32, float, FASTEST(name))
+#define GRADIENT(name, slope)                                           \
+    BINARY(name, float, Bfloat, bf16, g *slope##_f(x))                  \
+    BINARY_LOOP(name, float, float, f32, g *slope##_f(x))               \
+    VECTOR_LOOP(name, 1, g *slope##_v(x), )                             \
+    BINARY_KERNEL(name, float, f32, FASTEST(name))
+
+ELEMENTARY(exp)
+ELEMENTARY(log)
+ELEMENTARY(tanh)
+ELEMENTARY(sigmoid)
+ELEMENTARY(silu)
+ELEMENTARY(erf)
+ELEMENTARY(gelu)
+ELEMENTARY(gelu_tanh)
+GRADIENT(gelu_backward, gelu_slope)
+GRADIENT(gelu_tanh_backward, gelu_tanh_slope)
+UNARY(sigmoid, double, double, f64, sigmoid_d(x))
+UNARY(silu, double, double, f64, x *sigmoid_d(x))
+
+/* Waves of arguments so large that the subtractions lose digits are left to the C library. */
+WIDE static int any_far(const float *a, int64_t n) {
+    int far = 0;
+#pragma omp simd reduction(| : far)
+    for (int64_t i = 0; i < n; i++) far |= !(fabsf(a[i]) <= FURTHEST);
+    return far;
+}
+#define WAVE(name)                                                                                \
+    static void name##_far(float *out, const float *a, int64_t n) {                               \
+        for (int64_t i = 0; i < n; i++)                                                           \
+            if (!(fabsf(a[i]) <= FURTHEST)) out[i] = name##f(a[i]);                               \
+    }                                                                                             \
+    UNARY_LOOP(name##_near, float, float, f32, float, f32, name##_f(x))                           \
+    static void name##_loop_f32(void *to, const void *from, const void *other, int64_t n,         \
+                                const double *numbers, int streams) {                             \
+        name##_near_loop_f32(to, from, other, n, numbers, streams);                               \
+        if (any_far(from, n)) name##_far(to, from, n);                                            \
+    }                                                                                             \
+    VECTOR_LOOP(name, 0, name##_v(x)    , if (any_far(from, n)) name##_far(to, from, n))        \
+    UNARY_KERNEL(name, float, f32, float, FASTEST(name))
+WAVE(sin)
+WAVE(cos)
 
 /* Bounds compare so that a NaN stays what it is. */
-UNARY_ALL(relu, x < 0 ? 0 : x)
-UNARY_ALL(leaky_relu, x > 0 ? x : x * u)
-UNARY_ALL(sign, x > 0 ? 1 : (x < 0 ? -1 : 0))
-UNARY_ALL(reciprocal, 1 / x)
-UNARY_ALL(clamp, x < u ? u : (x > v ? v : x))
-UNARY_EACH(rsqrt, 1 / sqrtf(x), 1 / sqrt(x))
-UNARY_EACH(sigmoid, sigmoid_f(x), sigmoid_d(x))
-UNARY_EACH(silu, x *sigmoid_f(x), x *sigmoid_d(x))
-UNARY(erf, float, float, f32, erf_f(x))
-UNARY(erf, float, Bfloat, bf16, erf_f(x))
+#define ZERO _mm512_setzero_ps()
+#define ONE _mm512_set1_ps(1)
+#define IF _mm512_mask_blend_ps
+#define IS_NAN(a) _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q)
+#define IS(a, relation, b) _mm512_cmp_ps_mask(a, b, _CMP_##relation##_OQ)
+UNARY_ALL(relu, x < 0 ? 0 : x, IF(IS(x, LT, ZERO), x, ZERO))
+UNARY_ALL(leaky_relu, x > 0 ? x : x * u, IF(IS(x, GT, ZERO), x *u, x))
+UNARY_ALL(sign, x > 0 ? 1 : (x < 0 ? -1 : 0),
+          IF(IS(x, GT, ZERO), IF(IS(x, LT, ZERO), ZERO, -ONE), ONE))
+UNARY_ALL(reciprocal, 1 / x, ONE / x)
+UNARY_ALL(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), x, v), u))
+UNARY_ALL(rsqrt, 1 / SQRT(x), rsqrt_v(x))
+UNARY_BOTH(neg, -x, -x)
+UNARY_BOTH(square, x *x, x *x)
+UNARY_BOTH(abs, ABS(x), _mm512_abs_ps(x))
+UNARY_BOTH(sqrt, SQRT(x), _mm512_sqrt_ps(x))
+UNARY_BOTH(floor, FLOOR(x), _mm512_roundscale_ps(x, 9))
+UNARY_BOTH(ceil, CEIL(x), _mm512_roundscale_ps(x, 10))
+UNARY_BOTH(trunc, TRUNC(x), _mm512_roundscale_ps(x, 11))
+UNARY_BOTH(round, ROUND(x), _mm512_roundscale_ps(x, 8))
+#if HAS_AVX512
+AVX512 static void cast_loop_v(void *to, const void *from, const void *other, int64_t n,
+                               const double *numbers, int streams) {
+    const float *a = from;
+    double *out = to;
+    int64_t i = 0;
+    (void)other, (void)numbers;
+    if (streams && ((uintptr_t)out & 63) == 0)
+        for (; i + 8 <= n; i += 8) _mm512_stream_pd(out + i, _mm512_cvtps_pd(_mm256_loadu_ps(a + i)));
+    for (; i < n; i++) out[i] = a[i];
+}
+#endif
+UNARY_LOOP(cast, double, float, f32, double, f64, x)
+UNARY_KERNEL(cast, float, f32, double, FASTEST(cast))
+CAST(cast, double, f64, float, f32)
 
 /* log(1 + exp(ux)) / u, by the exponential of -|ux|, which cannot overflow. */
 INLINE float softplus_f(float x, float u, float v) {
@@ -97,36 +288,49 @@ INLINE float softplus_f(float x, float u, float v) {
 UNARY(softplus, float, float, f32, softplus_f(x, u, v))
 UNARY(softplus, float, Bfloat, bf16, softplus_f(x, u, v))
 
-#define SQRT_HALF 0.707106781f
-#define DENSITY_AT_0 0.398942280f /* 1 / sqrt(2 pi) */
-INLINE float gelu_f(float x) { return 0.5f * x * (1 + erf_f(x * SQRT_HALF)); }
-UNARY(gelu, float, float, f32, gelu_f(x))
-UNARY(gelu, float, Bfloat, bf16, gelu_f(x))
-
-INLINE float gelu_slope_f(float x) {
-    return 0.5f * (1 + erf_f(x * SQRT_HALF)) + x * DENSITY_AT_0 * exp_f(-0.5f * x * x);
-}
-BINARY(gelu_backward, float, float, f32, g *gelu_slope_f(x))
-BINARY(gelu_backward, float, Bfloat, bf16, g *gelu_slope_f(x))
-
-#define GELU_A 0.7978845608028654 /* sqrt(2 / pi) */
-#define GELU_B 0.035677408136300125 /* 0.044715 sqrt(2 / pi) */
-UNARY_EACH(gelu_tanh, 0.5f * x * (1 + tanh_f(x * ((float)GELU_A + (float)GELU_B * x * x))),
-           0.5 * x * (1 + tanh_d(x * (GELU_A + GELU_B * x * x))))
-
-INLINE float gelu_tanh_slope_f(float x) {
-    float t = tanh_f(x * ((float)GELU_A + (float)GELU_B * x * x));
-    return 0.5f * (1 + t + x * ((float)GELU_A + 3 * (float)GELU_B * x * x) * (1 - t * t));
-}
+UNARY(gelu_tanh, double, double, f64, 0.5 * x * (1 + tanh_d(x * (GELU_A + GELU_B * x * x))))
 INLINE double gelu_tanh_slope_d(double x) {
     double t = tanh_d(x * (GELU_A + GELU_B * x * x));
     return 0.5 * (1 + t + x * (GELU_A + 3 * GELU_B * x * x) * (1 - t * t));
 }
-BINARY_EACH(gelu_tanh_backward, g *gelu_tanh_slope_f(x), g *gelu_tanh_slope_d(x))
+BINARY(gelu_tanh_backward, double, double, f64, g *gelu_tanh_slope_d(x))
 
 /* u is the level or the slope; the gradient's bits pass unchanged, so infinity times 0 is 0. */
 BINARY_ALL(threshold_backward, x <= u ? 0 : g)
 BINARY_ALL(leaky_relu_backward, x > 0 ? g : g * u)
+
+ARITHMETIC(add, g + x, g + x)
+ARITHMETIC(sub, g - x, g - x)
+ARITHMETIC(mul, g *x, g *x)
+ARITHMETIC(div, g / x, g / x)
+/* A NaN of either is the result. */
+ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
+ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
+
+/* -- copies -------------------------------------------------------------------------------------- */
+
+typedef struct {
+    char *out;
+    const char *a;
+    int streams;
+} Copy;
+
+static void copy_step(const void *context, int64_t begin, int64_t end) {
+    const Copy *c = context;
+    if (c->streams) {
+        stream(c->out + begin, c->a + begin, (size_t)(end - begin));
+        end_of_stream();
+    } else {
+        memcpy(c->out + begin, c->a + begin, (size_t)(end - begin));
+    }
+}
+
+/* `count` bytes, to those of `out` from `offset` on. */
+static void copy(const Args *k) {
+    const int64_t count = k->n[0];
+    Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count)};
+    split(copy_step, &c, count, team(k, count / 4));
+}
 
 /* log |gamma(x)| for x > 0 in double: Stirling's series at x + 8 or more, less log of the factors. */
 INLINE double log_gamma_positive(double x) {
@@ -148,19 +352,20 @@ INLINE double log_gamma_positive(double x) {
     return x == 1.0 || x == 2.0 ? 0.0 : value;
 }
 
-WIDE static void lgamma_step_f32(const void *context, int64_t begin, int64_t end) {
-    const Pointwise *c = context;
-    const float *restrict a = c->a;
-    float *restrict out = c->out;
+WIDE static void lgamma_loop_f32(void *to, const void *from, const void *unused, int64_t n,
+                                 const double *numbers, int streams) {
+    const float *restrict a = from;
+    float *restrict out = to;
     int64_t other = 0;
+    (void)unused, (void)numbers, (void)streams;
 #pragma omp simd reduction(+ : other)
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = 0; i < n; i++) {
         double x = a[i];
         out[i] = (float)log_gamma_positive(x);
         other += !(x > 0.0 && x < INFINITY);
     }
     /* Zero, negative numbers, infinities and NaN are left to the C library. */
-    for (int64_t i = begin; other && i < end; i++) {
+    for (int64_t i = 0; other && i < n; i++) {
         if (a[i] != a[i]) {
             out[i] = a[i];
         } else if (!(a[i] > 0.0f && a[i] < INFINITY)) {
@@ -168,37 +373,38 @@ WIDE static void lgamma_step_f32(const void *context, int64_t begin, int64_t end
         }
     }
 }
+UNARY_KERNEL(lgamma, float, f32, float, lgamma_loop_f32)
 
-static void lgamma_f32(const Args *k) {
-    Pointwise c = {k->p[0], k->p[1], NULL, 0, 0, 0};
-    split(lgamma_step_f32, &c, k->n[0], team(k, k->n[0]));
-}
-
-#define ROWS_3(name, arguments)                        \
-    {#name "_f32", arguments, name##_f32},             \
-    {#name "_f64", arguments, name##_f64},             \
-    {#name "_bf16", arguments, name##_bf16}
-#define ROWS_2(name, arguments)                        \
-    {#name "_f32", arguments, name##_f32},             \
-    {#name "_bf16", arguments, name##_bf16}
+#define ROWS(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}
+#define HALF(name, arguments) {#name "_bf16", arguments, name##_bf16}
 
 const Row pointwise_rows[] = {
-    ROWS_3(relu, "wri"),
-    ROWS_3(leaky_relu, "wrif"),
-    ROWS_3(sign, "wri"),
-    ROWS_3(reciprocal, "wri"),
-    ROWS_3(clamp, "wriff"),
-    ROWS_3(rsqrt, "wri"),
-    ROWS_3(sigmoid, "wri"),
-    ROWS_3(silu, "wri"),
-    ROWS_2(erf, "wri"),
-    ROWS_2(softplus, "wriff"),
-    ROWS_2(gelu, "wri"),
-    ROWS_2(gelu_backward, "wrri"),
-    ROWS_3(gelu_tanh, "wri"),
-    ROWS_3(gelu_tanh_backward, "wrri"),
-    ROWS_3(threshold_backward, "wrrif"),
-    ROWS_3(leaky_relu_backward, "wrrif"),
+    ROWS(relu, "wri"), HALF(relu, "wri"),
+    ROWS(leaky_relu, "wrif"), HALF(leaky_relu, "wrif"),
+    ROWS(sign, "wri"), HALF(sign, "wri"),
+    ROWS(reciprocal, "wri"), HALF(reciprocal, "wri"),
+    ROWS(clamp, "wriff"), HALF(clamp, "wriff"),
+    ROWS(rsqrt, "wri"), HALF(rsqrt, "wri"),
+    ROWS(sigmoid, "wri"), HALF(sigmoid, "wri"),
+    ROWS(silu, "wri"), HALF(silu, "wri"),
+    {"erf_f32", "wri", erf_f32}, HALF(erf, "wri"),
+    {"softplus_f32", "wriff", softplus_f32}, HALF(softplus, "wriff"),
+    {"gelu_f32", "wri", gelu_f32}, HALF(gelu, "wri"),
+    {"gelu_backward_f32", "wrri", gelu_backward_f32}, HALF(gelu_backward, "wrri"),
+    ROWS(gelu_tanh, "wri"), HALF(gelu_tanh, "wri"),
+    ROWS(gelu_tanh_backward, "wrri"), HALF(gelu_tanh_backward, "wrri"),
+    ROWS(threshold_backward, "wrrif"), HALF(threshold_backward, "wrrif"),
+    ROWS(leaky_relu_backward, "wrrif"), HALF(leaky_relu_backward, "wrrif"),
     {"lgamma_f32", "wri", lgamma_f32},
+    {"exp_f32", "wri", exp_f32}, HALF(exp, "wri"),
+    {"log_f32", "wri", log_f32}, HALF(log, "wri"),
+    {"tanh_f32", "wri", tanh_f32}, HALF(tanh, "wri"),
+    {"sin_f32", "wri", sin_f32}, {"cos_f32", "wri", cos_f32},
+    ROWS(neg, "wri"), ROWS(square, "wri"), ROWS(abs, "wri"), ROWS(sqrt, "wri"),
+    ROWS(floor, "wri"), ROWS(ceil, "wri"), ROWS(trunc, "wri"), ROWS(round, "wri"),
+    ROWS(cast, "wri"),
+    ROWS(add, "wrriii"), ROWS(sub, "wrriii"), ROWS(mul, "wrriii"), ROWS(div, "wrriii"),
+    ROWS(maximum, "wrriii"), ROWS(minimum, "wrriii"),
+    {"copy", "wrii", copy},
     {NULL, NULL, NULL},
 };

@@ -78,7 +78,11 @@ static void NAME(max_pool2d)(const Args *k) {
     NAME(Pool) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2], .h = n[1], .w = n[2],
                     .oh = n[3], .ow = n[4], .kh = n[5], .kw = n[6], .sh = n[7], .sw = n[8],
                     .ph = n[9], .pw = n[10], .dh = n[11], .dw = n[12]};
-    split(NAME(max_pool2d_step), &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
+    Step step = NAME(max_pool2d_step);
+    if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
+        !c.ph && !c.pw && c.dh == 1 && c.dw == 1 && 2 * c.oh <= c.h && 2 * c.ow <= c.w)
+        step = quartered_step;
+    split(step, &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
 }
 
 static void NAME(max_pool2d_backward_step)(const void *context, int64_t begin, int64_t end) {

@@ -1,5 +1,7 @@
 /* Products of few rows with a matrix that many of them meet: it is packed once, where BLAS would
    pack it for each. */
+#include "avx512.h"
+
 #define TEMPLATE "product_template.h"
 
 /* Whether fused multiply-add is an instruction here, and not a call of the C library. */
@@ -15,6 +17,15 @@ static int is_fused(void) {
 
 #define PANEL_BYTES 64 /* a row of a panel: two vectors of AVX2, four of NEON */
 #define MOST_ROWS 6    /* whose sums fit into 16 registers beside it */
+#if HAS_AVX512
+#define MOST_ROWS_V 12
+#define FORCED static inline __attribute__((always_inline)) AVX512
+#define LOAD(p) _Generic(p, const float *: _mm512_loadu_ps, const double *: _mm512_loadu_pd)(p)
+#define SPREAD(x) _Generic(x, float: _mm512_set1_ps, double: _mm512_set1_pd)(x)
+#define FUSED(a, b, c) _Generic(c, __m512: _mm512_fmadd_ps, __m512d: _mm512_fmadd_pd)(a, b, c)
+typedef __m512 Vector_f32;
+typedef __m512d Vector_f64;
+#endif
 #include "both.h"
 
 #define BOTH(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}

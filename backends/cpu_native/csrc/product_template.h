@@ -61,9 +61,70 @@ WIDE static void NAME(panels)(const void *context, int64_t begin, int64_t end) {
     }
 }
 
+#if HAS_AVX512
+/* Two panels at a time and up to twelve rows: the sums fill the 32 registers of AVX-512. */
+FORCED void NAME(block_v)(const NAME(Product) * c, int rows, int64_t row, int64_t panel) {
+    const int64_t depth = c->depth, j0 = panel * WIDTH;
+    const T *restrict a = c->a + row * depth, *restrict left = c->packed + j0 * depth;
+    const T *restrict right = left + WIDTH * depth;
+    NAME(Vector) sums[MOST_ROWS_V][2];
+#pragma GCC unroll 12
+    for (int m = 0; m < rows; m++) sums[m][0] = sums[m][1] = (NAME(Vector)){0};
+    for (int64_t i = 0; i < depth; i++) {
+        const NAME(Vector) b0 = LOAD(left + i * WIDTH), b1 = LOAD(right + i * WIDTH);
+#pragma GCC unroll 12
+        for (int m = 0; m < rows; m++) {
+            const NAME(Vector) x = SPREAD(a[m * depth + i]);
+            sums[m][0] = FUSED(x, b0, sums[m][0]);
+            sums[m][1] = FUSED(x, b1, sums[m][1]);
+        }
+    }
+    const int64_t width = c->columns - j0 < 2 * WIDTH ? c->columns - j0 : 2 * WIDTH;
+#pragma GCC unroll 12
+    for (int m = 0; m < rows; m++)
+        memcpy(c->out + (row + m) * c->columns + j0, sums[m], (size_t)width * sizeof(T));
+}
+
+AVX512 static void NAME(panels_v)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Product) *c = context;
+    const int64_t blocks = (c->rows + MOST_ROWS_V - 1) / MOST_ROWS_V;
+    for (int64_t pair = begin; pair < end; pair++) {
+        const int64_t panel = 2 * pair;
+        if ((panel + 1) * WIDTH >= c->columns) {
+            NAME(panel)(c, 1, panel);
+            continue;
+        }
+        for (int64_t k = 0; k < blocks; k++) {
+            const int64_t row = c->rows * k / blocks;
+            switch (c->rows * (k + 1) / blocks - row) {
+                case 1: NAME(block_v)(c, 1, row, panel); break;
+                case 2: NAME(block_v)(c, 2, row, panel); break;
+                case 3: NAME(block_v)(c, 3, row, panel); break;
+                case 4: NAME(block_v)(c, 4, row, panel); break;
+                case 5: NAME(block_v)(c, 5, row, panel); break;
+                case 6: NAME(block_v)(c, 6, row, panel); break;
+                case 7: NAME(block_v)(c, 7, row, panel); break;
+                case 8: NAME(block_v)(c, 8, row, panel); break;
+                case 9: NAME(block_v)(c, 9, row, panel); break;
+                case 10: NAME(block_v)(c, 10, row, panel); break;
+                case 11: NAME(block_v)(c, 11, row, panel); break;
+                default: NAME(block_v)(c, 12, row, panel);
+            }
+        }
+    }
+}
+#endif
+
 static void NAME(packed_product)(const Args *k) {
     NAME(Product) c = {k->p[0], k->p[1], k->p[2], k->n[0], k->n[1], k->n[2], is_fused()};
-    split(NAME(panels), &c, (c.columns + WIDTH - 1) / WIDTH,
-          team(k, c.rows * c.depth * c.columns / 16));
+    const int64_t panels = (c.columns + WIDTH - 1) / WIDTH;
+    const int threads = team(k, c.rows * c.depth * c.columns / 16);
+#if HAS_AVX512
+    if (has_avx512()) {
+        split(NAME(panels_v), &c, (panels + 1) / 2, threads);
+        return;
+    }
+#endif
+    split(NAME(panels), &c, panels, threads);
 }
 #undef WIDTH

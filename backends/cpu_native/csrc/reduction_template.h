@@ -45,14 +45,23 @@ typedef struct {
     T *out;
     int64_t n, inner, tiles;
     double divisor;
+    const T *b;
+    int64_t chunk;
     double *parts;
 } NAME(Reduction);
 
-/* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time. */
-#define TILE 256
+/* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time, four rows
+   of them in A if that cannot overflow.  The chunks do not depend on the threads, hence the result does not either. */
+#define TILE 512
 #define CHUNK 16384
+#define CHUNKS 64
 
-#define REDUCTION(name, start_value, combine, term, finish)                                       \
+static int64_t NAME(chunk_of)(int64_t n) {
+    const int64_t part = (n + CHUNKS - 1) / CHUNKS;
+    return part <= CHUNK ? CHUNK : (part + RUN - 1) / RUN * RUN;
+}
+
+#define REDUCTION(name, A, is_grouped, start_value, combine, term, finish)                                       \
     WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {         \
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t row = begin; row < end; row++) {                                             \
@@ -63,8 +72,8 @@ typedef struct {
     WIDE static void NAME(name##_chunks)(const void *context, int64_t begin, int64_t end) {       \
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t chunk = begin; chunk < end; chunk++) {                                       \
-            int64_t start = chunk * CHUNK, left = c->n - start;                                   \
-            c->parts[chunk] = NAME(name##_run)(c->a + start, left < CHUNK ? left : CHUNK);        \
+            int64_t start = chunk * c->chunk, left = c->n - start;                                \
+            c->parts[chunk] = NAME(name##_run)(c->a + start, left < c->chunk ? left : c->chunk);  \
         }                                                                                         \
     }                                                                                             \
     WIDE static void NAME(name##_columns)(const void *context, int64_t begin, int64_t end) {      \
@@ -75,7 +84,22 @@ typedef struct {
             const T *a = c->a + outer * c->n * c->inner + first;                                  \
             double totals[TILE];                                                                  \
             for (int64_t j = 0; j < width; j++) totals[j] = start_value;                          \
-            for (int64_t i = 0; i < c->n; i++) {                                                  \
+            int64_t i = 0;                                                                        \
+            for (; is_grouped && i + 4 <= c->n; i += 4) {                                                       \
+                const T *row0 = a + i * c->inner, *row1 = row0 + c->inner;                        \
+                const T *row2 = row1 + c->inner, *row3 = row2 + c->inner;                         \
+                _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                         \
+                    A x = row0[j], p0 = term, p1;                                                 \
+                    x = row1[j];                                                                  \
+                    p0 = p0 combine(term);                                                        \
+                    x = row2[j];                                                                  \
+                    p1 = term;                                                                    \
+                    x = row3[j];                                                                  \
+                    p1 = p1 combine(term);                                                        \
+                    totals[j] = totals[j] combine(double)(p0 combine p1);                         \
+                }                                                                                 \
+            }                                                                                     \
+            for (; i < c->n; i++) {                                                               \
                 const T *row = a + i * c->inner;                                                  \
                 _Pragma("omp simd") for (int64_t j = 0; j < width; j++) {                         \
                     double x = row[j];                                                            \
@@ -92,32 +116,56 @@ typedef struct {
     static void NAME(name)(const Args *k) {                                                       \
         int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];                                    \
         int64_t tiles = (inner + TILE - 1) / TILE, work = outer * n * inner;                      \
-        NAME(Reduction) whole = {k->p[1], k->p[0], n, inner, tiles, k->x[0], NULL};               \
+        double parts[CHUNKS], total = start_value;                                                \
+        NAME(Reduction) whole = {.a = k->p[1], .out = k->p[0], .n = n, .inner = inner,            \
+                                 .tiles = tiles, .divisor = k->x[0], .chunk = NAME(chunk_of)(n),  \
+                                 .parts = parts};                                                 \
         const NAME(Reduction) *c = &whole;                                                        \
         if (inner != 1) {                                                                         \
             split(NAME(name##_columns), c, outer * tiles, team(k, work));                         \
         } else if (outer != 1 || n <= CHUNK) {                                                    \
             split(NAME(name##_rows), c, outer, team(k, work));                                    \
         } else {                                                                                  \
-            /* The chunks do not depend on the threads, hence the result does not either. */      \
-            int64_t chunks = (n + CHUNK - 1) / CHUNK;                                             \
-            double few[64], total = start_value;                                                  \
-            whole.parts = chunks <= 64 ? few : malloc((size_t)chunks * sizeof(double));           \
-            if (whole.parts == NULL) {                                                            \
-                NAME(name##_rows)(c, 0, 1);                                                       \
-                return;                                                                           \
-            }                                                                                     \
+            int64_t chunks = (n + c->chunk - 1) / c->chunk;                                       \
             split(NAME(name##_chunks), c, chunks, team(k, work));                                 \
-            for (int64_t i = 0; i < chunks; i++) total = total combine whole.parts[i];            \
-            if (whole.parts != few) free(whole.parts);                                            \
+            for (int64_t i = 0; i < chunks; i++) total = total combine parts[i];                  \
             whole.out[0] = (T)(finish);                                                           \
         }                                                                                         \
     }
 
-REDUCTION(sum, 0.0, +, x, total / c->divisor)
-REDUCTION(prod, 1.0, *, x, total)
-REDUCTION(norm2, 0.0, +, x *x, sqrt(total))
+REDUCTION(sum, T, 1, 0.0, +, x, total / c->divisor)
+REDUCTION(prod, double, 0, 1.0, *, x, total)
+REDUCTION(norm2, T, 1, 0.0, +, x *x, sqrt(total))
 #undef REDUCTION
+
+/* The sum of squared differences of two arrays, over `divisor`. */
+WIDE static void NAME(distance_chunks)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    const T *restrict a = c->a, *restrict b = c->b;
+    for (int64_t chunk = begin; chunk < end; chunk++) {
+        const int64_t stop = (chunk + 1) * c->chunk < c->n ? (chunk + 1) * c->chunk : c->n;
+        double total = 0;
+        for (int64_t start = chunk * c->chunk; start < stop; start += RUN) {
+            const int64_t last = start + RUN < stop ? start + RUN : stop;
+            T sum = 0;
+#pragma omp simd reduction(+ : sum)
+            for (int64_t i = start; i < last; i++) sum += (a[i] - b[i]) * (a[i] - b[i]);
+            total += sum;
+        }
+        c->parts[chunk] = total;
+    }
+}
+
+static void NAME(distance)(const Args *k) {
+    const int64_t n = k->n[0];
+    double parts[CHUNKS], total = 0;
+    NAME(Reduction) c = {.a = k->p[1], .b = k->p[2], .n = n, .chunk = NAME(chunk_of)(n),
+                         .parts = parts};
+    const int64_t chunks = (n + c.chunk - 1) / c.chunk;
+    split(NAME(distance_chunks), &c, chunks, team(k, n));
+    for (int64_t i = 0; i < chunks; i++) total += parts[i];
+    *(T *)k->p[0] = (T)(total / k->x[0]);
+}
 
 /* Running sums: along rows in double, along columns in T with a row at a time. */
 static void NAME(cumsum_rows)(const void *context, int64_t begin, int64_t end) {
@@ -149,10 +197,11 @@ WIDE static void NAME(cumsum_columns)(const void *context, int64_t begin, int64_
 }
 
 static void NAME(cumsum)(const Args *k) {
-    NAME(Reduction) c = {k->p[1], k->p[0], k->n[1], k->n[2], 0, 0, NULL};
+    NAME(Reduction) c = {.a = k->p[1], .out = k->p[0], .n = k->n[1], .inner = k->n[2]};
     Step step = c.inner == 1 ? NAME(cumsum_rows) : NAME(cumsum_columns);
     split(step, &c, k->n[0], team(k, k->n[0] * c.n * c.inner));
 }
 #undef RUN
 #undef TILE
 #undef CHUNK
+#undef CHUNKS

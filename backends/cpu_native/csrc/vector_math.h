@@ -1,8 +1,6 @@
 /* Elementary functions without branches or calls, so that loops over them become vectors.
 
-   Accuracy, against correctly rounded values, over all finite float32 arguments (tests measure it):
-   exp 1 ulp, log 1 ulp, tanh 2 ulp, erf 2 ulp, sigmoid 2 ulp.  The float64 forms are for
-   float64 kernels, within 2 ulp.  NaN and infinities as in C. */
+   Their accuracy stands in docs/design/native.md, and tests measure it.  NaN and infinities as in C. */
 #ifndef FLAMBEAU_VECTOR_MATH_H
 #define FLAMBEAU_VECTOR_MATH_H
 
@@ -32,42 +30,71 @@ INLINE int64_t double_to_bits(double f) {
     return i;
 }
 
-/* exp(x) = 2^k exp(r), r = x - k log 2 in two parts (Cody and Waite), exp(r) by a polynomial of
-   degree 6 fitted to |r| <= log(2)/2.  The scale is applied in two halves: no intermediate overflows
-   before the result does, and results may be subnormal. */
-INLINE float exp_f(float x) {
-    float clamped = x > 89.0f ? 89.0f : x;
-    clamped = clamped < -104.0f ? -104.0f : clamped;
-    float k = nearbyintf(clamped * 1.44269504f);
-    float r = fmaf(k, -0.693359375f, clamped);
-    r = fmaf(k, 2.12194440e-4f, r);
-    float p = 1.9875691500e-4f;
-    p = fmaf(p, r, 1.3981999507e-3f);
-    p = fmaf(p, r, 8.3334519073e-3f);
-    p = fmaf(p, r, 4.1665795894e-2f);
-    p = fmaf(p, r, 1.6666665459e-1f);
-    p = fmaf(p, r, 5.0000001201e-1f);
-    p = fmaf(p * r, r, r) + 1.0f;
-    /* A NaN has any exponent here and stays a NaN: unsigned, since that is no overflow. */
+/* The float functions, of one number. */
+#define F float
+#define FN(name) name##_f
+#define FORCED INLINE
+#define C(x) (x)
+#define MULTIPLY_ADD fmaf
+#define NEAREST nearbyintf
+#define QUOTIENT(a, b) ((a) / (b))
+#define MAGNITUDE fabsf
+#define LESS(a, b) ((a) < (b))
+#define CHOSEN(condition, a, b) ((condition) ? (a) : (b))
+#define BETWEEN(x, low, high) CHOSEN(LESS(high, x), high, CHOSEN(LESS(x, low), low, x))
+
+/* p 2^k in two factors: neither overflows before the result does, which may be subnormal.  A NaN has
+   any exponent here and stays a NaN: unsigned, since that is no overflow. */
+INLINE float scaled_f(float p, float k) {
     int32_t n = (int32_t)k, half = n >> 1;
     uint32_t low = (uint32_t)half + 127, high = (uint32_t)n - (uint32_t)half + 127;
     return p * bits_to_float((int32_t)(low << 23)) * bits_to_float((int32_t)(high << 23));
 }
 
-/* The same for -87 < x < 88, where one factor does. */
-INLINE float exp_normal_f(float x) {
-    float k = nearbyintf(x * 1.44269504f);
-    float r = fmaf(k, -0.693359375f, x);
-    r = fmaf(k, 2.12194440e-4f, r);
-    float p = 1.3981999507e-3f;
-    p = fmaf(1.9875691500e-4f, r, p);
-    p = fmaf(p, r, 8.3334519073e-3f);
-    p = fmaf(p, r, 4.1665795894e-2f);
-    p = fmaf(p, r, 1.6666665459e-1f);
-    p = fmaf(p, r, 5.0000001201e-1f);
-    p = fmaf(p * r, r, r) + 1.0f;
+/* The same where 2^k and the result are normal. */
+INLINE float scaled_normal_f(float p, float k) {
     return p * bits_to_float((int32_t)(((uint32_t)(int32_t)k + 127) << 23));
 }
+
+/* x = m 2^k, m in [sqrt 1/2, sqrt 2), for positive x. */
+INLINE float mantissa_f(float x, float *k) {
+    float scaled = x < 1.17549435e-38f ? x * 33554432.0f : x;
+    int32_t offset = (int32_t)((uint32_t)float_to_bits(scaled) - 0x3F3504F3u);
+    *k = (float)(offset >> 23) - (x < 1.17549435e-38f ? 25.0f : 0.0f);
+    return bits_to_float((offset & 0x7FFFFF) + 0x3F3504F3);
+}
+
+/* log of what has no mantissa in `mantissa_f`; otherwise y. */
+INLINE float log_edges_f(float x, float k, float y) {
+    (void)k;
+    y = x == 0.0f ? -INFINITY : y;
+    y = x == INFINITY ? x : y;
+    return x < 0.0f || x != x ? NAN : y;
+}
+
+/* y with its sign turned if x is below zero, or minus zero. */
+INLINE float signed_f(float y, float x) {
+    return bits_to_float(float_to_bits(y) ^ (float_to_bits(x) & INT32_MIN));
+}
+
+INLINE int is_odd_f(float k) { return (int32_t)k & 1; }
+/* y with its sign turned in the third and fourth quadrant. */
+INLINE float turned_f(float y, float k) {
+    return bits_to_float(float_to_bits(y) ^ (int32_t)((uint32_t)((int32_t)k & 2) << 30));
+}
+
+#include "float_math.h"
+#undef F
+#undef FN
+#undef FORCED
+#undef C
+#undef MULTIPLY_ADD
+#undef NEAREST
+#undef QUOTIENT
+#undef MAGNITUDE
+#undef LESS
+#undef CHOSEN
+#undef BETWEEN
 
 INLINE double exp_d(double x) {
     double clamped = x > 710.0 ? 710.0 : x;
@@ -120,21 +147,7 @@ INLINE double log_d(double x) {
     return x < 0.0 || x != x ? NAN : y;
 }
 
-/* tanh: an odd polynomial near 0, beyond it 1 - 2 / (exp(2|x|) + 1). */
-INLINE float tanh_f(float x) {
-    float t = fabsf(x), z = x * x;
-    float bounded = t > 20.0f ? 20.0f : t;
-    float p = -0.00552863726f;
-    p = fmaf(p, z, 0.02048332f);
-    p = fmaf(p, z, -0.0536929695f);
-    p = fmaf(p, z, 0.133308998f);
-    p = fmaf(p, z, -0.333332629f);
-    float near = fmaf(x * z, p, x);
-    float far = copysignf(1.0f - 2.0f / (exp_normal_f(2.0f * bounded) + 1.0f), x);
-    return t < 0.65f ? near : far;
-}
-
-/* The double form subtracts nothing near 0 either: expm1 by its series where |x| is small. */
+/* Near 0 the double form subtracts nothing either. */
 INLINE double tanh_d(double x) {
     double t = fabs(x), e = exp_d(2.0 * t);
     double z = x * x, far = copysign(1.0 - 2.0 / (e + 1.0), x);
@@ -151,46 +164,9 @@ INLINE double tanh_d(double x) {
     return x != x ? x : y;
 }
 
-/* erf: an odd polynomial near 0, beyond it 1 - exp(q(|x|)), q fitted to log erfc on [0.95, 4]. */
-INLINE float erf_f(float x) {
-    float t = fabsf(x), z = x * x;
-    t = t > 4.0f ? 4.0f : t;
-    float p = -5.86230961e-4f;
-    p = fmaf(p, z, 4.96756373e-3f);
-    p = fmaf(p, z, -2.67489161e-2f);
-    p = fmaf(p, z, 1.12813228e-1f);
-    p = fmaf(p, z, -3.76124463e-1f);
-    p = fmaf(p, z, 1.28379142e-1f);
-    float near = fmaf(x, p, x);
-    float q = 1.92427294e-4f;
-    q = fmaf(q, t, -3.00854868e-3f);
-    q = fmaf(q, t, 2.20876848e-2f);
-    q = fmaf(q, t, -1.03640409e-1f);
-    q = fmaf(q, t, -6.37516918e-1f);
-    q = fmaf(q, t, -1.27475037e-1f);
-    q = fmaf(q, t, -2.44701604e-4f);
-    float far = copysignf(1.0f - exp_normal_f(q - t), x);
-    return t < 0.95f ? near : far;
-}
-
-/* By exp(-|x|), which is exact where the result is small. */
-INLINE float sigmoid_f(float x) {
-    float e = exp_f(-fabsf(x));
-    return (x < 0 ? e : 1.0f) / (1.0f + e);
-}
 INLINE double sigmoid_d(double x) {
     double e = exp_d(-fabs(x));
     return (x < 0 ? e : 1.0) / (1.0 + e);
-}
-
-/* log(1 + e) for 0 <= e <= 1, as 2 atanh(e / (2 + e)): small e keep their digits. */
-INLINE float log1p_unit_f(float e) {
-    float s = e / (2.0f + e), z = s * s;
-    float p = 0.140135794f;
-    p = fmaf(p, z, 0.13999318f);
-    p = fmaf(p, z, 0.200108635f);
-    p = fmaf(p, z, 0.333332064f);
-    return 2.0f * fmaf(s * z, p, s);
 }
 
 #endif

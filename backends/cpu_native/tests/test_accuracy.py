@@ -28,6 +28,10 @@ def silu(x):
 
 # Function, numbers, exact function, greatest error in ulp, interval.
 F32 = [
+    ("exp", (), np.exp, 1.1, ()),
+    ("log", (), np.log, 1, (1e-45, np.inf)),
+    ("sin", (), np.sin, 1.6, (-8192, 8192)),
+    ("cos", (), np.cos, 1.6, (-8192, 8192)),
     ("sigmoid", (), special.expit, 3, (-87, np.inf)),
     ("silu", (), silu, 4, (-87, np.inf)),
     ("erf", (), special.erf, 2, ()),
@@ -54,6 +58,28 @@ def test_float32_error_in_ulp(name, numbers, exact, bound, interval):
     errors = ulp(out[kept], wanted[kept])
     worst = errors.argmax()
     assert errors[worst] <= bound, (x[kept][worst], out[kept][worst])
+
+
+@pytest.mark.parametrize("name", ["sin", "cos"])
+def test_waves_near_their_zeros_and_far_out(name):
+    quarters = (np.arange(-5000, 5000) * (np.pi / 2)).astype(np.float32)
+    far = np.geomspace(8193, 3e38, 999).astype(np.float32)
+    for x, bound in ((quarters, 1.6), (far, 1), (-far, 1)):
+        out = np.empty_like(x)
+        getattr(native, f"{name}_f32")(out, x, x.size)
+        assert ulp(out, getattr(np, name)(x.astype(np.float64))).max() <= bound
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_edges_are_those_of_the_c_library(name):
+    x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 1e30, -1e30], np.float32)
+    out = np.empty_like(x)
+    getattr(native, f"{name}_f32")(out, x, x.size)
+    with np.errstate(all="ignore"):
+        wanted = getattr(np, name)(x.astype(np.float64)).astype(np.float32)
+    np.testing.assert_array_max_ulp(out, wanted, 2)
+    numbers = ~np.isnan(wanted)
+    np.testing.assert_array_equal(np.signbit(out[numbers]), np.signbit(wanted[numbers]))
 
 
 @pytest.mark.parametrize("name", ["sigmoid", "silu"])

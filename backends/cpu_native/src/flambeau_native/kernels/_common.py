@@ -85,28 +85,29 @@ def unary(
 
 
 def binary(name: str, function: str = "", general: Kernel | None = None) -> Kernel:
-    """A kernel ``(a, b, *numbers)`` of two arrays of one shape."""
+    """A kernel ``(a, b)`` or ``(a, b, number)`` of two arrays of one shape."""
     general = general or otherwise(name)
     find = compiled(function or name).get
     bfloat = getattr(native, f"{function or name}_bf16", None)
 
-    def kernel(a: Array, b: Array, *numbers: float) -> Any:
-        if not (
-            a.flags.c_contiguous
-            and b.flags.c_contiguous
-            and a.shape == b.shape
-            and a.dtype == b.dtype
-        ):
-            return general(a, b, *numbers)
-        run = find(a.dtype)
-        if run is not None:
-            out = made_like(a)
-            run(out, a, b, a.size, *numbers)
-            return out
-        if a.dtype == BFLOAT16 and bfloat is not None:
-            out = made_like(a)
-            bfloat(out.view(WORD), a.view(WORD), b.view(WORD), a.size, *numbers)
-            return out
-        return general(a, b, *numbers)
+    # A gradient formula calls it for every node: hence no call of `alike` and no ``*numbers``.
+    def kernel(
+        a: Array, b: Array, number: Any = None, _empty: Any = np.empty, _limit: int = THRESHOLD
+    ) -> Any:
+        shape, dtype = a.shape, a.dtype
+        if b.shape == shape and b.dtype == dtype and a.flags.c_contiguous and b.flags.c_contiguous:
+            if (run := find(dtype)) is not None:
+                out = _empty(shape, dtype) if a.nbytes < _limit else empty(shape, dtype)
+                if number is None:
+                    run(out, a, b, a.size)
+                else:
+                    run(out, a, b, a.size, number)
+                return out
+            if bfloat is not None and dtype == BFLOAT16:
+                out = made_like(a)
+                numbers = () if number is None else (number,)
+                bfloat(out.view(WORD), a.view(WORD), b.view(WORD), a.size, *numbers)
+                return out
+        return general(a, b) if number is None else general(a, b, number)
 
     return kernel

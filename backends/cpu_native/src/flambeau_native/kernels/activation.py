@@ -5,15 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from flambeau_native.kernels._common import (
     Array,
     Kernel,
     binary,
     compiled,
+    made,
     made_like,
     otherwise,
     unary,
 )
+from flambeau_numpy.kernels.activation import ZERO
+from flambeau_numpy.silence import silent
+
+
+def _make_relu() -> Kernel:
+    large, maximum, zero = unary("relu"), np.maximum, ZERO
+
+    def relu(a: Array) -> Any:
+        return maximum(a, zero[a.dtype]) if a.size < 2048 else large(a)
+
+    return silent(relu)
 
 
 def _forward(name: str) -> Kernel:
@@ -78,8 +92,24 @@ def _make_gelu_backward() -> Kernel:
     return gelu_backward
 
 
+def _make_logsumexp() -> Kernel:
+    functions, general = compiled("logsumexp"), otherwise("logsumexp")
+
+    def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+        function, rank = functions.get(a.dtype), a.ndim
+        last = sorted(dims) == list(range(rank - len(dims), rank))
+        if function is None or not last or not a.flags.c_contiguous or not a.size:
+            return general(a, dims, keepdim)
+        left = a.shape[: rank - len(dims)]
+        out = made((*left, *[1] * len(dims)) if keepdim else left, a.dtype)
+        function(out, a, out.size, a.size // out.size)
+        return out
+
+    return logsumexp
+
+
 KERNELS: dict[str, Kernel] = {
-    "relu": unary("relu", smallest=2048),
+    "relu": _make_relu(),
     "leaky_relu": unary("leaky_relu"),
     "leaky_relu_backward": binary("leaky_relu_backward"),
     "threshold_backward": binary("threshold_backward"),
@@ -90,6 +120,7 @@ KERNELS: dict[str, Kernel] = {
     "gelu_backward": _make_gelu_backward(),
     "softmax": _forward("softmax"),
     "log_softmax": _forward("log_softmax"),
+    "logsumexp": _make_logsumexp(),
     "softmax_backward": _backward("softmax_backward"),
     "log_softmax_backward": _backward("log_softmax_backward"),
 }

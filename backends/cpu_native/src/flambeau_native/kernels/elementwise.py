@@ -1,20 +1,54 @@
-"""Pointwise functions that take several passes in NumPy, and copies of transposed matrices."""
+"""Pointwise functions and arithmetic of large arrays, casts, and copies.
+
+Small arrays are left to the ufunc of NumPy where one does it all: it costs less than a call of
+compiled code.
+"""
 
 from __future__ import annotations
 
 from math import inf
 from typing import Any
 
+import numpy as np
+
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import Array, Kernel, made, otherwise, unary
+from flambeau_native.kernels._common import (
+    FLOAT32,
+    FLOAT64,
+    Array,
+    Kernel,
+    compiled,
+    made,
+    otherwise,
+    unary,
+)
+from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.kernels import _pointwise
+from flambeau_numpy.kernels._pointwise import copy_order
+from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY, large_cast, make_cast
 
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
+_LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
+_BYTE = np.dtype(np.uint8)
+
+
+def copied(a: Array) -> Array:
+    """A copy of a large row-major array."""
+    out = empty(a.shape, a.dtype)
+    native.copy(_bytes_of(out), _bytes_of(a), a.nbytes, 0)
+    return out
+
+
+def _bytes_of(a: Array) -> Array:
+    return a.reshape(-1).view(_BYTE)
 
 
 def contiguous(a: Array) -> Any:
-    if a.size >= _SMALLEST and a.ndim > 1 and not a.flags.c_contiguous:
+    if a.flags.c_contiguous:
+        return copied(a) if a.nbytes >= THRESHOLD else _contiguous(a)
+    if a.size >= _SMALLEST and a.ndim > 1:
         turned = a.swapaxes(-1, -2)
         run = _TRANSPOSES.get(a.itemsize)
         if run is not None and turned.flags.c_contiguous and a.dtype.kind != "V":
@@ -23,6 +57,84 @@ def contiguous(a: Array) -> Any:
             run(out, turned, a.size // (rows * columns), rows, columns)
             return out
     return _contiguous(a)
+
+
+def clone(a: Array) -> Any:
+    if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
+        return a.copy(copy_order(a))
+    return copied(a)
+
+
+def _large_unary(name: str) -> Kernel:
+    general, find = otherwise(name), compiled(name).get
+
+    def large(a: Array) -> Any:
+        run = find(a.dtype) if a.flags.c_contiguous else None
+        if run is None:
+            return general(a)
+        out = empty(a.shape, a.dtype)
+        run(out, a, a.size)
+        return out
+
+    return large
+
+
+def _large_binary(name: str) -> Kernel:
+    general, find = otherwise(name), compiled(name).get
+
+    def large(a: Array, b: Array) -> Any:
+        run = find(a.dtype)
+        if run is None or b.dtype != a.dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
+            return general(a, b)
+        whole = a if a.size >= b.size else b
+        first, second = _period(a, whole), _period(b, whole)
+        if first < 0 or second < 0:
+            return general(a, b)
+        out = empty(whole.shape, a.dtype)
+        run(out, a, b, out.size, first, second)
+        return out
+
+    return large
+
+
+def _period(a: Array, whole: Array) -> int:
+    """After how many elements of the result `a` begins anew: 0 if never, -1 if it is not so."""
+    shape = a.shape
+    if shape == whole.shape:
+        return 0
+    while shape and shape[0] == 1:
+        shape = shape[1:]
+    if len(a.shape) > len(whole.shape) or shape != whole.shape[len(whole.shape) - len(shape) :]:
+        return -1
+    return a.size if a.size == 1 or a.size >= _LEAST_PERIOD else -1
+
+
+def _make_rounding(name: str) -> Kernel:
+    large, general = _large_unary(name), otherwise(name)
+
+    def kernel(a: Array) -> Any:
+        return general(a) if a.nbytes < THRESHOLD else large(a)
+
+    return kernel
+
+
+def _make_large_cast() -> Kernel:
+    wider, narrower = native.cast_f32, native.cast_f64
+
+    def large(a: Array, kind: np.dtype) -> Any:
+        if a.flags.c_contiguous:
+            run = None
+            if kind == FLOAT64 and a.dtype == FLOAT32:
+                run = wider
+            elif kind == FLOAT32 and a.dtype == FLOAT64:
+                run = narrower
+            if run is not None:
+                out = empty(a.shape, kind)
+                run(out, a, a.size)
+                return out
+        return large_cast(a, kind)
+
+    return large
 
 
 def _make_clamp() -> Kernel:
@@ -37,11 +149,36 @@ def _make_clamp() -> Kernel:
     return clamp
 
 
+def _make_pow() -> Kernel:
+    general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
+
+    def power(a: Array, b: Array) -> Any:
+        if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.itemsize > 2:
+            if b == 2:
+                return square(a)
+            if b == 0.5:
+                return root(a)
+        return general(a, b)
+
+    return power
+
+
+_FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "sqrt", "square")
+_ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
+
 KERNELS: dict[str, Kernel] = {
+    **{name: _pointwise.unary(UNARY[name], _large_unary(name)) for name in _FUNCTIONS},
+    **{name: _pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
+    **{name: _make_rounding(name) for name in ROUNDING},
     "clamp": _make_clamp(),
+    "pow": _make_pow(),
+    "clone": clone,
     "contiguous": contiguous,
     "erf": unary("erf"),
     "sign": unary("sign"),
     "rsqrt": unary("rsqrt"),
     "reciprocal": unary("reciprocal", smallest=8192),
 }
+
+if native is not None:
+    KERNELS["cast"] = make_cast(_make_large_cast())

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_native.kernels._common import Array, Kernel, compiled, made_like, otherwise
+from flambeau_native.extension import native
+from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, made_like, otherwise
 
 Dims = tuple[int, ...]
 
@@ -75,7 +76,24 @@ def _make_cumsum() -> Kernel:
     return cumsum
 
 
+def _make_extreme(name: str) -> Kernel:
+    """The least or greatest of a whole array of indices, whose range every op on them checks."""
+    general, run = otherwise(name), getattr(native, f"{name}_i64", None)
+
+    def extreme(a: Array, dims: Dims, keepdim: bool) -> Any:
+        whole = a.dtype == INT64 and len(dims) == a.ndim and a.flags.c_contiguous
+        if run is None or a.size < 1024 or not whole:
+            return general(a, dims, keepdim)
+        out = np.empty((1,) * a.ndim if keepdim else (), INT64)
+        run(out, a, a.size)
+        return out
+
+    return extreme
+
+
 KERNELS: dict[str, Kernel] = {
+    "amin": _make_extreme("amin"),
+    "amax": _make_extreme("amax"),
     "sum": _reduction("sum"),
     "mean": _reduction("mean", "sum", mean=True),
     "prod": _reduction("prod"),

@@ -21,6 +21,7 @@ Kernel = Callable[..., Any]
 
 FLOAT16 = np.dtype(np.float16)
 FLOAT32 = np.dtype(np.float32)
+_ORDERED = (np.subtract, np.true_divide)
 _HALVES = frozenset({FLOAT16, BFLOAT16})
 BLOCK = 32768  # elements per step of a blockwise formula: its float32 blocks fit the level-2 cache
 
@@ -101,9 +102,9 @@ def _large_extremum(ufunc: np.ufunc) -> Kernel:
     return extremum
 
 
-def unary(ufunc: np.ufunc) -> Kernel:
-    """A kernel ``(a)`` from a ufunc of one argument."""
-    large, quietly, limit = _large(ufunc), quiet(ufunc), THRESHOLD
+def unary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
+    """A kernel ``(a)`` from a ufunc of one argument; `large` computes large arrays."""
+    large, quietly, limit = large or _large(ufunc), quiet(ufunc), THRESHOLD
 
     def kernel(a: Array) -> Any:
         try:
@@ -114,9 +115,10 @@ def unary(ufunc: np.ufunc) -> Kernel:
     return _named(kernel, ufunc)
 
 
-def binary(ufunc: np.ufunc) -> Kernel:
-    """A kernel ``(a, b)`` from a ufunc of two arguments."""
-    large = _large_extremum(ufunc) if ufunc in (np.maximum, np.minimum) else _large(ufunc)
+def binary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
+    """A kernel ``(a, b)`` from a ufunc of two arguments; `large` computes large arrays."""
+    if large is None:
+        large = _large_extremum(ufunc) if ufunc in (np.maximum, np.minimum) else _large(ufunc)
     quietly, limit = quiet(ufunc), THRESHOLD
 
     def kernel(a: Array, b: Array) -> Any:
@@ -125,7 +127,15 @@ def binary(ufunc: np.ufunc) -> Kernel:
         except FloatingPointError:
             return quietly(a, b)
 
-    return _named(kernel, ufunc)
+    def number_first(a: Array, b: Array) -> Any:
+        try:
+            few = a.nbytes < limit and b.nbytes < limit
+            return ufunc(a, b) if few else large(a, b)
+        except FloatingPointError:
+            return quietly(a, b)
+
+    # Where operands commute, the number of a pair with an array comes second.
+    return _named(number_first if ufunc in _ORDERED else kernel, ufunc)
 
 
 def unary_in_place(ufunc: np.ufunc) -> Kernel:

@@ -85,8 +85,9 @@ def large_cast(a: Array, kind: np.dtype) -> Array:
     return out
 
 
-def _make_cast() -> Callable[[Array, Any], Array]:
-    table, limit, large, order = TO_NUMPY, THRESHOLD, large_cast, copy_order
+def make_cast(large: Callable[[Array, np.dtype], Array]) -> Callable[[Array, Any], Array]:
+    """The kernel ``cast``; `large` casts large arrays."""
+    table, limit, order = TO_NUMPY, THRESHOLD, copy_order
 
     def cast(a: Array, dtype: Any) -> Array:
         """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
@@ -310,7 +311,7 @@ def clamp(a: Array, low: Any, high: Any) -> Array:
 
 KERNELS: dict[str, Callable[..., Any]] = {
     "clamp": clamp,
-    "cast": _make_cast(),
+    "cast": make_cast(large_cast),
     "clone": clone,
     "contiguous": contiguous,
     "assign": assign,

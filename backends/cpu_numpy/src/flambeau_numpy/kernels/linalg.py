@@ -90,8 +90,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
 
 
 @quiet
-def linear(x: Array, weight: Array, bias: Array | None) -> Array:
-    """x @ weightᵀ + bias, over the last dimension of `x`."""
+def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
     if is_half(x.dtype):
         shift = None if bias is None else wide(bias)
         return linear(wide(x), wide(weight), shift).astype(x.dtype)
@@ -104,6 +103,33 @@ def linear(x: Array, weight: Array, bias: Array | None) -> Array:
     if bias is not None:
         out += bias
     return out
+
+
+def _make_linear() -> Any:
+    product, general, limit = np.matmul, _any_linear, 4097
+
+    def linear(x: Array, weight: Array, bias: Array | None) -> Array:
+        """x @ weightᵀ + bias, over the last dimension of `x`."""
+        if (
+            x.ndim == 2 == weight.ndim
+            and x.size < limit
+            and weight.size < limit
+            and x.shape[1] < 128  # beyond, see `_times_transposed`
+            and x.dtype.itemsize > 2
+        ):
+            try:
+                out = product(x, weight.T)
+                if bias is not None:
+                    out += bias
+                return out
+            except FloatingPointError:
+                pass
+        return general(x, weight, bias)
+
+    return silent(linear)
+
+
+linear = _make_linear()
 
 
 KERNELS = {"matmul": matmul, "addmm": addmm, "linear": linear}

@@ -1,0 +1,48 @@
+/* Writing large results past the caches.
+
+   An ordinary store first reads the line that it overwrites.  A result that is larger than the caches
+   close to the processor gains nothing by that: what reads it next reads it from memory in any case. */
+#ifndef FLAMBEAU_STREAM_H
+#define FLAMBEAU_STREAM_H
+
+#include "native.h"
+
+/* Bytes of a result from which on the sum of two arrays, together with what reads it, is no slower
+   (docs/design/native.md has the figures). */
+#define STREAMED 3500000
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#include <emmintrin.h>
+
+static inline int is_streamed(int64_t bytes) { return bytes >= STREAMED; }
+
+/* memcpy to memory that nobody reads soon. */
+static inline void stream(char *to, const char *from, size_t bytes) {
+    size_t head = -(uintptr_t)to & 15;
+    if (head > bytes) head = bytes;
+    memcpy(to, from, head);
+    to += head, from += head, bytes -= head;
+    for (; bytes >= 64; bytes -= 64, to += 64, from += 64) {
+        const __m128i *a = (const __m128i *)(const void *)from;
+        __m128i *out = (__m128i *)(void *)to;
+        __m128i w = _mm_loadu_si128(a), x = _mm_loadu_si128(a + 1), y = _mm_loadu_si128(a + 2),
+                z = _mm_loadu_si128(a + 3);
+        _mm_stream_si128(out, w);
+        _mm_stream_si128(out + 1, x);
+        _mm_stream_si128(out + 2, y);
+        _mm_stream_si128(out + 3, z);
+    }
+    memcpy(to, from, bytes);
+}
+
+/* Before other threads may look. */
+static inline void end_of_stream(void) { _mm_sfence(); }
+#else
+static inline int is_streamed(int64_t bytes) {
+    (void)bytes;
+    return 0;
+}
+static inline void stream(char *to, const char *from, size_t bytes) { memcpy(to, from, bytes); }
+static inline void end_of_stream(void) {}
+#endif
+#endif
