@@ -15,8 +15,9 @@ import numpy as np
 import pytest
 
 import flambeau as fb
-from flambeau.plugin import Backend, KernelSet, hookimpl
+from flambeau.plugin import Backend, Expectations, KernelSet, hookimpl
 from flambeau.plugin.host import host
+from flambeau.testing.backend import _support as kit
 from flambeau.testing.backend import (
     test_composites,
     test_errors,
@@ -25,6 +26,7 @@ from flambeau.testing.backend import (
     test_primitives,
     test_views,
 )
+from flambeau.testing.samples import SAMPLES
 from flambeau_numpy.backend import NumpyBackend
 from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels import KERNELS
@@ -372,6 +374,47 @@ CONTROLS = {
 @pytest.mark.parametrize("name", CONTROLS)
 def test_without_the_fault_the_same_tests_pass(name: str) -> None:
     assert list(complaints("faultless", CONTROLS[name])) == []
+
+
+def test_long_sequences_are_told_apart_by_the_first_difference_alone() -> None:
+    long = [1.0] * 50_000
+    changed = [*long[:40_000], 2.0, *long[40_001:-1], 3.0]
+    assert kit.difference(changed, long) == "element 40000 is 2.0, expected 1.0"
+    assert kit.difference(long[1:], long) == "49999 elements, expected 50000"
+    assert kit.difference(bytes(9), b"\1" * 9) == "element 0 is 0, expected 1"
+    assert kit.difference(list(long), long) == ""
+
+
+def test_what_the_reference_gives_is_computed_once_for_layouts_of_the_same_values() -> None:
+    (sample, *_) = SAMPLES["sub"]
+    outcomes = {
+        layout: kit.expected("sub", sample, fb.float32, layout) for layout in kit.layouts_of("sub")
+    }
+    plain = outcomes["contiguous"]
+    assert all(outcomes[layout] is plain for layout in ("transposed", "sliced", "offset"))
+    for layout, outcome in outcomes.items():
+        found = kit.observed("ref", "sub", sample, fb.float32, layout)
+        assert not kit.complaints("ref", "sub", found, outcome, fb.float32)
+    assert len({id(outcomes[k]) for k in ("contiguous", "expanded", "empty", "scalar")}) == 4
+
+
+def test_expectations_are_those_of_the_plugins_at_work() -> None:
+    device = device_of(next(iter(FAULTS)))
+    assert not kit.promised(device).unsupported_dtypes
+    assert kit.promised(device) is kit.promised(device)
+
+    class Wary:
+        @staticmethod
+        @hookimpl
+        def flambeau_expectations(device_type: str) -> Expectations:
+            return Expectations(unsupported_dtypes={"float16"})
+
+    host.register(Wary(), name="wary", device_types=[device])
+    try:
+        assert kit.promised(device).unsupported_dtypes == {"float16"}
+    finally:
+        host.unregister("wary")
+    assert not kit.promised(device).unsupported_dtypes
 
 
 def test_there_is_a_fault_for_every_part_of_the_kit() -> None:

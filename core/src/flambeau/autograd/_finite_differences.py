@@ -68,9 +68,10 @@ class Check:
             self.check_projections(outputs, positions)
         else:
             self.check_jacobians(outputs, positions)
-        self.check_zero_gradients()
+        outputs = [out for out in as_tuple(self.func(*self.inputs)) if requires_grad(out)]
+        self.check_zero_gradients(outputs)
         if check_undefined_grad:
-            self.check_undefined_gradients()
+            self.check_undefined_gradients(outputs)
 
     def check_jacobians(self, outputs: list[Tensor], positions: list[int]) -> None:
         """Compare every element of every Jacobian."""
@@ -228,14 +229,10 @@ class Check:
                         "Repeat the check with fast_mode=False to see the Jacobians"
                     )
 
-    def differentiable_outputs(self) -> list[Tensor]:
-        return [out for out in as_tuple(self.func(*self.inputs)) if requires_grad(out)]
-
-    def check_zero_gradients(self) -> None:
+    def check_zero_gradients(self, outputs: list[Tensor]) -> None:
         """Zero gradients of the outputs must give zeros, of the form of the inputs."""
-        outputs = self.differentiable_outputs()
         zeros = [fb.zeros_like(out) for out in outputs]
-        found = fb.autograd.grad(outputs, self.checked, zeros, allow_unused=True)
+        found = fb.autograd.grad(outputs, self.checked, zeros, retain_graph=True, allow_unused=True)
         for i, gradient in zip(self.wanted, found, strict=True):
             if gradient is None:
                 continue
@@ -259,18 +256,19 @@ class Check:
                     f"input {i} has {tuple(x.shape)}"
                 )
 
-    def check_undefined_gradients(self) -> None:
+    def check_undefined_gradients(self, outputs: list[Tensor]) -> None:
         """All outputs, then each alone, go without a gradient: it counts as zero."""
-        count = len(self.differentiable_outputs())
+        count = len(outputs)
+        zeros = [fb.zeros_like(out) for out in outputs]
         cases = [set(range(count)), *([{k} for k in range(count)] if count > 1 else [])]
         for undefined in cases:
-            outputs = self.differentiable_outputs()
             cut = [
                 _without_gradient(out) if k in undefined else out for k, out in enumerate(outputs)
             ]
-            zeros = [fb.zeros_like(out) for out in outputs]
             try:
-                found = fb.autograd.grad(cut, self.checked, zeros, allow_unused=True)
+                found = fb.autograd.grad(
+                    cut, self.checked, zeros, retain_graph=True, allow_unused=True
+                )
             except RuntimeError as error:
                 raise GradcheckError(
                     "backward must accept undefined output grads, but raised for outputs "

@@ -88,9 +88,9 @@ DTYPE = Marker("dtype under test")
 GENERATOR = Marker("generator")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
-    """Canonical arguments of one call.
+    """Canonical arguments of one call; a key by its identity, for arguments may be slices.
 
     Attributes:
         args: descriptions of arrays (`Arr`, also inside tuples and lists), markers, plain values.
