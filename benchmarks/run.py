@@ -2,6 +2,7 @@
 
     python benchmarks/run.py [--compare torch,numpy,jax,tinygrad,chainer] [--quick] [--rows add]
                              [--threads 1 2] [--check] [--write] [--strict] [--json]
+                             [--device cuda]
 
 Every row runs on all sides in turn (harness.py); all of them make fresh outputs.  With one thread
 the clock is the CPU time of the calling thread, with more it is wall time.  `--write` makes
@@ -129,7 +130,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--strict", action="store_true", help="exit code 1 if a budget is missed")
     parser.add_argument("--check", action="store_true", help="exit code 1 if a ratio got worse")
     parser.add_argument("--write", action="store_true", help="write page, chart and recorded.json")
+    parser.add_argument("--device", default="", help="an accelerator: other rows; see device.py")
     options = parser.parse_args(arguments)
+    if options.device:
+        import device
+
+        return device.main(options)
     wanted = [name for name in options.compare.split(",") if name]
     if unknown := sorted(set(wanted) - set(OTHERS)):
         parser.error(f"--compare: {', '.join(unknown)} not among {', '.join(OTHERS)}")

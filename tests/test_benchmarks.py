@@ -20,6 +20,27 @@ def _importable(monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
 
 
+def on_device(*arguments):
+    command = [sys.executable, str(FOLDER / "run.py"), *arguments]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def test_without_the_device_its_times_are_refused_with_the_reason():
+    done = on_device("--device", "nowhere")
+    assert done.returncode == 2 and not done.stdout
+    assert "nothing is measured on 'nowhere'" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["softmax", "gelu", "GPT step"])
+def test_rows_of_devices_run_where_they_are_given_a_device(name):
+    done = on_device("--device", "cpu", "--quick", "--json", "--rows", name)
+    assert done.returncode == 0, done.stderr
+    (line,) = json.loads(done.stdout)
+    assert line["flambeau"] > 0 and line["bound"] > 0
+    if "torch" in line:
+        assert line["ratio"] == round(line["flambeau"] / line["torch"], 3)
+
+
 @pytest.fixture
 def report():
     return importlib.import_module("report")

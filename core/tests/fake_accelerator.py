@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
+from ctypes import memmove, string_at
+from math import prod
 from typing import Any
 
 from flambeau.plugin import (
@@ -25,9 +27,14 @@ DEVICE = "fake"
 
 
 class Array(RefArray):
-    """A reference array that lies on a device."""
+    """A reference array that lies on a device.
+
+    Attributes:
+        pending: the queue that is asked to fill it.
+    """
 
     index = 0
+    pending: Queue | None = None
 
 
 class FullError(MemoryError):
@@ -64,6 +71,7 @@ class Fake(Accelerator, RefBackend):
         self.held: list[tuple[Any, Queue]] = []
         self.pages: list[bytearray] = []
         self.ranges: list[str] = []
+        self.exported: list[Marker] = []
 
     # Devices.
 
@@ -121,6 +129,22 @@ class Fake(Accelerator, RefBackend):
     def scalar(self, value: Any, dtype: Any) -> Array:
         return self._placed(self.current, super().scalar(value, dtype))
 
+    def to_host(self, array: Array) -> bytes:
+        self._arrive(array)
+        return super().to_host(array)
+
+    def item(self, array: Array) -> Any:
+        self._arrive(array)
+        return super().item(array)
+
+    def tolist(self, array: Array) -> Any:
+        self._arrive(array)
+        return super().tolist(array)
+
+    def _arrive(self, array: Array) -> None:
+        if array.pending is not None:
+            self.stream_wait(array.pending)
+
     def to_array(self, value: Any) -> Array:
         return value if isinstance(value, Array) else self._placed(self.current, value)
 
@@ -129,6 +153,8 @@ class Fake(Accelerator, RefBackend):
             def run(*args: Any) -> Any:
                 for a in args:
                     assert not isinstance(a, Array) or a.index == index, (name, a.index, index)
+                    if isinstance(a, Array):
+                        self._arrive(a)  # values are computed at once
                 self.streams[index].tasks.append(("run", f"{name}@{index}"))
                 made = kernel(*args)
                 if isinstance(made, tuple):
@@ -171,6 +197,8 @@ class Fake(Accelerator, RefBackend):
         self.clock += 1.0
         if kind == "run":
             self.log.append(what)
+        elif kind == "copy":
+            what()
         elif kind == "mark":
             what.reached, what.time = True, self.clock
         else:
@@ -186,6 +214,13 @@ class Fake(Accelerator, RefBackend):
 
     def wait(self, stream: Queue, event: Marker) -> None:
         stream.tasks.append(("wait", event))
+
+    def event_to_ipc(self, event: Marker) -> bytes:
+        self.exported.append(event)
+        return bytes([len(self.exported) - 1])
+
+    def event_from_ipc(self, index: int, handle: bytes) -> Marker:
+        return self.exported[handle[0]]
 
     def event_done(self, event: Marker) -> bool:
         return event.reached
@@ -226,6 +261,33 @@ class Fake(Accelerator, RefBackend):
 
         starts = [ctypes.addressof(ctypes.c_char.from_buffer(page)) for page in self.pages]
         return any(a <= address < a + len(p) for a, p in zip(starts, self.pages, strict=True))
+
+    def upload(self, address: int, shape: Any, dtype: Any, index: int, keep: Any) -> Array:
+        size = prod(shape) * dtype.itemsize
+        made = self.from_host(bytes(size), shape, dtype, index)
+        stream = self.streams[index]
+        kept = [keep]
+
+        def copy() -> None:
+            data = RefBackend.from_host(self, string_at(address, size), shape, dtype, index).data
+            object.__setattr__(made, "data", data)
+            object.__setattr__(made, "pending", None)
+            kept.clear()
+
+        object.__setattr__(made, "pending", stream)
+        stream.tasks.append(("copy", copy))
+        return made
+
+    def download(self, array: Array, address: int, keep: Any) -> bool:
+        kept = [keep]
+
+        def copy() -> None:
+            data = bytes(RefBackend.to_host(self, array))
+            memmove(address, data, len(data))
+            kept.clear()
+
+        self.streams[array.index].tasks.append(("copy", copy))
+        return True
 
     # Ranges.
 

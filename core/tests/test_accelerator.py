@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
+import weakref
 from pathlib import Path
 
 import pytest
 
 import flambeau as fb
+from flambeau._dtype import pack
 from flambeau.plugin.host import host
 
 _spec = importlib.util.spec_from_file_location(
@@ -256,8 +259,24 @@ def test_an_event_for_other_processes_measures_no_time(name):
         name.Event(enable_timing=True, interprocess=True)
     with pytest.raises(RuntimeError, match="interprocess=True"):
         name.Event().ipc_handle()
+
+
+def test_a_device_may_have_no_events_for_other_processes(name, monkeypatch):
+    monkeypatch.delattr(fake_accelerator.Fake, "event_to_ipc")
     with pytest.raises(NotImplementedError, match="other processes"):
         name.Event(interprocess=True).ipc_handle()
+
+
+def test_an_event_is_opened_by_its_handle_and_orders_streams(name, fake):
+    event = name.Event(interprocess=True)
+    opened = name.Event.from_ipc_handle("fake:0", event.ipc_handle())
+    assert opened.device == event.device == fb.device("fake:0")
+    event.record()
+    assert not opened.query()
+    side = name.Stream()
+    side.wait_event(opened)
+    side.synchronize()
+    assert opened.query() and event.query()
 
 
 def test_record_stream_tells_the_backend_which_stream_uses_the_memory(name, fake):
@@ -430,6 +449,165 @@ def test_scatter_cuts_and_gather_joins(name):
         name.comm.gather([])
 
 
+# Memory of other libraries.
+
+
+class Elsewhere:
+    """An array of another library on device 1 of DLPack's type 2."""
+
+    def __init__(self, values):
+        self.values, self.stream = values, "not asked"
+
+    def __dlpack_device__(self):
+        return 2, 1
+
+    def __dlpack__(self, *, stream=None, max_version=None):
+        self.stream = stream
+        return self
+
+    @property
+    def __cuda_array_interface__(self):
+        return {"shape": (len(self.values),)}
+
+
+@pytest.fixture
+def cuda(monkeypatch):
+    """The fake device under the name ``cuda``, which takes memory of other libraries."""
+    plugin = fake_accelerator.Plugin()
+    backend = plugin.backend
+    backend.device_type = "cuda"
+    made = lambda source: pack(source.values, fb.float32)  # noqa: E731
+    backend.from_dlpack = lambda source, index: backend.from_host(
+        made(source), (len(source.values),), fb.float32, index
+    )
+    backend.from_cuda_array = lambda source: backend.from_dlpack(source, 1)
+    monkeypatch.setattr(fake_accelerator, "DEVICE", "cuda")
+    host.block("flambeau-cupy")
+    host.register(plugin, name="fake cuda", device_types=["cuda"])
+    yield backend
+    host.unregister("fake cuda")
+    host.unblock("flambeau-cupy")
+
+
+def test_memory_of_another_library_is_where_it_is(cuda):
+    source = Elsewhere([1.0, 2.0])
+    x = fb.from_dlpack(source)
+    assert x.device == fb.device("cuda:1") and x.tolist() == [1, 2]
+    assert fb.from_dlpack(source, device="cpu").device.type == "cpu"
+
+
+@pytest.mark.parametrize("function", ["as_tensor", "tensor", "asarray"])
+def test_arrays_with_the_cuda_array_interface_become_tensors_of_their_device(function, cuda):
+    make = getattr(fb, function)
+    x = make(Elsewhere([1.0, 2.0]))
+    assert x.device == fb.device("cuda:1") and x.tolist() == [1, 2]
+    assert make(Elsewhere([1.0]), device="cpu").device.type == "cpu"
+    assert make(Elsewhere([1.0]), dtype=fb.float64).dtype is fb.float64
+
+
+def test_the_cuda_array_interface_is_that_of_the_array(cuda, monkeypatch):
+    found = {"version": 3}
+    kind = fake_accelerator.Array
+    monkeypatch.setattr(kind, "__cuda_array_interface__", found, raising=False)
+    x = fb.ones(2, device="cuda")
+    assert x.__cuda_array_interface__ == found
+    with pytest.raises(RuntimeError, match="requires grad"):
+        _ = x.requires_grad_().__cuda_array_interface__
+    assert not hasattr(fb.ones(2), "__cuda_array_interface__")
+
+
+def test_the_stream_of_a_consumer_reaches_the_array_that_is_exported(cuda, monkeypatch):
+    asked = []
+
+    def export(array, **options):
+        asked.append(options)
+        return "capsule"
+
+    kind = fake_accelerator.Array
+    monkeypatch.setattr(kind, "__dlpack__", export, raising=False)
+    monkeypatch.setattr(kind, "__dlpack_device__", lambda array: (2, 0), raising=False)
+    x = fb.ones(2, device="cuda")
+    assert x.__dlpack_device__() == (2, 0)
+    for stream in (None, -1, 1, 2, 1234):
+        assert x.__dlpack__(stream=stream) == "capsule"
+    assert [options.get("stream") for options in asked] == [None, -1, 1, 2, 1234]
+    assert fb.ones(2).__dlpack__(stream=-1) is not None  # the CPU has no streams
+
+
+# Gradient formulas that a backend sees as a whole.
+
+
+class Put:
+    """A result that is put off."""
+
+    def __init__(self, op, args):
+        self.op, self.args, self.shape = op, args, args[0].shape
+
+
+class Putting(fake_accelerator.Fake):
+    """The fake device, whose products and cosines in formulas are put off."""
+
+    def __init__(self):
+        super().__init__()
+        self.settled = []
+
+    def dtype_of(self, array):
+        return super().dtype_of(array.args[0] if type(array) is Put else array)
+
+    def to_array(self, value):
+        return value if type(value) is Put else super().to_array(value)
+
+    def deferred(self, index, ops):
+        def settle(parts):
+            self.settled.append([type(p) for p in parts])
+            return [now(p) for p in parts]
+
+        def now(a):
+            return a.op(*map(now, a.args)) if type(a) is Put else a
+
+        late = {name: (lambda *args, op=ops[name]: Put(op, args)) for name in ("mul", "cos")}
+        early = {
+            name: (lambda *args, op=op: op(*map(now, args)))
+            for name, op in ops.items()
+            if name not in late
+        }
+        return {**early, **late}, settle
+
+
+@pytest.fixture
+def putting():
+    plugin = fake_accelerator.Plugin()
+    plugin.backend = Putting()
+    host.register(plugin, name="putting", device_types=["fake"])
+    yield plugin.backend
+    host.unregister("putting")
+
+
+def test_what_formulas_put_off_is_computed_before_anybody_sees_it(putting):
+    def program(x):
+        seen = []
+        y = x.sin() * x
+        y.register_hook(seen.append)
+        z = y.sin()
+        z.sum().backward()
+        return x.grad, seen[0]
+
+    found = program(fb.tensor([1.0, 2.0], device="fake", requires_grad=True))
+    wanted = program(fb.tensor([1.0, 2.0], requires_grad=True))
+    for a, b in zip(found, wanted, strict=True):
+        fb.testing.assert_close(a.to("cpu"), b)
+    assert [Put] in putting.settled and [Put, Put] in putting.settled
+
+
+def test_a_recorded_pass_puts_nothing_off(putting):
+    x = fb.tensor([1.0, 2.0], device="fake", requires_grad=True)
+    (g,) = fb.autograd.grad(x.sin().sum(), x, create_graph=True)
+    assert not putting.settled
+    (h,) = fb.autograd.grad(g.sum(), x)
+    fb.testing.assert_close(h.to("cpu"), -x.detach().to("cpu").sin())
+    assert putting.settled
+
+
 # Ranges, pinned memory.
 
 
@@ -448,6 +626,98 @@ needs_cpu = pytest.mark.skipif(
 
 
 @needs_cpu
+def waiting(fake, index=0):
+    return [kind for kind, _ in fake.streams[index].tasks if kind == "copy"]
+
+
+@pytest.mark.parametrize(
+    "move",
+    [
+        lambda x: x.to("fake", non_blocking=True),
+        lambda x: x.to("fake", None, True),
+        lambda x: fb.zeros(2, 3, device="fake").copy_(x, non_blocking=True),
+    ],
+)
+def test_a_copy_from_pinned_memory_is_made_when_the_stream_gets_there(move, fake):
+    x = fb.arange(6.0).reshape(2, 3).pin_memory()
+    before = len(waiting(fake))
+    y = x.to("fake", non_blocking=True)
+    assert len(waiting(fake)) == before + 1
+    x[0, 0] = 9  # too early: the copy reads it
+    fb.fake.synchronize()
+    assert not waiting(fake)
+    assert y.tolist() == x.tolist() == [[9, 1, 2], [3, 4, 5]]
+    assert move(x).tolist() == x.tolist()
+
+
+def test_a_pinned_tensor_lives_until_it_is_copied(fake):
+    x = fb.arange(4.0).pin_memory()
+    released: list[bool] = []
+    weakref.finalize(x._a, released.append, True)
+    y = x.to("fake", non_blocking=True)
+    del x
+    gc.collect()
+    assert not released
+    assert y.tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("arrange", [lambda x: x, lambda x: x.t(), lambda x: x[:, 1:]])
+def test_a_copy_to_the_host_is_in_pinned_memory_and_there_after_synchronising(arrange, fake):
+    wanted = arrange(fb.arange(6.0).reshape(2, 3))
+    x = arrange(fb.arange(6.0).reshape(2, 3).to("fake"))
+    y = x.to("cpu", non_blocking=True)
+    assert waiting(fake) and y.is_pinned("fake")
+    fb.fake.synchronize()
+    assert y.tolist() == wanted.tolist()
+    z = x.to("cpu", fb.float64, non_blocking=True)
+    fb.fake.synchronize()
+    assert z.dtype is fb.float64 and z.tolist() == wanted.tolist()
+
+
+def test_a_pinned_tensor_is_the_target_of_a_copy_itself(fake):
+    target = fb.zeros(3).pin_memory()
+    place, version = target.data_ptr(), target._version
+    target.copy_(fb.arange(3.0).to("fake"), non_blocking=True)
+    assert waiting(fake) and target.tolist() == [0, 0, 0]
+    fb.fake.synchronize()
+    assert target.tolist() == [0, 1, 2]
+    assert target.data_ptr() == place and target._version == version + 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        lambda: fb.arange(6.0),
+        lambda: fb.arange(6.0).pin_memory()[::2],
+        lambda: fb.empty(0).pin_memory(),
+        lambda: fb.arange(6.0).reshape(2, 3).pin_memory().t(),
+    ],
+)
+def test_other_copies_wait(source, fake):
+    x = source()
+    y = x.to("fake", non_blocking=True)
+    assert not waiting(fake) and y.tolist() == x.tolist()
+    # What is cast or broadcast on the way arrives as well.
+    out = fb.zeros(*x.shape, dtype=fb.float64)
+    assert out.copy_(y, non_blocking=True).tolist() == x.tolist()
+
+
+def test_a_recorded_copy_is_as_late_and_its_gradient_comes_back(fake):
+    x = fb.arange(3.0).pin_memory().requires_grad_()
+    y = x.to("fake", non_blocking=True)
+    assert waiting(fake)
+    y.to("cpu", non_blocking=False).mul(2).sum().backward()
+    assert x.grad.tolist() == [2, 2, 2]
+
+
+def test_a_module_is_moved_from_pinned_memory_without_waiting(fake):
+    layer = fb.nn.Linear(2, 1)
+    layer.weight.data = layer.weight.data.pin_memory()
+    wanted = layer.weight.tolist()
+    layer.to("fake", non_blocking=True)
+    assert waiting(fake) and layer.weight.tolist() == wanted
+
+
 def test_pinned_memory_is_a_copy_that_knows_it(fake):
     x = fb.arange(6.0).reshape(2, 3).t()
     assert not x.is_pinned()

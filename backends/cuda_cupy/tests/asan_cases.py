@@ -45,6 +45,12 @@ def call(ops, dtype, shape) -> None:
     x, grad, target = fresh(rows, columns), fresh(rows, columns), seed.integers(0, columns, rows)
     ops.relu(x)
     ops.gelu_backward(grad, x, "none")
+    wide, row, unaligned = x[:, ::2], x[:1], fresh(rows * columns + 1)[1:].reshape(x.shape)
+    for a, b in ((x, grad), (x, row), (x.T, grad.T), (wide, wide), (x, unaligned), (x[::-1], x)):
+        ops.where(ops.lt(a, b), ops.add(a, b), ops.exp(a))
+        ops.add_(np.array(a), b)
+    ops.add_(wide, row[:, ::2])
+    ops.cast(x, plugin.int64)
     for dim in (0, 1):
         for name in ("softmax", "log_softmax"):
             getattr(ops, f"{name}_backward")(grad, getattr(ops, name)(x, dim), dim)
@@ -78,12 +84,23 @@ def call(ops, dtype, shape) -> None:
     ops.uniform(shape, 0.0, 1.0, dtype, generator)
     ops.normal(shape, 0.0, 1.0, dtype, generator)
     ops.bernoulli_scalar(shape, 0.5, dtype, generator)
+    ops.dropout(x, 0.25, generator)
     ops.randint(0, 9, shape, plugin.int64, generator)
     state = [fresh(*shape) for _ in range(3)]
     ops.sgd_step_([x], [grad], [state[0]], 0.1, 0.9, 0.0, 0.1, True, False)
+    lists = [[x], [grad], *([a] for a in state)]
+    hyper = (0.1, 0.9, 0.99, 1e-8, 0.1)
     for step in (np.zeros((), np.float32), 1.0):
-        lists = [[x], [grad], *([a] for a in state), [step]]
-        ops.adam_step_(*lists, 0.1, 0.9, 0.99, 1e-8, 0.1, True, True, False)
+        scalars = [[1.0] if step == 1.0 else [np.ones((), np.float32)] for _ in range(2)]
+        ops.adam_step_(*lists, [step], *hyper, True, True, False)
+        ops.asgd_step_(*lists[:3], *scalars, [step], 0.1, 0.1, 0.75, 1.0, 0.1, False)
+        ops.rmsprop_step_(*lists, [step], 0.1, 0.9, 1e-8, 0.1, 0.9, True, False)
+        ops.adagrad_step_(*lists[:3], [step], 0.1, 0.1, 1e-8, 0.1, False)
+        ops.adadelta_step_(*lists[:4], [step], 0.1, 0.9, 1e-8, 0.1, False)
+        ops.adamax_step_(*lists[:4], [step], *hyper, False)
+        ops.nadam_step_(*lists[:4], scalars[0], [step], *hyper, 0.1, True, False)
+        ops.radam_step_(*lists[:4], [step], *hyper, True, False)
+        ops.rprop_step_(*lists[:4], [step], 0.5, 1.2, 1e-6, 50.0, False)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.launch import Grid, Struct
+from flambeau_cupy.expressions import C_TYPES, standard
+from flambeau_cupy.launch import Grid, Program, Struct
 from flambeau_cupy.source import FAMILIES, families, whole
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -97,7 +98,7 @@ class HostLauncher:
 
     Attributes:
         launched: element type and name of each kernel that was run.
-        recorded: where launches are noted while a graph is recorded.
+        recorded: where launches are noted, and not made, while a graph is recorded.
     """
 
     def __init__(self) -> None:
@@ -113,7 +114,34 @@ class HostLauncher:
         self.launched.append((kind.name, kernel))
         if self.recorded is not None:
             self.recorded.append((kind, kernel, grid, block, *arguments))
+            return
         library(kind.name)(kernel, grid, block, *arguments)
+
+    def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
+        """Run a kernel that was made at run time."""
+        self.launched.append(("", "elementwise"))
+        if self.recorded is not None:
+            self.recorded.append((program, grid, block, *arguments))
+            return
+        kind = _standard().get(program.name, "")
+        made = _programs(kind, None if kind else program)
+        made(program.name, grid, block, *arguments)
+
+
+@cache
+def _standard() -> dict[str, str]:
+    """The dtype whose library has a kernel of a single step, by the kernel's name."""
+    return {e.program.name: kind for kind in C_TYPES for e in standard(kind)}
+
+
+@cache
+def _programs(kind: str, program: Program | None) -> Library:
+    """A kernel made at run time, or all those of single steps on a dtype: quickly built."""
+    found = [e.program for e in standard(kind)] if program is None else [program]
+    made = list({p.name: p for p in found}.values())  # some steps are the same for integers
+    source = "\n".join([made[0].prelude, *(p.body for p in made)])
+    flags = os.environ.get("FLAMBEAU_HOST_FLAGS", "").split()
+    return Library(source, [p.name for p in made], options=["-O0", *flags])
 
 
 def nvrtc() -> C.CDLL | None:

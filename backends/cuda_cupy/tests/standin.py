@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from typing import Any
 
 import on_host
 
 from flambeau.plugin import Backend, KernelSet, hookimpl
 from flambeau.plugin.host import host
+from flambeau_cupy import plugin
 from flambeau_cupy.arrays import ArrayBackend, Recording
 from flambeau_cupy.kernels import kernels
+from flambeau_cupy.launch import Program
 from flambeau_cupy.layer import NumpyLayer
 
 DEVICE = os.environ.get("FLAMBEAU_STANDIN", "standin")
@@ -34,7 +37,12 @@ class Standin(ArrayBackend):
         super().__init__(NumpyLayer(launcher))
 
         self.streams = {0: 0}
-        self.current = 0
+        self.local = threading.local()
+
+    @property
+    def current(self) -> int:
+        """The current stream, which each thread has for itself."""
+        return getattr(self.local, "stream", 0)
 
     # Streams that run at once, and recordings of what was launched in CUDA C.
 
@@ -46,7 +54,7 @@ class Standin(ArrayBackend):
         return self.current
 
     def set_stream(self, index: int, stream: int) -> None:
-        self.current = stream
+        self.local.stream = stream
 
     def stream_handle(self, stream: int) -> int:
         return stream
@@ -71,7 +79,8 @@ class Standin(ArrayBackend):
     def graph_launch(self, graph: Recording) -> None:
         self._place_draws(graph)
         for call in graph.native:
-            launcher(*call)
+            run = launcher.program if isinstance(call[0], Program) else launcher
+            run(*call)
 
 
 @hookimpl
@@ -84,6 +93,11 @@ def flambeau_kernels(device_type: str, backend: Any) -> KernelSet | None:
     if device_type != DEVICE:
         return None
     return KernelSet("flambeau-cupy on NumPy", kernels(backend.layer))
+
+
+@hookimpl
+def flambeau_expectations(device_type: str) -> Any:
+    return plugin.flambeau_expectations("cuda") if device_type == DEVICE else None
 
 
 if "FLAMBEAU_STANDIN" in os.environ:

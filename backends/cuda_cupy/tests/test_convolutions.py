@@ -2,53 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
-import importlib.util
-import json
 from dataclasses import replace
 from math import prod
-from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
+from frontend import KINDS, Names, NotSupportedError, Side
 
 from flambeau.plugin import numerics
 from flambeau_cupy.convolutions import FORWARD, INPUT, OUTPUT, WEIGHT, Convolutions, Plan, Signature
-from flambeau_cupy.dtypes import BFLOAT16, FLOAT16
+from flambeau_cupy.dtypes import BFLOAT16
 from flambeau_cupy.layer import NumpyLayer
 
 STRIDE, PADDING, DILATION, GROUPS = (2, 1), (1, 2), (1, 2), 2
 GEOMETRY = (STRIDE, PADDING, DILATION, GROUPS)
-
-
-class NotSupportedError(RuntimeError):
-    """What the frontend raises where it has no engine."""
-
-
-class Side:
-    """A tensor of a graph."""
-
-    def __init__(self, **known):
-        self.__dict__.update(known)
-
-    def __getattr__(self, name):
-        def put(value):
-            self.__dict__[name.removeprefix("set_")] = value
-            return self
-
-        if not name.startswith("set_"):
-            raise AttributeError(name)
-        return put
-
-    def at(self, address, dtype):
-        """The array at an address."""
-        size = dtype.itemsize
-        reach = 1 + sum(s * (n - 1) for s, n in zip(self.stride, self.dim, strict=True))
-        memory = (ctypes.c_char * (reach * size)).from_address(address)
-        steps = [s * size for s in self.stride]
-        return np.ndarray(self.dim, dtype, memory, strides=steps)
 
 
 class Graph:
@@ -122,14 +91,6 @@ class Graph:
         convolve(self.kind, x, w, y, *self.geometry)
 
 
-KINDS = {
-    "HALF": FLOAT16,
-    "BFLOAT16": BFLOAT16,
-    "FLOAT": np.dtype(np.float32),
-    "DOUBLE": np.dtype(np.float64),
-}
-
-
 def convolve(kind, x, w, y, stride, padding, dilation):
     """Write the one of three arrays that `kind` makes of the others, tap by tap in float64."""
     groups, per_group = x.shape[1] // w.shape[1], w.shape[0] * w.shape[1] // x.shape[1]
@@ -162,13 +123,6 @@ def convolve(kind, x, w, y, stride, padding, dilation):
         x[...] = wide[(slice(None), slice(None), *inside)]
     else:
         w[...] = given["w"]
-
-
-class Names:
-    """An enumeration whose members are their names."""
-
-    def __getattr__(self, name):
-        return name
 
 
 def library():
@@ -332,52 +286,6 @@ def test_a_machine_without_cudnn_decomposes_and_asks_once():
 
 
 # The real cuDNN, planning for a device that is not there.
-
-H200 = {
-    **{"deviceName": "NVIDIA H200", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000},
-    **{"multiProcessorCount": 132, "totalGlobalMem": 150_000_000_000, "warpSize": 32},
-    **{"maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448},
-    **{"reservedSharedMemoryPerBlock": 1024, "l2CacheSize": 62914560},
-    **{"maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64]},
-    **{"regsPerBlock": 65536, "maxRegistersPerSM": 65536, "maxCtasPerSM": 32},
-    **{"maxThreadsPerBlock": 1024, "maxThreadsPerSM": 2048, "smClockRateKHz": 1980000},
-    **{"memClockRateKHz": 3201000, "isTccDriver": 0, "supportCoopLaunch": 1, "pciDeviceId": 0},
-}
-
-
-def real():
-    if importlib.util.find_spec("cudnn") is None:
-        return None, "needs nvidia-cudnn-frontend==1.22.1 and cuDNN 9.19"
-    try:
-        import cudnn
-
-        cudnn.backend_version()
-        _load_cublas()
-    except (ImportError, OSError, RuntimeError) as error:
-        return None, f"cuDNN cannot be loaded: {error}"
-    return cudnn, ""
-
-
-def _load_cublas():
-    """Where it is missing, cuDNN ends the process."""
-    spec = importlib.util.find_spec("nvidia.cublas")
-    folders = [] if spec is None else [Path(f) for f in spec.submodule_search_locations or ()]
-    found = [p for f in folders for p in (f / "lib").glob("libcublasLt.so.*")]
-    ctypes.CDLL(str(found[0]) if found else "libcublasLt.so", ctypes.RTLD_GLOBAL)
-
-
-@pytest.fixture(scope="module")
-def cudnn():
-    found, why = real()
-    if found is None:
-        pytest.skip(why)
-    return found
-
-
-@pytest.fixture(scope="module")
-def where(cudnn):
-    properties = cudnn.create_device_properties(json.dumps(H200))
-    return {"device_property": properties, "sm_version": 90}
 
 
 def row_major(shape):

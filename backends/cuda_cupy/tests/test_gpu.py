@@ -5,8 +5,17 @@ Without one the module is skipped, and the reason says what is missing.
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
+from test_fusion import (  # noqa: F401
+    test_composites_of_elementwise_ops_give_what_their_decomposition_gives,
+    test_dropout_has_a_second_derivative_and_leaves_integers_to_the_others,
+    test_gradients_of_gradients_pass_through_fused_formulas,
+)
 from test_ops import (  # noqa: F401 (the same tests, with this module's fixtures)
+    default_dtype,
     deterministic,
     test_a_gathered_nan_keeps_its_bits,
     test_activations,
@@ -57,7 +66,13 @@ def launched(device):
     """The names of the kernels that the test has launched so far."""
     launcher = host.activate(device).backend.layer.launch
     launcher._functions.clear()
-    return lambda: {kernel for _, kernel, _ in launcher._functions}
+    launcher._programs.clear()
+
+    def names():
+        generated = {"elementwise"} if launcher._programs else set()
+        return generated | {kernel for _, kernel, _ in launcher._functions}
+
+    return names
 
 
 def test_arrays_come_back_as_they_went(device):
@@ -153,6 +168,99 @@ def test_a_whole_training_step_is_replayed(device):
 
     for found, wanted in zip(trained(True), trained(False), strict=True):
         fb.testing.assert_close(found, wanted, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.skipif("fb.cuda.device_count() < 2", reason="needs two devices")
+def test_copies_between_devices_come_after_what_makes_their_source(device):
+    x = fb.ones(1 << 24, device="cuda:0")
+    for _ in range(50):
+        x = x * 2 - x
+    y = x.to("cuda:1")
+    x.zero_()
+    assert y.device == fb.device("cuda:1") and y.sum().item() == 1 << 24
+    with pytest.raises(RuntimeError, match="same device"):
+        _ = x + y
+    model = fb.nn.DataParallel(fb.nn.Linear(4, 2).cuda())
+    batch = fb.randn(6, 4, device="cuda:0")
+    fb.testing.assert_close(model(batch), model.module(batch))
+
+
+def test_copies_do_not_wait_where_memory_is_pinned(device):
+    x = fb.randn(1 << 20).pin_memory()
+    assert x.is_pinned()
+    y = x.to(device, non_blocking=True)
+    z = (y + 1).to("cpu", non_blocking=True)
+    assert z.is_pinned()
+    fb.cuda.synchronize()
+    assert fb.equal(z, x + 1)
+    out = fb.empty(1 << 20).pin_memory()
+    place = out.data_ptr()
+    out.copy_(y, non_blocking=True)
+    fb.cuda.synchronize()
+    assert fb.equal(out, x) and out.data_ptr() == place
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.bfloat16, fb.int64, fb.bool])
+def test_memory_is_shared_with_cupy_both_ways(device, dtype):
+    import cupy
+
+    x = fb.arange(6, device=device).reshape(2, 3).to(dtype)
+    theirs = cupy.from_dlpack(x.t())
+    back = fb.from_dlpack(theirs)
+    assert back.device == x.device and back.dtype is dtype and back.data_ptr() == x.data_ptr()
+    back[0, 1] = 0
+    assert fb.equal(back.cpu(), x.t().cpu())
+    if dtype is not fb.bfloat16:
+        again = fb.as_tensor(cupy.asarray(x), device=device)
+        assert again.data_ptr() == x.data_ptr()
+
+
+def test_memory_is_shared_with_pytorch_on_its_stream(device, torch):
+    ours = fb.randn(1 << 20, device=device)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        theirs = torch.from_dlpack(ours * 2)
+        assert theirs.sum().item() == pytest.approx((ours * 2).sum().item(), rel=1e-3)
+    x = torch.randn(1 << 20, device="cuda")
+    side = fb.cuda.Stream()
+    with fb.cuda.stream(side):
+        y = fb.from_dlpack(x * 2)
+    side.synchronize()
+    assert y.sum().item() == pytest.approx((x * 2).sum().item(), rel=1e-3, abs=1)
+
+
+def test_an_event_is_waited_for_by_another_process(device):
+    event = fb.cuda.Event(interprocess=True)
+    program = (
+        "import sys, flambeau as fb\n"
+        "e = fb.cuda.Event.from_ipc_handle('cuda:0', bytes.fromhex(sys.argv[1]))\n"
+        "e.synchronize(); print(e.query())\n"
+    )
+    handle = event.ipc_handle().hex()
+    event.record()
+    done = subprocess.run(
+        [sys.executable, "-c", program, handle], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "True"
+
+
+def test_elementwise_ops_move_memory_nearly_as_fast_as_a_copy(device):
+    """Their bound is the memory: at least 85 % of what a copy reaches."""
+    x, y = (fb.randn(1 << 26, device=device) for _ in "xy")
+
+    def best(call, moved):
+        times = []
+        for _ in range(20):
+            first, last = fb.cuda.Event(True), fb.cuda.Event(True)
+            first.record()
+            call()
+            last.record()
+            last.synchronize()
+            times.append(first.elapsed_time(last))
+        return moved / min(times)
+
+    copy = best(x.clone, 2)
+    for call, moved in ((lambda: x + y, 3), (x.exp, 2), (lambda: fb.nn.functional.gelu(x), 2)):
+        assert best(call, moved) > 0.85 * copy
 
 
 # Beside PyTorch.

@@ -34,8 +34,6 @@ class BoundBackend:
     reads on the hot path.  Missing kernels are filled in when the object is made.
     """
 
-    native = True
-
     if TYPE_CHECKING:
         # The ops, which `__init__` and `_activate` store on the instance.
         def __getattr__(self, name: str) -> Callable[..., Any]: ...
@@ -43,6 +41,7 @@ class BoundBackend:
     def __init__(
         self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]
     ) -> None:
+        self.native = True  # here, since a default of the class is five times as slow to read
         self.backend = backend
         self.device = device
         self.array: type = backend.array
@@ -53,6 +52,9 @@ class BoundBackend:
         self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
         self.zero: dict[DType, Any] = {}  # not among `consts`: it would be found for -0.0 too
         self.kernels: dict[str, Callable[..., Any]] = {}
+        self.home: BoundBackend = self  # of `formulas`: where the tensors are
+        self.formulas: BoundBackend = self
+        self.settle: Callable[[Sequence[Any]], Sequence[Any]] = tuple
         self.offer(kernels)
 
     def offer(self, kernels: dict[str, Callable[..., Any]]) -> None:
@@ -68,12 +70,27 @@ class BoundBackend:
                 composite = op.tier == "composite"
                 filler = self._decomposed(op) if composite else partial(_missing, self, op.name)
                 setattr(self, op.name, filler)
+        self.formulas, self.settle = self._formulas()
         # `slice` of items that leave a dimension: a kernel may carry a shorter way for those.
         self.part = getattr(self.slice, "part", self.slice)
         if self.strided:
             for name in ("add", "sub", "mul", "div"):
                 if f"{name}_" not in kernels:
                     setattr(self, f"{name}_", partial(_in_place, self, name))
+
+    def _formulas(self) -> tuple[BoundBackend, Callable[[Sequence[Any]], Sequence[Any]]]:
+        """The namespace ``F`` of gradient formulas, and what makes arrays of their results."""
+        from flambeau.ops._table import OPS
+
+        ops = {name: getattr(self, name) for name in OPS}
+        made = self.backend.deferred(self.device.index or 0, ops)
+        if made is None:
+            return self, tuple
+        late = object.__new__(BoundBackend)
+        late.__dict__.update(self.__dict__)
+        late.__dict__.update(made[0])
+        late.part = late.slice
+        return late, made[1]
 
     def _decomposed(self, op: Any) -> Callable[..., Any]:
         """A composite as its decomposition, or as what the backend makes of that."""

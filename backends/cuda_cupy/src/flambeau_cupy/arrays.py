@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from flambeau import plugin
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_cupy.fusion import Deferred
 from flambeau_cupy.layer import Array, Layer
 from flambeau_cupy.philox import Philox
 
@@ -60,7 +62,21 @@ class ArrayBackend(plugin.Accelerator):
 
     def to_array(self, value: Any) -> Array:
         """What a kernel returned in place of an array, as an array."""
-        return self.layer.xp.asarray(value)
+        return value if type(value) is Deferred else self.layer.xp.asarray(value)
+
+    # Chains of elementwise ops.
+
+    def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
+        """A composite of elementwise ops is one kernel."""
+        fusion = self.layer.fusion
+        return None if fusion is None else fusion.compiled(op, decomposition)
+
+    def deferred(
+        self, index: int, ops: Mapping[str, Callable[..., Any]]
+    ) -> tuple[Mapping[str, Callable[..., Any]], Callable[..., Any]] | None:
+        """Elementwise ops of a gradient formula are one kernel."""
+        fusion = self.layer.fusion
+        return None if fusion is None else (fusion.formulas(ops), fusion.settle)
 
     # Random numbers.
 

@@ -5,10 +5,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections import deque
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import cupy
@@ -17,11 +18,18 @@ from cupy.cuda import runtime
 
 from flambeau import plugin
 from flambeau_cupy.arrays import ArrayBackend, Recording
+from flambeau_cupy.attention import Attention
 from flambeau_cupy.convolutions import Convolutions
+from flambeau_cupy.dtypes import TO_NUMPY
 from flambeau_cupy.gemm import Products
 from flambeau_cupy.layer import CupyLayer
+from flambeau_cupy.recurrences import Recurrences, declared
 
 Array = Any
+
+
+PLANNED = Convolutions, Attention, Recurrences
+"""What cuDNN plans."""
 
 
 class CupyBackend(ArrayBackend):
@@ -38,9 +46,10 @@ class CupyBackend(ArrayBackend):
             self._count, self._reason = 0, _reason(error)
         self.products = Products(self.layer, CublasRuntime)
         self.layer.product = self.products
-        self.convolutions = Convolutions(self.layer, lambda: CudnnRuntime(self))
+        load = cache(lambda: CudnnRuntime(self))
+        self.planned = tuple([made(self.layer, load) for made in PLANNED])
         self._pool = cupy.cuda.MemoryPool()
-        self._used: dict[int, deque[tuple[Any, Array]]] = {}
+        self._used: dict[int, deque[tuple[Any, Any]]] = {}
         self._peak: dict[int, list[int]] = {}
         self._selected = threading.local()
         self._pinned: dict[int, int] = {}
@@ -96,8 +105,33 @@ class CupyBackend(ArrayBackend):
         return {name: _on(index, kernel) for name, kernel in kernels.items()}
 
     def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
-        """Convolutions by cuDNN."""
-        return self.convolutions.compiled(op, decomposition)
+        """What cuDNN plans, and composites of elementwise ops in one kernel."""
+        forms = (library.compiled(op, decomposition) for library in self.planned)
+        made = next((form for form in forms if form is not None), None)
+        if made is None and (made := super().compile(op, decomposition)) is None:
+            return None
+        return made if self._count < 2 else self._beside(made)
+
+    def deferred(
+        self, index: int, ops: Mapping[str, Callable[..., Any]]
+    ) -> tuple[Mapping[str, Callable[..., Any]], Callable[..., Any]] | None:
+        """See `ArrayBackend.deferred`."""
+        found = super().deferred(index, ops)
+        if found is None or self._count < 2:
+            return found
+        return found[0], _on(index, found[1])
+
+    def _beside(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """`kernel` on the device of its first array."""
+
+        @wraps(kernel)
+        def run(*args: Any) -> Any:
+            index = next((a.device.id for a in args if type(a) is self.array), None)
+            return kernel(*args) if index is None else _on(index, kernel)(*args)
+
+        if (takes := getattr(kernel, "takes", None)) is not None:
+            run.takes = self._beside(takes)  # type: ignore[attr-defined]
+        return run
 
     # Host memory.
 
@@ -129,9 +163,21 @@ class CupyBackend(ArrayBackend):
             return cupy.asnumpy(array, order="C")
 
     def to_device(self, array: Array, index: int) -> Array:
-        """A copy of a native array on device `index`."""
+        """A copy of a native array on device `index`, in the order of both current streams."""
+        source = array.device.id
+        if source != index:
+            self._in_order(source, index)  # what makes the array comes first
         with cupy.cuda.Device(index):
-            return cupy.array(array, copy=True)
+            made = cupy.array(array, copy=True)
+        if source != index:
+            self._in_order(index, source)  # what takes its memory next comes after
+        return made
+
+    def _in_order(self, first: int, then: int) -> None:
+        """Let the current stream of a device wait for that of another."""
+        event = self.new_event(first, False, False, False)
+        self.record(event, self.current_stream(first))
+        self.wait(self.current_stream(then), event)
 
     # Streams and events.
 
@@ -147,12 +193,13 @@ class CupyBackend(ArrayBackend):
         return cupy.cuda.ExternalStream(handle, index)
 
     def default_stream(self, index: int) -> Any:
-        """The legacy default stream."""
-        return cupy.cuda.Stream.null
+        """The legacy default stream, which has the same address on all devices."""
+        return cupy.cuda.ExternalStream(0, index)
 
     def current_stream(self, index: int) -> Any:
         """The thread's current stream of a device."""
-        return cupy.cuda.get_current_stream(index)
+        found = cupy.cuda.get_current_stream(index)
+        return found if found.device_id >= 0 else cupy.cuda.ExternalStream(found.ptr, index)
 
     def set_stream(self, index: int, stream: Any) -> None:
         """Make a stream the thread's current one on its device."""
@@ -169,11 +216,13 @@ class CupyBackend(ArrayBackend):
 
     def stream_done(self, stream: Any) -> bool:
         """Whether the stream is idle."""
-        return stream.done
+        with cupy.cuda.Device(stream.device_id):
+            return stream.done
 
     def stream_wait(self, stream: Any) -> None:
         """Wait until the stream is idle."""
-        stream.synchronize()
+        with cupy.cuda.Device(stream.device_id):
+            stream.synchronize()
 
     def new_event(self, index: int, timing: bool, blocking: bool, interprocess: bool) -> Any:
         """A CUDA event of a device."""
@@ -184,11 +233,13 @@ class CupyBackend(ArrayBackend):
 
     def record(self, event: Any, stream: Any) -> None:
         """Record an event on a stream."""
-        event.record(stream)
+        with cupy.cuda.Device(stream.device_id):
+            event.record(stream)
 
     def wait(self, stream: Any, event: Any) -> None:
         """Let a stream wait for an event."""
-        stream.wait_event(event)
+        with cupy.cuda.Device(stream.device_id):
+            stream.wait_event(event)
 
     def event_done(self, event: Any) -> bool:
         """Whether the event is reached."""
@@ -201,6 +252,37 @@ class CupyBackend(ArrayBackend):
     def elapsed_ms(self, first: Any, last: Any) -> float:
         """Milliseconds between two reached events."""
         return cupy.cuda.get_elapsed_time(first, last)
+
+    def event_to_ipc(self, event: Any) -> bytes:
+        """What another process needs to open an event."""
+        return runtime.ipcGetEventHandle(event.ptr)
+
+    def event_from_ipc(self, index: int, handle: bytes) -> Any:
+        """The event of another process."""
+        with cupy.cuda.Device(index):
+            event = cupy.cuda.Event.__new__(cupy.cuda.Event)  # which then destroys what is opened
+            event.ptr = runtime.ipcOpenEventHandle(handle)
+        return event
+
+    # Memory of other libraries.
+
+    def from_dlpack(self, source: Any, index: int) -> Array:
+        """An array over memory of a device, of an object with ``__dlpack__`` or a capsule.
+
+        It may be read on the current stream of the device: that is told to the object.
+        """
+        with cupy.cuda.Device(index):
+            return cupy.from_dlpack(source)
+
+    def from_cuda_array(self, source: Any) -> Array:
+        """An array over the memory of an object with ``__cuda_array_interface__``.
+
+        It may be read on the current stream, which waits for the one that the object names.
+        """
+        address = source.__cuda_array_interface__["data"][0]
+        index = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
+        with cupy.cuda.Device(index):
+            return cupy.asarray(source)
 
     # Memory.
 
@@ -249,10 +331,39 @@ class CupyBackend(ArrayBackend):
 
     def record_use(self, array: Array, stream: Any) -> None:
         """Keep an array until a stream has done what it was asked so far."""
-        index = array.device.id
+        self._hold(array.device.id, stream, array)
+
+    def _hold(self, index: int, stream: Any, what: Any) -> None:
+        """Keep `what` until a stream of a device has done what it was asked so far."""
+        recording = self._recordings.get(index)
+        if recording is not None and recording.stream.ptr == stream.ptr:
+            recording.kept.append(what)  # each replay uses it
+            return
         event = self.new_event(index, False, False, False)
-        event.record(stream)
-        self._used.setdefault(index, deque()).append((event, array))
+        self.record(event, stream)
+        self._used.setdefault(index, deque()).append((event, what))
+
+    def upload(
+        self, address: int, shape: tuple[int, ...], dtype: plugin.dtype, index: int, keep: Any
+    ) -> Array:
+        """Ask the current stream for a copy from page-locked memory."""
+        stream = self.current_stream(index)
+        with cupy.cuda.Device(index):
+            made = cupy.empty(shape, TO_NUMPY[dtype])
+            kind = runtime.memcpyHostToDevice
+            runtime.memcpyAsync(made.data.ptr, address, made.nbytes, kind, stream.ptr)
+        self._hold(index, stream, keep)
+        return made
+
+    def download(self, array: Array, address: int, keep: Any) -> bool:
+        """Ask the current stream for a copy to page-locked memory."""
+        index = array.device.id
+        stream = self.current_stream(index)
+        with cupy.cuda.Device(index):
+            kind = runtime.memcpyDeviceToHost
+            runtime.memcpyAsync(address, array.data.ptr, array.nbytes, kind, stream.ptr)
+        self._hold(index, stream, keep)
+        return True
 
     # Graphs.
 
@@ -361,16 +472,22 @@ class _PlanCache:
 
 
 class CudnnRuntime:
-    """cuDNN by its frontend, with a handle per device; see `convolutions.Runtime`.
+    """cuDNN by its frontend and by its functions, with a handle per device and thread.
+
+    See `planning.Runtime` and `recurrences.Runtime`.
 
     Raises:
         ImportError: the package nvidia-cudnn-frontend is not installed.
+        OSError: cuDNN itself is not.
     """
 
     def __init__(self, backend: CupyBackend) -> None:
         import cudnn
 
         self.cudnn = cudnn
+        # The frontend has loaded it, from wherever it is; this finds it by its name.
+        self.library = declared(ctypes.CDLL("libcudnn.so.9"))
+        self.version = cudnn.backend_version()
         self._backend = backend
         self._handles: dict[tuple[int, int], Any] = {}  # of device and thread
         self._streams: dict[tuple[int, int], int] = {}
@@ -389,6 +506,10 @@ class CudnnRuntime:
             self.cudnn.set_stream(handle=self._handles[key], stream=stream)
             self._streams[key] = stream
         return self._handles[key]
+
+    def capability(self) -> int:
+        """The major number of the current device's compute capability."""
+        return int(cupy.cuda.Device().compute_capability[:-1])
 
     def milliseconds(self, run: Callable[[], None]) -> float:
         """Between two events."""

@@ -11,55 +11,35 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from flambeau.plugin import numerics
 from flambeau_cupy.dtypes import FLOATS
 from flambeau_cupy.layer import Array, Layer, channels_last
+from flambeau_cupy.planning import (
+    ALIGNMENT,
+    ELEMENTS,
+    CudnnLibrary,
+    Runtime,
+    Side,
+    Sizes,
+    strides_of,
+)
 
-Sizes = tuple[int, ...]
 INPUT, WEIGHT, OUTPUT = 1, 2, 3  # what tensors are called in plans
 FORWARD, INPUT_GRAD, WEIGHT_GRAD = "fprop", "dgrad", "wgrad"
-ALIGNMENT = 16
-_NAMES = {"float16": "HALF", "bfloat16": "BFLOAT16", "float32": "FLOAT", "float64": "DOUBLE"}
-
-
-class Runtime(Protocol):
-    """What plans are made for and executed on.
-
-    Attributes:
-        cudnn: the module of the frontend.
-    """
-
-    cudnn: Any
-
-    def where(self) -> dict[str, Any]:
-        """The arguments that say to a graph of the frontend which device it is for."""
-        ...
-
-    def handle(self) -> Any:
-        """The handle of the current device, set to the current stream."""
-        ...
-
-    def milliseconds(self, run: Callable[[], None]) -> float:
-        """How long the device needs for what `run` asks of it."""
-        ...
-
-    def device(self) -> int:
-        """The current device."""
-        ...
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a plan depends on; each tensor is its shape and its strides in elements."""
+    """What a plan depends on."""
 
     kind: str
-    input: tuple[Sizes, Sizes]
-    weight: tuple[Sizes, Sizes]
-    output: tuple[Sizes, Sizes]
+    input: Side
+    weight: Side
+    output: Side
     dtype: str
     padding: Sizes
     stride: Sizes
@@ -88,7 +68,7 @@ class Plan:
 
     def __init__(self, cudnn: Any, signature: Signature, where: dict[str, Any]) -> None:
         kinds, notes = cudnn.data_type, cudnn.numerical_note
-        element = getattr(kinds, _NAMES[signature.dtype])
+        element = getattr(kinds, ELEMENTS[signature.dtype])
         compute = kinds.DOUBLE if signature.dtype == "float64" else kinds.FLOAT
         self.graph = graph = cudnn.pygraph(
             io_data_type=element,
@@ -152,23 +132,16 @@ class Plan:
         self.workspace = self.graph.get_workspace_size_plan_at_index(number)
 
 
-class Convolutions:
+class Convolutions(CudnnLibrary):
     """The convolution ops of a device type.
-
-    Args:
-        layer: the array module.
-        load: makes the runtime, or raises ImportError or OSError where cuDNN is missing.
 
     Attributes:
         plans: by signature; None where cuDNN has no plan.
-        missing: why there is no cuDNN, once that is known.
     """
 
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
-        self.layer, self._load = layer, load
+        super().__init__(layer, load)
         self.plans: dict[Signature, Plan | None] = {}
-        self.missing = ""
-        self._runtime: Runtime | None = None
 
     def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
         """An op by plans, and by its decomposition where there is none; None for other ops."""
@@ -187,17 +160,6 @@ class Convolutions:
             return decomposition(*args) if found is None else found
 
         return kernel
-
-    def runtime(self) -> Runtime | None:
-        """The runtime; None where cuDNN is missing or switched off."""
-        if not numerics.enabled or self.missing:
-            return None
-        if self._runtime is None:
-            try:
-                self._runtime = self._load()
-            except (ImportError, OSError) as error:
-                self.missing = str(error)
-        return self._runtime
 
     def forward(
         self,
@@ -269,7 +231,7 @@ class Convolutions:
             self._made(a, dtype, last) if isinstance(a, tuple) else self._laid_out(a, dtype, last)
             for a in (x, w, y)
         ]
-        tensors = [(tuple(a.shape), self._strides(a)) for a in arrays]
+        tensors = [(tuple(a.shape), strides_of(a)) for a in arrays]
         padding, stride, dilation = geometry
         signature = Signature(
             kind=kind,
@@ -322,13 +284,8 @@ class Convolutions:
             plan.choose(min(times)[1])
 
     def _execute(self, plan: Plan, addresses: dict[int, int], runtime: Runtime) -> None:
-        # The pool orders memory by streams: it may be taken again once this is asked for.
-        room = self.layer.xp.empty((plan.workspace,), np.uint8) if plan.workspace else None
-        at = 0 if room is None else self.layer.address(room)
+        _room, at = self.room(plan.workspace)
         plan.execute(addresses, at, runtime.handle())
-
-    def _strides(self, a: Array) -> Sizes:
-        return tuple([s // a.itemsize for s in a.strides])
 
     def _made(self, shape: Sizes, dtype: np.dtype, last: bool) -> Array:
         xp = self.layer.xp

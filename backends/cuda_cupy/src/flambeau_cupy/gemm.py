@@ -17,6 +17,7 @@ import numpy as np
 from flambeau.plugin import numerics
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
 from flambeau_cupy.layer import Array, Layer
+from flambeau_cupy.planning import Library
 
 # cudaDataType, cublasComputeType_t and the attributes of cublasLt.h, whose numbers are its ABI.
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
@@ -176,23 +177,16 @@ class Plan:
         put(what, attribute, held.ctypes.data, held.nbytes)
 
 
-class Products:
+class Products(Library[Runtime]):
     """The matrix products of a device type.
-
-    Args:
-        layer: the array module.
-        load: makes the runtime, or raises ImportError or OSError where cuBLASLt is missing.
 
     Attributes:
         plans: by signature; None where cuBLASLt has no algorithm.
-        missing: why there is no cuBLASLt, once that is known.
     """
 
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
-        self.layer, self._load = layer, load
+        super().__init__(layer, load)
         self.plans: dict[Signature, Plan | None] = {}
-        self.missing = ""
-        self._runtime: Runtime | None = None
         self._workspaces: dict[tuple[int, int], Array] = {}
 
     def __call__(self, a: Array, b: Array, bias: Array | None = None) -> Array | None:
@@ -204,7 +198,7 @@ class Products:
             bias: (columns), or None.
         """
         kind = a.dtype
-        if kind not in FLOATS or b.dtype != kind or (runtime := self._available()) is None:
+        if kind not in FLOATS or b.dtype != kind or (runtime := self.runtime()) is None:
             return None
         xp = self.layer.xp
         left, right = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
@@ -266,16 +260,6 @@ class Products:
             *(0 if added is None else at(added), at(workspace), stream),
         )
         return True
-
-    def _available(self) -> Runtime | None:
-        if self.missing:
-            return None
-        if self._runtime is None:
-            try:
-                self._runtime = self._load()
-            except (ImportError, OSError) as error:
-                self.missing = str(error)
-        return self._runtime
 
     def _workspace(self, device: int, stream: int) -> Array:
         """The memory of a stream: its products run one after another."""

@@ -11,15 +11,13 @@ passed; None, a null pointer; NumPy scalars of the parameter's exact type; and a
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from flambeau_cupy.source import FAMILY_OF, text
 
-Launch = Callable[..., None]
 Grid = int | tuple[int, int]
 
 
@@ -34,6 +32,33 @@ class Struct:
     data: np.ndarray
 
 
+@dataclass(frozen=True)
+class Program:
+    """A kernel that was made at run time.
+
+    Attributes:
+        name: of the kernel; of equal texts equal.
+        body: its text.
+        prelude: what its text needs before it.
+    """
+
+    name: str
+    body: str
+    prelude: str
+
+
+class Launch(Protocol):
+    """What runs kernels; see the module for the arguments of a launch."""
+
+    def __call__(
+        self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: Any
+    ) -> None:
+        """Launch a kernel of `flambeau_cupy.source`."""
+
+    def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
+        """Launch a kernel that was made at run time; arrays are given by their addresses."""
+
+
 class DeviceLauncher:
     """Launches on the current stream of the current device, by CuPy and NVRTC.
 
@@ -44,6 +69,7 @@ class DeviceLauncher:
     def __init__(self) -> None:
         self._modules: dict[tuple[int, str, np.dtype], Any] = {}
         self._functions: dict[tuple[int, str, np.dtype], Any] = {}
+        self._programs: dict[tuple[int, str], Any] = {}
 
     def __call__(
         self, kind: np.dtype, kernel: str, grid: Grid, block: int, *arguments: Any
@@ -59,6 +85,20 @@ class DeviceLauncher:
             )
         blocks = grid if isinstance(grid, tuple) else (grid,)
         function(blocks, (block,), tuple([_passed(a) for a in arguments]))
+
+    def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
+        """See `Launch.program`; a text is compiled when it is first launched."""
+        from cupy.cuda import runtime
+
+        key = (runtime.getDevice(), program.name)
+        function = self._programs.get(key)
+        if function is None:
+            import cupy
+
+            code = f"{program.prelude}\n{program.body}"
+            module = cupy.RawModule(code=code, options=("--std=c++17",))
+            function = self._programs[key] = module.get_function(program.name)
+        function((grid,), (block,), tuple([_passed(a) for a in arguments]))
 
     def _module(self, device: int, kernel: str, kind: np.dtype) -> Any:
         import cupy

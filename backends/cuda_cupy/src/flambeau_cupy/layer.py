@@ -11,13 +11,16 @@ device run on NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
-from typing import Any
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flambeau_cupy.dtypes import BFLOAT16, HALVES
 from flambeau_cupy.launch import DeviceLauncher, Launch
+
+if TYPE_CHECKING:
+    from flambeau_cupy.fusion import Fusion
 
 Array = Any
 Kernel = Callable[..., Any]
@@ -67,6 +70,14 @@ class Layer:
         return kernel
 
     # What follows is the same for both.
+
+    @cached_property
+    def fusion(self) -> Fusion | None:
+        """What makes kernels of elementwise ops and chains of them; None without launches."""
+        from flambeau_cupy.expressions import Elementwise
+        from flambeau_cupy.fusion import Fusion
+
+        return None if self.launch is None else Fusion(Elementwise(self))
 
     def wide(self, a: Array) -> Array:
         """`a` as kernels compute with it: half precisions as float32."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flambeau.plugin import Backend
     from flambeau.plugin.kernels import Copier
 
-api_version = "1.2"
+api_version = "1.5"
 
 
 @hookimpl
@@ -65,7 +65,11 @@ def flambeau_copier(source: str, target: str) -> Copier | None:
 @hookimpl
 def flambeau_expectations(device_type: str) -> Expectations | None:
     """Where results may be less exact than the conformance kit asks by default: nowhere."""
-    return Expectations() if device_type == "cuda" else None
+    if device_type != "cuda":
+        return None
+    test = "test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows[index]"
+    reason = "a kernel would have to wait for indices to refuse them; the core has checked them"
+    return Expectations(known_failures={test: reason})
 
 
 @hookimpl

@@ -16,6 +16,7 @@ from flambeau.cuda.graphs import (
     graph_pool_handle,
     is_current_stream_capturing,
     make_graphed_callables,
+    make_graphed_step,
 )
 
 _devices = _namespace("cuda")

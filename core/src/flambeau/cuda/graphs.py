@@ -8,7 +8,7 @@ read, and results are found in the tensors that it made.  Python is not run agai
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import flambeau as fb
@@ -21,6 +21,7 @@ __all__ = [
     "graph_pool_handle",
     "is_current_stream_capturing",
     "make_graphed_callables",
+    "make_graphed_step",
 ]
 
 _MODES = ("global", "thread_local", "relaxed")
@@ -257,6 +258,83 @@ def make_graphed_callables(
         one.record_backward(pool)
     made = tuple([one.replacement() for one in graphed])
     return made if several else made[0]
+
+
+def make_graphed_step(
+    step: Callable[..., Any],
+    sample_args: Sequence[Any],
+    num_warmup_iters: int = 3,
+    pool: Any = None,
+) -> Callable[..., Any]:
+    """A whole training step as one recording: forward and backward passes and the optimiser.
+
+    Args:
+        step: what is recorded: it takes tensors, sets the gradients to None or zero, computes
+            them, calls ``optimizer.step()`` of an optimiser made with ``capturable=True``, and
+            returns tensors or None.
+        sample_args: arguments of it. Real ones have their shapes, dtypes and device, or are in
+            host memory.
+        num_warmup_iters: how many steps are made before the recording: real ones, on
+            `sample_args`. The first makes the optimiser's state, which must not be recorded.
+        pool: the memory of other graphs, to share it; by default the recording has its own.
+
+    Returns:
+        A function of as many tensors.  It copies them to where the recording reads them, makes
+        the step, and returns the tensors that `step` returned, which every call overwrites.  Its
+        attribute ``graph`` is the `CUDAGraph`.  Random numbers go on from call to call.
+
+    Raises:
+        RuntimeError: there is no device, or something in the step cannot be recorded.  Of the
+            function returned: an argument has another shape or dtype.
+        TypeError: an argument is no tensor.
+
+    ::
+
+        def step(x, target):
+            optimizer.zero_grad()
+            loss = fb.nn.functional.cross_entropy(model(x), target)
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        train = fb.cuda.make_graphed_step(step, (x, target))
+        for x, target in batches:
+            loss = train(x, target)
+
+    No counterpart in PyTorch.
+    """
+    for a in sample_args:
+        if not isinstance(a, fb.Tensor):
+            raise TypeError(
+                f"make_graphed_step: each argument must be a Tensor, got {type(a).__name__}"
+            )
+    devices = _namespace(_runtime.device_type)
+    inputs = tuple([a.detach().clone() for a in sample_args])
+    side = devices.Stream()
+    side.wait_stream(devices.current_stream())
+    with devices.stream(side):
+        for _ in range(num_warmup_iters):
+            step(*inputs)
+    devices.current_stream().wait_stream(side)
+    recorded = CUDAGraph()
+    with graph(recorded, pool):
+        results = step(*inputs)
+
+    def run(*args: Any) -> Any:
+        if len(args) != len(inputs):
+            raise TypeError(f"the recorded step takes {len(inputs)} tensors, got {len(args)}")
+        for i, (held, a) in enumerate(zip(inputs, args, strict=True)):
+            if a.shape != held.shape or a.dtype is not held.dtype:
+                raise RuntimeError(
+                    f"argument {i} of the recorded step was {held.dtype} {tuple(held.shape)}, and "
+                    f"now is {a.dtype} {tuple(a.shape)}; make another recording for it"
+                )
+            held.copy_(a, non_blocking=True)
+        recorded.replay()
+        return results
+
+    run.graph = recorded  # type: ignore[attr-defined]
+    return run
 
 
 class _Graphed:

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau.plugin.backend import Backend
+
+if TYPE_CHECKING:
+    from flambeau._dtype import dtype as DType
 
 T = TypeVar("T")
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
@@ -195,6 +198,36 @@ class Accelerator(Backend):
 
     def is_pinned(self, address: int) -> bool:
         """Whether host memory is page-locked."""
+        return False
+
+    def upload(
+        self, address: int, shape: tuple[int, ...], dtype: DType, index: int, keep: Any
+    ) -> Any:
+        """Ask the current stream for a copy from page-locked memory, and do not wait for it.
+
+        Args:
+            address: of elements in row-major order.
+            shape: of the new array.
+            dtype: of the elements.
+            index: the device that gets it.
+            keep: must live until the copy is made.
+
+        Returns:
+            The new array; None where copies wait in any case.
+        """
+        return None
+
+    def download(self, array: Any, address: int, keep: Any) -> bool:
+        """Ask the current stream for a copy to page-locked memory, and do not wait for it.
+
+        Args:
+            array: row-major.
+            address: where its elements go.
+            keep: must live until the copy is made.
+
+        Returns:
+            Whether that was asked; False where copies wait in any case.
+        """
         return False
 
     def allocated(self, index: int, size: int, allocate: Callable[[], T]) -> T:

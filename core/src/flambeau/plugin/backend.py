@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._dtype import pack, unpack
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from flambeau._dtype import dtype as DType
 
@@ -160,6 +160,25 @@ class Backend(ABC):
         Arrays made by `from_host` and `scalar` meanwhile are kept and must be real. A
         decomposition may look at values, or raise errors of the user's making; either must work
         as before. It must not be asked for its gradient: that is the core's.
+        """
+        return None
+
+    def deferred(
+        self, index: int, ops: Mapping[str, Callable[..., Any]]
+    ) -> tuple[Mapping[str, Callable[..., Any]], Callable[[Sequence[Any]], Sequence[Any]]] | None:
+        """What gradient formulas call in place of the ops of a device, or None: the ops.
+
+        Args:
+            index: the device.
+            ops: by canonical name.
+
+        Returns:
+            Ops by canonical name, whose results may be stand-ins for arrays that are not computed
+            yet, and a function that turns what a formula returned (arrays, such stand-ins, None)
+            into arrays.  A stand-in has ``shape`` and `dtype_of` and `to_array` take it; only
+            these ops ever meet one.
+
+        A backend that generates code thereby sees a formula as a whole.
         """
         return None
 

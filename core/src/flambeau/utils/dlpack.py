@@ -135,8 +135,10 @@ def exported(
         raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
     native = _speaking(tensor)
     storage_of(tensor).shared = True  # writes must happen in this memory from now on
+    if stream == -1 and int(native.__dlpack_device__()[0]) in _HOST:
+        stream = None  # the caller needs no synchronisation, and there is none
     asked = {
-        "stream": None if stream == -1 else stream,  # -1: the caller needs no synchronisation
+        "stream": stream,
         "max_version": max_version,
         "dl_device": dl_device,
         "copy": copy,
@@ -210,6 +212,7 @@ def _asked(ext_tensor: Any) -> Any:
 
 
 def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
+    """A tensor over memory of a device, of an object or a capsule."""
     from flambeau._dispatch import wrap
 
     where = f"cuda:{index}" if kind == _CUDA else None
@@ -220,7 +223,7 @@ def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
             "copy it to host memory first"
         )
     be = bind(where)
-    native = give(ext_tensor)
+    native = give(ext_tensor, index)
     t = wrap(be, native, be.dtype_of(native))
     storage_of(t).shared = True
     return t
@@ -235,10 +238,7 @@ def _from_capsule(capsule: Any) -> Tensor:
         )
     described = managed.tensor
     if described.device_type not in _HOST:
-        raise BufferError(
-            f"from_dlpack(): the capsule holds memory of DLPack device type "
-            f"{described.device_type}, not of the CPU; pass the object that made it instead"
-        )
+        return _from_device(capsule, described.device_type, described.device_id)
     dtype = _DTYPES.get((described.code, described.bits))
     if dtype is None or described.lanes != 1:
         kind = _KINDS.get(described.code, f"type code {described.code}")

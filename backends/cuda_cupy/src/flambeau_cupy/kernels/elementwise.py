@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
+from flambeau_cupy.expressions import STEPS, TYPES
+from flambeau_cupy.fusion import Deferred, Fusion
 from flambeau_cupy.layer import Array, Kernel, Layer
 
 UNARY = {
@@ -55,8 +57,12 @@ DIVISION = {"remainder": "remainder", "fmod": "fmod", "floor_divide": "floor_div
 
 
 def make(layer: Layer) -> dict[str, Kernel]:
-    """The kernels of this family."""
-    xp = layer.xp
+    """The kernels of this family.
+
+    Where kernels in CUDA C can be launched, they are generated (`flambeau_cupy.expressions`), and
+    the array module serves complex numbers.
+    """
+    xp, fusion = layer.xp, layer.fusion
 
     def cast(a: Array, dtype: Any) -> Array:
         kind = TO_NUMPY[dtype]
@@ -160,10 +166,71 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return write
 
     names = [*UNARY, *BINARY, *BITS, *DIVISION, "pow", "reciprocal", "rsqrt", "sign"]
-    # Comparisons and half precisions go through one temporary; the others could write directly.
-    made |= {f"{name}_": in_place(made[name]) for name in names}
-    made |= {f"{name}_": direct(layer, getattr(xp, f), made[name]) for name, f in DIRECT.items()}
+    if fusion is None:
+        # Comparisons and halves go through one temporary; the others could write directly.
+        made |= {f"{name}_": in_place(made[name]) for name in names}
+        made |= {f"{n}_": direct(layer, getattr(xp, f), made[n]) for n, f in DIRECT.items()}
+    else:
+        generated = {name: fusion.kernel(name, made[name]) for name in made if name in STEPS}
+        writers = {f"{name}_": fusion.writer(name, made[name]) for name in names}
+        for name in DIVISION:
+            generated[name] = _checked(generated[name])
+            writers[f"{name}_"] = _checked(writers[f"{name}_"])
+        made |= generated | writers
+        made["clone"] = _clone(made["clone"], clone)
+        made["cast"] = _cast(fusion, cast)
+        made["assign"] = _assign(fusion, assign)
     return {name: layer.quiet(kernel) for name, kernel in made.items()}
+
+
+def _checked(kernel: Kernel) -> Kernel:
+    """A division that refuses zero divisors of integers."""
+
+    def run(a: Array, b: Array) -> Any:
+        if b.dtype.kind in "iu" and not bool((b != 0).all()):
+            raise ZeroDivisionError("integer division or modulo by zero")
+        return kernel(a, b)
+
+    if late := getattr(kernel, "late", None):
+        run.late = lambda a, b: NotImplemented if b.dtype.kind in "iu" else late(a, b)  # type: ignore[attr-defined]
+    return run
+
+
+def _clone(fused: Kernel, copy: Kernel) -> Kernel:
+    """Copies of arrays keep the order of their memory."""
+
+    def clone(a: Array) -> Array:
+        return fused(a) if type(a) is Deferred else copy(a)
+
+    clone.late = fused.late  # type: ignore[attr-defined]
+    return clone
+
+
+def _cast(fusion: Fusion, plain: Kernel) -> Kernel:
+    def cast(a: Array, dtype: Any) -> Array:
+        kind = TO_NUMPY[dtype]
+        if a.dtype in TYPES and kind in TYPES:
+            return fusion.apply("cast", a, dtype=kind)
+        return plain(a, dtype)
+
+    def late(a: Array, dtype: Any) -> Any:
+        kind = TO_NUMPY[dtype]
+        if a.dtype in TYPES and kind in TYPES:
+            return fusion.deferred("cast", fusion.held(a), dtype=kind)
+        return NotImplemented
+
+    cast.late = late  # type: ignore[attr-defined]
+    return cast
+
+
+def _assign(fusion: Fusion, plain: Kernel) -> Kernel:
+    def assign(dst: Array, src: Array) -> None:
+        if src.dtype in TYPES and dst.dtype in TYPES and src.dtype != dst.dtype:
+            fusion.apply("clone", src, out=dst)
+        else:
+            plain(dst, src)
+
+    return assign
 
 
 DIRECT = {"add": "add", "sub": "subtract", "mul": "multiply"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -125,7 +126,7 @@ def make(layer: Layer) -> dict[str, Kernel]:
 
     def through_channels(
         kind: np.dtype, name: str, sizes: tuple[int, int, int], *given: object
-    ) -> tuple[object, ...]:
+    ) -> tuple[Any, ...]:
         """The start of a launch that goes through channels: lanes are channels if neighbours."""
         images, channels, size = sizes
         first = np.int64(images), np.int64(channels)

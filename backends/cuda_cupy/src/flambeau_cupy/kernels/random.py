@@ -118,6 +118,21 @@ def make(layer: Layer) -> dict[str, Kernel]:
         u = uniforms(generator, n, np.dtype(np.float64))
         return (u < p).astype(kind).reshape(shape)
 
+    def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
+        order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+        table = a.transpose(order)
+        if not table.flags.c_contiguous:  # draws follow the memory of what has no gaps
+            order, table = list(range(a.ndim)), layer.dense(a)
+        with generator.lock:
+            place = generator.engine.place(2 * a.size)
+        made = [xp.empty(table.shape, a.dtype) for _ in range(2)]
+        if a.size:
+            sizes = np.float64(1 - p), np.int64(a.size)
+            grid = blocks_for(a.size, 16)
+            launch(a.dtype, "philox_dropout", *grid, *made, table, *place, *sizes)  # type: ignore[misc]
+        out, noise = (m.transpose([order.index(d) for d in range(a.ndim)]) for m in made)
+        return out, noise
+
     def stored(numbers: Array, kind: np.dtype) -> Array:
         return numbers.astype(np.float32).astype(kind) if kind in _DIGITS else numbers.astype(kind)
 
@@ -202,4 +217,6 @@ def make(layer: Layer) -> dict[str, Kernel]:
         "geometric": geometric,
         "multinomial": multinomial,
     }
+    if launch is not None:
+        made["dropout"] = dropout
     return {name: layer.quiet(kernel) for name, kernel in made.items()}

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.resources import files
 
 FAMILIES = {
-    "activation": ("activation_forward", "activation_backward"),
     "ctc": ("ctc_forward", "ctc_backward"),
     "indexing": (
         "take_rows",
@@ -31,13 +30,28 @@ FAMILIES = {
         "batch_norm_column_sums",
         "batch_norm_backward_input",
     ),
-    "optimizer": ("sgd_step", "count_steps", "adam_step"),
+    "optimizer": (
+        "count_steps",
+        "nadam_count",
+        "asgd_count",
+        "sgd_step",
+        "asgd_step",
+        "adam_step",
+        "rmsprop_step",
+        "adagrad_step",
+        "adadelta_step",
+        "adamax_step",
+        "nadam_step",
+        "radam_step",
+        "rprop_step",
+    ),
     "philox": (
         "philox_place",
         "philox_words",
         "philox_uniform",
         "philox_normal",
         "philox_bernoulli",
+        "philox_dropout",
     ),
     "pooling": (
         "max_pool",

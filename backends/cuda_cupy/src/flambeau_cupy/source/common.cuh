@@ -106,34 +106,3 @@ template <class N> __device__ N down_columns(N value, N* shared) {  // `shared` 
   }
   return total;
 }
-
-// Elements in packs of 16 bytes, the unit in which memory is read best.
-struct alignas(16) Pack {
-  static const int SIZE = 16 / sizeof(T);
-  T of[SIZE];
-};
-__device__ inline bool aligned(const void* p) { return ((uint64)p & 15) == 0; }
-
-// out[i] = f(a[i]) for all threads of the grid; `out` may be `a`.
-template <class F> __device__ void map(T* out, const T* a, int64 n, F f) {
-  int64 packs = aligned(out) && aligned(a) ? n / Pack::SIZE : 0;
-  GRID_LOOP(i, packs) {
-    Pack p = ((const Pack*)a)[i];
-    for (int k = 0; k < Pack::SIZE; k++) p.of[k] = (T)f((A)p.of[k]);
-    ((Pack*)out)[i] = p;
-  }
-  int64 first = packs * Pack::SIZE;
-  GRID_LOOP(i, n - first) out[first + i] = (T)f((A)a[first + i]);
-}
-
-// out[i] = f(a[i], b[i]).
-template <class F> __device__ void map2(T* out, const T* a, const T* b, int64 n, F f) {
-  int64 packs = aligned(out) && aligned(a) && aligned(b) ? n / Pack::SIZE : 0;
-  GRID_LOOP(i, packs) {
-    Pack p = ((const Pack*)a)[i], q = ((const Pack*)b)[i];
-    for (int k = 0; k < Pack::SIZE; k++) p.of[k] = (T)f((A)p.of[k], (A)q.of[k]);
-    ((Pack*)out)[i] = p;
-  }
-  int64 first = packs * Pack::SIZE;
-  GRID_LOOP(i, n - first) out[first + i] = (T)f((A)a[first + i], (A)b[first + i]);
-}

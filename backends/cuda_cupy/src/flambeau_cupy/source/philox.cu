@@ -102,3 +102,20 @@ extern "C" __global__ void philox_bernoulli(
     }
   }
 }
+
+// noise: 1 / keep where a uniform of 53 bits is below `keep`, else 0; and x times it.
+extern "C" __global__ void philox_dropout(
+    T* out, T* noise, const T* x, uint64 seed, uint64 offset, const uint64* base, double keep,
+    int64 n) {
+  Place place(seed, offset, base);
+  T kept = (T)((A)1 / (A)keep);
+  GRID_LOOP(block, (n + 1) / 2) {
+    uint32 words[4];
+    place.words(block, words);
+    for (int j = 0; j < 2 && 2 * block + j < n; j++) {
+      T factor = unit(words[2 * j], words[2 * j + 1]) < keep ? kept : (T)0;
+      noise[2 * block + j] = factor;
+      out[2 * block + j] = (T)((A)x[2 * block + j] * (A)factor);
+    }
+  }
+}

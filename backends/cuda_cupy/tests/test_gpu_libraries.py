@@ -1,0 +1,55 @@
+"""What needs a GPU: attention and recurrent layers by the real cuDNN, beside the CPU."""
+
+from __future__ import annotations
+
+import pytest
+import test_gpu  # skips without a device  # noqa: F401
+from test_cudnn_attention import HALVES, QKV, SQUARE, attend
+from test_ops import agree, numbers
+from test_recurrences import FORMS, GATES, close
+
+import flambeau as fb
+from flambeau.plugin.host import host
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture(scope="module")
+def device():
+    return "cuda"
+
+
+def library(name):
+    """The library of the backend's, which must be there."""
+    backend = host.activate("cuda").backend
+    (found,) = [each for each in backend.planned if type(each).__name__ == name]
+    assert found.runtime() is not None, found.missing
+    return found
+
+
+@pytest.mark.parametrize("dtype", HALVES)
+def test_attention(dtype, device):
+    mask = fb.ones(5, 7, dtype=fb.bool).tril(2)
+    mask[3] = False  # closed to all keys
+    few = [QKV[0], QKV[1][:, :2].contiguous(), QKV[2][:, :2].contiguous()]
+    agree(attend(), QKV, dtype, device)
+    agree(attend(is_causal=True, scale=0.5), SQUARE, dtype, device)
+    agree(lambda q, k, v: attend()(q, k, v, mask.to(q.device)), QKV, dtype, device)
+    agree(attend(), [*QKV, numbers(4, 5, 7, seed=3)], dtype, device)
+    agree(attend(enable_gqa=True), few, dtype, device)
+    assert any(plan is not None for plan in library("Attention").plans.values())
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("mode", GATES)
+def test_recurrent_layers(mode, form, device, monkeypatch):
+    monkeypatch.setattr(fb.backends.cudnn, "allow_tf32", False)
+    for dtype in (fb.float64, fb.float32, fb.float16):
+        close({"mode": mode, **form}, dtype, device)
+    assert any(stack is not None for stack in library("Recurrences").stacks.values())
+
+
+@pytest.mark.parametrize("biased", [False, True])
+def test_projected_layers(biased, device):
+    options = {"mode": "lstm", "layers": 2, "both": True, "biased": biased}
+    close(options, fb.float64, device, projected=True)
