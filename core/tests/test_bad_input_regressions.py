@@ -115,7 +115,7 @@ def test_windows_of_a_leaf_whose_places_share_memory_have_their_own_parts_of_the
     "call",
     [
         lambda: fb.zeros(2).put([], fb.ones(2)),
-        lambda: fb.repeat([]),
+        lambda: fb.repeat([], (2,)),
         lambda: fb.layer_norm(fb.ones(2), [2], [1.0, 1.0]),
         lambda: fb.ones(3).add([-7], alpha=2),
     ],

@@ -1,6 +1,8 @@
 """The argument names of PyTorch 1.0 mean what today's names mean."""
 
+import functools
 import inspect
+import pickle
 
 import pytest
 
@@ -134,6 +136,16 @@ def test_a_method_takes_the_documented_names(name):
         getattr(x.clone(), name)(*positional)
     )
     assert set(documented) <= set(inspect.signature(getattr(fb.Tensor, name)).parameters)
+
+
+def test_a_signature_with_documented_names_is_like_others():
+    found = inspect.signature(fb.narrow)
+    assert list(found.parameters) == ["input", "dim", "start", "length", "dimension"]
+    assert found.parameters["dimension"].kind is inspect.Parameter.KEYWORD_ONLY
+    assert found == inspect.signature(fb.narrow) == pickle.loads(pickle.dumps(found))
+    assert list(found.bind(X, 0, 1, 2).arguments) == ["input", "dim", "start", "length"]
+    assert "input" not in inspect.signature(functools.partial(fb.narrow, X)).parameters
+    assert found.replace(parameters=[]).return_annotation == found.return_annotation == "Tensor"
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

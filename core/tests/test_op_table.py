@@ -7,6 +7,7 @@ import math
 import pytest
 
 import flambeau as fb
+from flambeau import Tensor
 from flambeau.ops import OPS
 from flambeau.ops._table import Op
 from flambeau.testing.backend._support import descriptions
@@ -51,3 +52,20 @@ def test_arguments_of_samples_are_those_of_the_op() -> None:
         op: Op = OPS[name]
         for sample in samples:
             assert len(sample.args) == len(op.params), (name, sample.name)
+
+
+def test_a_gradient_declared_after_a_first_recorded_call_counts() -> None:
+    def _twice_for_this_test(self: Tensor) -> Tensor:
+        return self + self
+
+    op = Op(_twice_for_this_test, "composite")
+    try:
+        x = fb.tensor([1.0], requires_grad=True)
+        setattr(x._be, op.name, op.decomposed(x._be))
+        op(x).backward()
+        assert x.grad is None and op.gradient_state == "undeclared"
+        op.gradient(lambda F, g: F.add(g, g))
+        op(x).backward()
+        assert x.grad.tolist() == [2.0] and op.gradient_state == "given"
+    finally:
+        del OPS[op.name], x._be.__dict__[op.name]

@@ -120,6 +120,27 @@ def test_assignment_before_init_is_explained():
             Hasty(value)
 
 
+def test_a_call_before_init_is_an_attribute_error():
+    class Bare(nn.Module):
+        def __init__(self):
+            pass
+
+        def forward(self, x):
+            return x
+
+    with pytest.raises(AttributeError, match="'Bare' object has no attribute '_forward_hooks'"):
+        Bare()(1)
+
+
+def test_forward_gets_the_arguments_of_the_call():
+    class Echo(nn.Module):
+        def forward(self, *args, **kwargs):
+            return args, kwargs
+
+    for args, kwargs in (((), {}), ((1,), {}), ((1, 2), {}), ((1,), {"a": 2}), ((), {"a": 2})):
+        assert Echo()(*args, **kwargs) == (args, kwargs)
+
+
 def test_init_takes_no_arguments_unless_it_passes_them_on():
     with pytest.raises(TypeError, match="unexpected keyword argument 'size'"):
         nn.Module(size=3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import sys
 from typing import Any
 
@@ -37,6 +38,23 @@ CALLS: list[tuple[str, tuple[Any, ...]]] = [
     *(("reshape", sizes) for sizes in ((6,), (-1,), (3, 2), ([3, 2],), ((-1, 1),), (5,))),
     ("t", ()),
 ]
+# As functions: sizes and orders are one argument there.
+FORMS: list[tuple[str, tuple[Any, ...]]] = [
+    (name, (given,) if name in ("permute", "reshape") and not isinstance(given[0], list) else given)
+    for name, given in CALLS
+    if name not in ("expand", "view") and not (given and isinstance(given[0], tuple))
+] + [
+    *(("movedim", (a, b)) for a in (-2, 0, 1) for b in (-1, 0, 2)),
+    ("movedim", ((0, 1), (1, 0))),
+    ("squeeze", ((0, 1),)),
+]
+
+
+class Index(enum.IntEnum):
+    FIRST = 0
+    SECOND = 1
+
+
 KEYS: tuple[Any, ...] = (
     ...,
     None,
@@ -85,6 +103,67 @@ def test_a_view_method_does_what_pytorchs_does(
 
     ours, theirs = (outcome(lib, shape, requires_grad, call) for lib in (fb, torch))
     assert ours == theirs
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("name", "arguments"), FORMS)
+def test_a_view_function_does_what_pytorchs_does(
+    name: str, arguments: tuple[Any, ...], shape: tuple[int, ...], requires_grad: bool
+) -> None:
+    ours, theirs = (
+        outcome(lib, shape, requires_grad, lambda x, lib=lib: getattr(lib, name)(x, *arguments))
+        for lib in (fb, torch)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize(
+    ("name", "shape"),
+    [*(("T", s) for s in SHAPES), *(("mT", s) for s in SHAPES if s)],
+)
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch advises against other than matrices
+def test_an_attribute_transposes_as_pytorchs_does(
+    name: str, shape: tuple[int, ...], requires_grad: bool
+) -> None:
+    ours, theirs = (
+        outcome(lib, shape, requires_grad, lambda x: getattr(x, name)) for lib in (fb, torch)
+    )
+    assert ours == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("squeeze", (Index.SECOND,)),
+        ("unsqueeze", (Index.SECOND,)),
+        ("select", (Index.SECOND, Index.FIRST)),
+        ("flatten", (Index.FIRST, Index.SECOND)),
+        ("transpose", (Index.FIRST, Index.SECOND)),
+        ("permute", ((Index.SECOND, Index.FIRST),)),
+        ("reshape", ((Index.SECOND, 6),)),
+        ("movedim", (Index.FIRST, Index.SECOND)),
+    ],
+)
+def test_members_of_enumerations_are_dimensions(name: str, arguments: tuple[Any, ...]) -> None:
+    """What is no plain int takes the long way, which ends in the short one."""
+    x = [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    for call in (lambda lib, t: getattr(lib, name)(t, *arguments), _method(name, arguments)):
+        assert call(fb, fb.tensor(x)).tolist() == call(torch, torch.tensor(x)).tolist()
+
+
+def _method(name: str, arguments: tuple[Any, ...]) -> Any:
+    return lambda _lib, t: getattr(t, name)(*arguments)
+
+
+def test_the_transposed_of_a_subclass_is_of_the_subclass() -> None:
+    class Sub(fb.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    assert type(fb.zeros(2, 3).as_subclass(Sub).T) is Sub
 
 
 @pytest.mark.parametrize("requires_grad", [False, True])

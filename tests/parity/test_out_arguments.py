@@ -94,6 +94,20 @@ CALLS = {
     "take": "t.take(x, o)",
     "take_along_dim": "t.take_along_dim(x, o, 1)",
     "nonzero": "t.nonzero(x)",
+    **{
+        f"{name}_copy": f"t.{name}_copy(x)"
+        for name in ("alias", "detach", "diagonal", "slice", "squeeze", "t")
+    },
+    "as_strided_copy": "t.as_strided_copy(x, (2, 2), (1, 2))",
+    "expand_copy": "t.expand_copy(x, (2, 2, 3))",
+    "permute_copy": "t.permute_copy(x, (1, 0))",
+    "select_copy": "t.select_copy(x, 0, 1)",
+    "transpose_copy": "t.transpose_copy(x, 0, 1)",
+    "unfold_copy": "t.unfold_copy(x, 1, 2, 1)",
+    "unsqueeze_copy": "t.unsqueeze_copy(x, 0)",
+    "view_copy": "t.view_copy(x, (3, 2))",
+    "view_as_real_copy": "t.view_as_real_copy(t.complex(x, x))",
+    "view_as_complex_copy": "t.view_as_complex_copy(t.stack([x, x], -1))",
     "tril": "t.tril(x)",
     "triu": "t.triu(x)",
     "diag": "t.diag(x)",
@@ -195,6 +209,9 @@ WITHOUT_CASE = {
     "special.log_softmax": "an alias, without `out` in PyTorch",
     "narrow_copy": "PyTorch writes past the end of an `out` that repeats elements",
     **dict.fromkeys("hspmm sspaddmm".split(), "sparse"),
+    **dict.fromkeys(
+        "split_copy split_with_sizes_copy unbind_copy".split(), "lists; test_call_forms.py"
+    ),
     **dict.fromkeys(
         "bernoulli empty full_like multinomial normal rand randint randn randperm".split(),
         "random or unspecified numbers; test_random.py",

@@ -107,12 +107,12 @@ def _spec(a: Any) -> Any:
 # The generated methods call these only while no mode is on; `Op.record` serves the rest.
 
 
-def record_unary(t: Tensor, x: Tensor, node: type) -> None:
+def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
     """Give `t` the history of a one-input op on `x`, if `x` has one."""
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
         return
-    n = new(node)
+    n = node()
     n._hooks = None
     n.edges = (e,)
     if (keeps := node.keeps) == 2:
@@ -126,7 +126,7 @@ def record_unary(t: Tensor, x: Tensor, node: type) -> None:
     t._rg = True
 
 
-def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
+def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
     """Give `t` the history of a broadcasting op on `x` and `y`, if they have one."""
     e0 = ((x._fn or x) if g is True else edge(x)) if (g := x._rg) else None
     e1 = ((y._fn or y) if g is True else edge(y)) if (g := y._rg) else None
@@ -138,7 +138,7 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
         keep = node.keep[0 if e1 is None else 2]
     else:
         keep = node.keep[1 if e1 is None else 3]
-    n = new(node)
+    n = node()
     n._hooks = None
     n.edges = (e0, e1)
     a = x._a
@@ -158,13 +158,13 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
     t._rg = True
 
 
-def record_scalar(t: Tensor, x: Tensor, number: Any, node: type) -> None:
+def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
     """Give `t` the history of a broadcasting op on `x` and a native scalar."""
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
         return
     keep = node.keep[1]
-    n = new(node)
+    n = node()
     n._hooks = None
     n.edges = (e, None)
     n.shapes = None

@@ -39,11 +39,12 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
             used += max(k.dim(), 0)
         else:
             used += 1
-    if ellipses > 1:
-        raise IndexError("an index can only have a single ellipsis ('...')")
     if used > len(shape):
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     rest = len(shape) - used
+    if ellipses > 1 and rest and not _last_ellipses(keys):
+        # As in PyTorch, every ellipsis goes over all dimensions that no other key names.
+        raise IndexError(f"Dimension out of range: an index follows two ellipses of {rest} dims")
     if not ellipses:
         keys.append(Ellipsis)
     items: list[Any] = []
@@ -59,6 +60,7 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
                 items.append(slice(0, n, 1))
                 tensors.append(None)
             d += rest
+            rest = 0
         elif k is None:
             items.append(None)
             tensors.append(None)
@@ -112,6 +114,13 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     if not advanced:
         return tuple(items), None, title
     return tuple(items), tensors, title
+
+
+def _last_ellipses(keys: list[Any]) -> bool:
+    """Whether nothing that selects follows the second ellipsis."""
+    second = [i for i, k in enumerate(keys) if k is Ellipsis][1]
+    whole = slice(None)
+    return all(k is Ellipsis or (type(k) is slice and k == whole) for k in keys[second:])
 
 
 def _is_number(k: Tensor) -> bool:

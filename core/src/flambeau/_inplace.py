@@ -98,6 +98,23 @@ def check_result(self: Tensor, result: Tensor) -> None:
         )
 
 
+def check_same_dtype(self: Tensor, dim: Any, dtype: Any) -> None:
+    """Refuse the ``dtype=`` of an in-place operation along `dim` if `self` has another one.
+
+    Raises:
+        IndexError: there is no such dimension.
+        RuntimeError: the dtypes differ.
+    """
+    if dtype is not None and dtype is not self.dtype:
+        from flambeau.ops._rules import dim_of
+
+        dim_of(dim, self.dim())
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {self.dtype} and output tensor dtype {dtype} "
+            "should match"
+        )
+
+
 def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
     if shape != self._a.shape:
         raise RuntimeError(
@@ -393,7 +410,9 @@ def _tensor() -> type:
     return Tensor
 
 
-def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
+def copy_(
+    self: Tensor, src: Any, *, may_overlap: bool = False, non_blocking: bool = False
+) -> Tensor:
     """Write the values of `src`, broadcast and cast, into `self`."""
     record = (
         recording()
@@ -410,7 +429,14 @@ def copy_(self: Tensor, src: Any, *, may_overlap: bool = False) -> Tensor:
     if not _same_memory(self, src):
         check_write(self, [] if may_overlap else [src])
     if src._be is not self._be:
-        src = src.to(self.device)
+        late = non_blocking and self.device.type == "cpu"
+        if late and not record:
+            from flambeau._device_copy import downloaded_to
+
+            if downloaded_to(self, src):
+                storage_of(self).version += 1
+                return self
+        src = src.to(self.device, non_blocking=non_blocking and not late)
     before = recording()
     set_recording(record)  # a stale view may be read, though not followed
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,8 +25,8 @@ def documented(*forms: dict[str, str]) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        signature = inspect.signature(function)
-        own = signature.parameters
+        code: Any = function.__code__  # type: ignore[attr-defined]
+        own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         named = [(frozenset(form) - frozenset(own), form) for form in forms]
 
         @functools.wraps(function)
@@ -40,18 +40,63 @@ def documented(*forms: dict[str, str]) -> Callable[[F], F]:
             return function(*args, **kwargs)
 
         extra = dict.fromkeys(name for triggers, form in named for name in form if name in triggers)
-        call.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[
-                *own.values(),
-                *(
-                    inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None)
-                    for name in extra
-                ),
-            ]
-        )
+        call.__signature__ = _WithNames(function, extra)  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+class _WithNames(inspect.Signature):
+    """The signature of a function and more names, worked out when it is asked for.
+
+    To work out all of them at once would take a twentieth of the import of flambeau.
+    """
+
+    __slots__ = ("_extra", "_function")
+
+    def __init__(self, function: Callable[..., Any], extra: Iterable[str]) -> None:
+        self._function = function
+        self._extra = extra
+
+    def _whole(self) -> inspect.Signature:
+        own = inspect.signature(self._function)
+        kind = inspect.Parameter.KEYWORD_ONLY
+        more = [inspect.Parameter(name, kind, default=None) for name in self._extra]
+        return own.replace(parameters=[*own.parameters.values(), *more])
+
+    @property
+    def parameters(self) -> Any:
+        return self._whole().parameters
+
+    @property
+    def return_annotation(self) -> Any:
+        return self._whole().return_annotation
+
+    def replace(self, **changes: Any) -> inspect.Signature:
+        return self._whole().replace(**changes)
+
+    def __reduce__(self) -> Any:
+        return self._whole().__reduce__()
+
+
+def many(function: str, argument: str, given: tuple[Any, ...], named: Any) -> Any:
+    """The numbers of ``x.f(2, 3)``, ``x.f((2, 3))`` or ``x.f(argument=(2, 3))``.
+
+    Raises:
+        TypeError: none was given, by place and by name, or a single number by name.
+    """
+    if named is not None:
+        if given:
+            raise TypeError(f"{function}() got {argument!r} by place and by name")
+        if not isinstance(named, (list, tuple)):
+            raise TypeError(
+                f"{function}(): argument {argument!r} must be tuple of ints, not "
+                f"{type(named).__name__}"
+            )
+        return named
+    if not given:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
+    return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
 
 
 def only_one(function: str, **given: Any) -> Any:

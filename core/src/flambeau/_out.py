@@ -75,11 +75,16 @@ def deliver(
                 UserWarning,
                 stacklevel=3,
             )
-        out.resize_(*result.shape)
     fresh = result._st is None and inputs and not any(result is x for x in operands)
     if restride and not fresh:
         result, fresh = _dispatch.op("clone")(result.detach()), True
+    if out._a.shape != result._a.shape and not restride:
+        out.resize_(result.shape)
     if not (fresh and _inplace.take_over(out, result, restride=restride)):
+        if restride:
+            from flambeau._storage_resize import resize_like
+
+            resize_like(out, result)
         out.copy_(result)
     return out
 

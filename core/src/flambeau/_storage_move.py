@@ -10,12 +10,25 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Any
 
+from flambeau import _dtype as D
 from flambeau._storage import Storage
-from flambeau._views import geometry_of
+from flambeau._views import contiguous_strides, geometry_of
 
 if TYPE_CHECKING:
     from flambeau._dtype import dtype as DType
     from flambeau._tensor import Tensor
+
+
+def grown(st: Storage, size: int) -> tuple[Any, DType]:
+    """Native memory of `size` bytes with those of `st`, cut off or followed by zeros; its dtype."""
+    be = st._be
+    dtype = D.uint8 if be.strided else st.dtype
+    count = size // dtype.itemsize
+    if be.device.type == "meta":
+        return be.full((count,), 0, dtype), dtype
+    held = st.nbytes()
+    data = st.read(0, min(size, held)) + bytes(max(0, size - held))
+    return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
 
 
 def move(st: Storage, buffer: Any, dtype: DType, mapping: Any = None) -> None:
@@ -24,19 +37,13 @@ def move(st: Storage, buffer: Any, dtype: DType, mapping: Any = None) -> None:
     NumPy arrays and other foreign views keep the old memory.
 
     Raises:
-        RuntimeError: the new memory is too small for a tensor, or the backend has no strides and
-            tensors see the storage.
+        RuntimeError: the new memory is too small for a tensor.
     """
-    tensors, records = _over(st)
     be = st._be
-    if not be.strided:
-        if any(r() is not None for r in st.aliases):
-            raise RuntimeError(
-                f"resize_: tensors of device {be.device} see this storage, and their arrays cannot "
-                "follow it; resize a clone() of the storage"
-            )
-        st.buffer, st.dtype = buffer, dtype
-        return
+    if be.strided:
+        tensors, records = _over(st)
+    else:
+        tensors, records = [t for r in st.aliases if (t := r()) is not None], [st]
     moved = Storage(buffer, be, dtype)
     held = moved.nbytes()
     places = [(t, *geometry_of(t)) for t in tensors]
@@ -51,7 +58,12 @@ def move(st: Storage, buffer: Any, dtype: DType, mapping: Any = None) -> None:
     for record in records:
         record.buffer, record.dtype, record.mapping = buffer, dtype, mapping
     for t, shape, stride, offset in places:
-        t._a = be.backend.as_strided(moved.root(t.dtype), shape, stride, offset)
+        if be.strided:
+            t._a = be.backend.as_strided(moved.root(t.dtype), shape, stride, offset)
+        else:
+            step = (shape, stride, offset, contiguous_strides(buffer.shape), 0)
+            t._a = be.as_strided_region(buffer, buffer.shape, *step)
+            t._msteps = (("as_strided", step),)
 
 
 def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:

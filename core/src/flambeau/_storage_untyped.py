@@ -253,9 +253,9 @@ class UntypedStorage(Casts):
             RuntimeError: the memory is shared or a file, or a living tensor uses what would be cut
                 off.
         """
-        from flambeau._storage_move import move
+        from flambeau._storage_move import grown, move
 
-        st, be = self._st, self._st._be
+        st = self._st
         if size < 0:
             raise RuntimeError(f"UntypedStorage.resize_: got a negative size {size}")
         if not self.resizable():
@@ -263,18 +263,8 @@ class UntypedStorage(Casts):
                 "Trying to resize storage that is not resizable: it is shared memory or a file; "
                 "clone() it first"
             )
-        held = self.nbytes()
-        if size == held:
-            return self
-        dtype = D.uint8 if be.strided else st.dtype
-        if self.device.type == "meta":
-            native = be.full((size // dtype.itemsize,), 0, dtype)
-        else:
-            data = st.read(0, min(size, held)) + bytes(max(0, size - held))
-            native = be.backend.from_host(
-                data, (size // dtype.itemsize,), dtype, be.device.index or 0
-            )
-        move(st, native, dtype)
+        if size != self.nbytes():
+            move(st, *grown(st, size))
         return self
 
     def is_shared(self) -> builtins.bool:

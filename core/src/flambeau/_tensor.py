@@ -14,11 +14,12 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flambeau import _dispatch, _inplace, _views
+from flambeau import _dispatch, _inplace, _views, autograd
 from flambeau import _dtype as D
 from flambeau._bound import bind
 from flambeau._device import device as Device
 from flambeau._dispatch import wrap
+from flambeau._keywords import many
 from flambeau._layout import strided
 from flambeau._modes import recording, set_recording
 from flambeau._size import Size
@@ -458,9 +459,7 @@ class Tensor(TensorMethods):
         Raises:
             RuntimeError: no gradient is required, or `gradient` is missing or does not fit.
         """
-        from flambeau.autograd._passes import backward
-
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
         """Call ``hook(grad)`` whenever this tensor's gradient is computed; it may return another.
@@ -738,12 +737,17 @@ class Tensor(TensorMethods):
         Forms: ``to(dtype)``, ``to(device, dtype=None)``, ``to(other)``; keywords ``non_blocking``,
         ``copy`` and ``memory_format``.
 
+        With `non_blocking`, copies between an accelerator and page-locked memory (`pin_memory`;
+        results on the CPU are in such) are asked of the accelerator's current stream and not
+        waited for: until then the memory must not change, and what is copied to the CPU is not
+        there.  Other copies wait.
+
         >>> import flambeau as fb
         >>> fb.ones(2).to(fb.int64)
         tensor([1, 1])
         """
-        device, dtype, copy, memory_format = _to_arguments(args, kwargs)
-        return _convert(self, device, dtype, copy, memory_format)
+        device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
+        return _convert(self, device, dtype, copy, memory_format, non_blocking)
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy type name, or the tensor cast to a dtype or type name."""
@@ -752,7 +756,7 @@ class Tensor(TensorMethods):
         if dtype is None:
             return type_name(self)
         d, where = dtype_and_device(dtype)
-        return _convert(self, where, d, False, None)
+        return _convert(self, where, d, False, None, non_blocking)
 
     def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
         """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
@@ -772,9 +776,8 @@ class Tensor(TensorMethods):
         self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
     ) -> Tensor:
         """The tensor on a CUDA device."""
-        return _convert(
-            self, Device("cuda" if device is None else device), None, False, memory_format
-        )
+        where = Device("cuda" if device is None else device)
+        return _convert(self, where, None, False, memory_format, non_blocking)
 
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy that shares no memory, with history.
@@ -807,14 +810,9 @@ class Tensor(TensorMethods):
     # Indexing and views with optional arguments.
 
     @property
-    def T(self) -> Tensor:
-        """The tensor with its dimensions reversed."""
-        return self.permute(tuple(range(n - 1, -1, -1))) if (n := len(self._a.shape)) else self
-
-    @property
     def mT(self) -> Tensor:
         """The tensor with its last two dimensions swapped."""
-        if self.dim() < 2:
+        if len(self._a.shape) < 2:
             raise RuntimeError(
                 "tensor.mT is only supported on matrices or batches of matrices. Got "
                 f"{self.dim()}-D tensor."
@@ -865,50 +863,63 @@ class Tensor(TensorMethods):
 
         write_part(self, 1, value)
 
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
-        """Another shape in place: elements are kept in memory order, new ones are unspecified."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor by the legacy constructor of this dtype: ``x.new(2, 3)``, ``x.new([1, 2])``.
+
+        `new_tensor`, `new_empty` and `new_zeros` say what they make.
+
+        >>> import flambeau as fb
+        >>> fb.ones(1, dtype=fb.int64).new([1, 2])
+        tensor([1, 2])
+        """
+        from flambeau._legacy import make
+
+        return make(self.dtype, device or self.device, args)
+
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+        """Another shape in place, over the same memory, which grows if it must; new elements are 0.
+
+        Raises:
+            RuntimeError: the tensor requires a gradient, or memory that cannot grow would have to.
+
+        >>> import flambeau as fb
+        >>> fb.arange(6).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
+        """
+        from flambeau._storage_resize import resize
         from flambeau.ops._rules import checked_sizes
         from flambeau.ops._rules import sizes as as_sizes
 
-        shape = checked_sizes(as_sizes(sizes, "size"))
-        if shape == tuple(self._a.shape):
-            return self
-        if self.requires_grad:
-            raise RuntimeError("cannot resize variables that require grad")
-        if self._base is not None:
-            raise RuntimeError("resize_: cannot resize a view; resize its base or clone() it")
-        have = self.numel()
-        want = 1
-        for n in shape:
-            want *= n
-        flat = self.detach().contiguous().reshape((have,))
-        if want > have:
-            from flambeau.ops.movement import cat
+        shape = checked_sizes(as_sizes((many("resize_", "size", sizes, size),), "size"))
+        return resize(self, shape, memory_format)
 
-            flat = cat([flat, self.new_zeros((want - have,))])
-        grown = flat[:want].reshape(shape).clone()
-        version = self._version
-        self._a = grown._a
-        self._st = None
-        if version:
-            storage_of(self).version = version
-        return self
+    def resize_as_(
+        self, other: Any = None, *, memory_format: Any = None, tensor: Any = None
+    ) -> Tensor:
+        """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0).
 
-    def resize_as_(self, other: Any = None, *, tensor: Any = None) -> Tensor:
-        """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0)."""
+        With ``memory_format=flambeau.preserve_format`` the strides become those of `other`, too.
+        """
         if tensor is not None:
             other = tensor
         if not isinstance(other, Tensor):
             raise TypeError(
                 f"resize_as_(): argument 'other' must be Tensor, not {type(other).__name__}"
             )
-        return self.resize_(*other._a.shape)
+        from flambeau._storage_resize import resize_as
+
+        return resize_as(self, other, memory_format)
 
     def copy_(self, src: Any, non_blocking: bool = False) -> Tensor:
-        """Write the values of `src`, broadcast and cast, into this tensor."""
+        """Write the values of `src`, broadcast and cast, into this tensor.
+
+        With `non_blocking`, copies between an accelerator and page-locked memory are not waited
+        for; see `to`.
+        """
         if not isinstance(src, Tensor):
             raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
-        return _inplace.copy_(self, src)
+        return _inplace.copy_(self, src, non_blocking=bool(non_blocking))
 
     def fill_(self, value: Any) -> Tensor:
         """Write one number everywhere."""
@@ -941,6 +952,30 @@ class Tensor(TensorMethods):
 
         return dlpack_device(self)
 
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the elements are in the memory of a CUDA device, for other libraries.
+
+        Raises:
+            AttributeError: the tensor is on no CUDA device.
+            RuntimeError: it requires a gradient.
+        """
+        found = getattr(self._a, "__cuda_array_interface__", None)
+        if found is None:
+            raise AttributeError(
+                "Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                f"{self.type()} If CUDA data is required use tensor.cuda() to copy tensor to "
+                "device memory."
+            )
+        if self.requires_grad:
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. "
+                "If gradients aren't required, use var.detach() to get Variable that doesn't "
+                "require grad."
+            )
+        storage_of(self).shared = True
+        return found
+
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Run `func` and turn plain results into this class, as subclasses expect."""
@@ -960,12 +995,14 @@ def _refresh_alias(new: Tensor) -> None:
         _views.register_alias(new._st, new)
 
 
-def _to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+def _to_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, bool, Any, bool]:
     known = {"dtype", "device", "non_blocking", "copy", "memory_format", "other"}
     if unknown := set(kwargs) - known:
         raise TypeError(f"to() got an unexpected keyword argument {sorted(unknown)[0]!r}")
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
-    copy = kwargs.get("copy", False)
+    copy, non_blocking = kwargs.get("copy", False), kwargs.get("non_blocking", False)
     rest = list(args)
     if "other" in kwargs:
         rest.insert(0, kwargs["other"])
@@ -986,7 +1023,7 @@ def _to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, A
                 f"or a Tensor, not {type(head).__name__}"
             )
         if rest:
-            rest.pop(0)  # non_blocking: copies between host and host are synchronous anyway
+            non_blocking = rest.pop(0)
         if rest:
             copy = rest.pop(0)
         if rest:
@@ -998,10 +1035,18 @@ def _to_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, A
         dtype,
         bool(copy),
         kwargs.get("memory_format"),
+        bool(non_blocking),
     )
 
 
-def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any) -> Any:
+def _convert(
+    t: Tensor,
+    device: Any,
+    dtype: Any,
+    copy: bool,
+    memory_format: Any,
+    non_blocking: bool = False,
+) -> Any:
     be = t._be
     if device is not None and device != be.device:
         be = bind(device)
@@ -1010,10 +1055,12 @@ def _convert(t: Tensor, device: Any, dtype: Any, copy: bool, memory_format: Any)
     if moved:
         from flambeau._device_copy import moved_to
 
-        # Cast first where the copy then has fewer bytes to move.
-        if target.itemsize < t.dtype.itemsize:
+        # Cast first where the copy then has fewer bytes to move, and on the device what may not
+        # be there yet.
+        late = non_blocking and be.device.type == "cpu"
+        if target.itemsize < t.dtype.itemsize or (late and target is not t.dtype):
             t = _dispatch.cast(t, target)
-        t = moved_to(t, be)
+        t = moved_to(t, be, non_blocking and (not late or memory_format is None))
     if target is not t.dtype:
         t = _dispatch.cast(t, target)
     elif copy and not moved:

@@ -23,15 +23,23 @@ from flambeau._dispatch import (
 )
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
-from flambeau._keywords import only_one
+from flambeau._keywords import many, only_one
 from flambeau._views import NO_GRAD, make_view, storage_of
 from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._inplace import become_view, inplace
+    from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
+    from flambeau.ops.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
 
 modes = 0
 bool_ = D.bool_
@@ -148,19 +156,24 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
     return (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
 
 
-def _one_or_many(dims: tuple[Any, ...]) -> Any:
-    return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
-
-
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, become_view, inplace, Tensor, getitem, setitem
+    global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
+    global expanded, flattened, permuted, reshaped, squeezed, transposed
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem, setitem
-    from flambeau._inplace import become_view, inplace
+    from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
+    from flambeau.ops.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
 
     found = globals()
     for name in _CALLED:
@@ -186,8 +199,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.add
                 try:
-                    r = be.add(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("add", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -197,7 +211,7 @@ class TensorMethods:
                 t._be = be
                 t.dtype = self.dtype
                 if self._rg is True is other._rg and recording():
-                    n = new(node_add)
+                    n = node_add()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -214,8 +228,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.add
             try:
-                r = be.add(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("add", error, (self, other)) from error
             if type(r) is not be.array:
@@ -237,8 +252,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.sub
                 try:
-                    r = be.sub(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("sub", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -248,7 +264,7 @@ class TensorMethods:
                 t._be = be
                 t.dtype = self.dtype
                 if self._rg is True is other._rg and recording():
-                    n = new(node_sub)
+                    n = node_sub()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -265,8 +281,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.sub
             try:
-                r = be.sub(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("sub", error, (self, other)) from error
             if type(r) is not be.array:
@@ -288,8 +305,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.mul
                 try:
-                    r = be.mul(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("mul", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -299,7 +317,7 @@ class TensorMethods:
                 t._be = be
                 t.dtype = self.dtype
                 if self._rg is True is other._rg and recording():
-                    n = new(node_mul)
+                    n = node_mul()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -316,8 +334,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.mul
             try:
-                r = be.mul(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("mul", error, (self, other)) from error
             if type(r) is not be.array:
@@ -339,8 +358,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.div
                 try:
-                    r = be.div(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("div", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -350,7 +370,7 @@ class TensorMethods:
                 t._be = be
                 t.dtype = self.dtype
                 if self._rg is True is other._rg and recording():
-                    n = new(node_div)
+                    n = node_div()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -367,8 +387,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.div
             try:
-                r = be.div(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("div", error, (self, other)) from error
             if type(r) is not be.array:
@@ -390,8 +411,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and self.dtype.fp and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.pow
                 try:
-                    r = be.pow(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("pow", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -401,7 +423,7 @@ class TensorMethods:
                 t._be = be
                 t.dtype = self.dtype
                 if self._rg is True is other._rg and recording():
-                    n = new(node_pow)
+                    n = node_pow()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -418,8 +440,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.pow
             try:
-                r = be.pow(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("pow", error, (self, other)) from error
             if type(r) is not be.array:
@@ -441,8 +464,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.eq
                 try:
-                    r = be.eq(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("eq", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -457,8 +481,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.eq
             try:
-                r = be.eq(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("eq", error, (self, other)) from error
             if type(r) is not be.array:
@@ -478,8 +503,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.ne
                 try:
-                    r = be.ne(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("ne", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -494,8 +520,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.ne
             try:
-                r = be.ne(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("ne", error, (self, other)) from error
             if type(r) is not be.array:
@@ -515,8 +542,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.lt
                 try:
-                    r = be.lt(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("lt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -531,8 +559,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.lt
             try:
-                r = be.lt(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("lt", error, (self, other)) from error
             if type(r) is not be.array:
@@ -552,8 +581,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.le
                 try:
-                    r = be.le(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("le", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -568,8 +598,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.le
             try:
-                r = be.le(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("le", error, (self, other)) from error
             if type(r) is not be.array:
@@ -589,8 +620,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.gt
                 try:
-                    r = be.gt(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("gt", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -605,8 +637,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.gt
             try:
-                r = be.gt(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("gt", error, (self, other)) from error
             if type(r) is not be.array:
@@ -626,8 +659,9 @@ class TensorMethods:
             if be is other._be and self.dtype is other.dtype and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.ge
                 try:
-                    r = be.ge(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("ge", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -642,8 +676,9 @@ class TensorMethods:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.ge
             try:
-                r = be.ge(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("ge", error, (self, other)) from error
             if type(r) is not be.array:
@@ -719,8 +754,9 @@ class TensorMethods:
                 if be is other._be and self.dtype is other.dtype and (
                     not (self._rg or other._rg) or not recording()
                 ):
+                    kernel = be.add_
                     try:
-                        be.add_(self._a, other._a)
+                        kernel(self._a, other._a)
                     except be.error:
                         return inplace(slow_add, self, other, _saves_self=False)
                     count_write(self)
@@ -728,8 +764,9 @@ class TensorMethods:
             elif k in self.dtype.takes and (not self._rg or not recording()):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
+                kernel = be.add_
                 try:
-                    be.add_(self._a, v)
+                    kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("add", error, (self, other)) from error
                 count_write(self)
@@ -747,8 +784,9 @@ class TensorMethods:
                 if be is other._be and self.dtype is other.dtype and (
                     not (self._rg or other._rg) or not recording()
                 ):
+                    kernel = be.sub_
                     try:
-                        be.sub_(self._a, other._a)
+                        kernel(self._a, other._a)
                     except be.error:
                         return inplace(slow_sub, self, other, _saves_self=False)
                     count_write(self)
@@ -756,8 +794,9 @@ class TensorMethods:
             elif k in self.dtype.takes and (not self._rg or not recording()):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
+                kernel = be.sub_
                 try:
-                    be.sub_(self._a, v)
+                    kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("sub", error, (self, other)) from error
                 count_write(self)
@@ -775,8 +814,9 @@ class TensorMethods:
                 if be is other._be and self.dtype is other.dtype and (
                     not (self._rg or other._rg) or not recording()
                 ):
+                    kernel = be.mul_
                     try:
-                        be.mul_(self._a, other._a)
+                        kernel(self._a, other._a)
                     except be.error:
                         return inplace(slow_mul, self, other, _saves_self=True)
                     count_write(self)
@@ -784,8 +824,9 @@ class TensorMethods:
             elif k in self.dtype.takes and (not self._rg or not recording()):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
+                kernel = be.mul_
                 try:
-                    be.mul_(self._a, v)
+                    kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("mul", error, (self, other)) from error
                 count_write(self)
@@ -803,8 +844,9 @@ class TensorMethods:
                 if be is other._be and self.dtype is other.dtype and (
                     not (self._rg or other._rg) or not recording()
                 ):
+                    kernel = be.div_
                     try:
-                        be.div_(self._a, other._a)
+                        kernel(self._a, other._a)
                     except be.error:
                         return inplace(slow_div, self, other, _saves_self=True)
                     count_write(self)
@@ -812,8 +854,9 @@ class TensorMethods:
             elif k in self.dtype.takes and (not self._rg or not recording()):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
+                kernel = be.div_
                 try:
-                    be.div_(self._a, v)
+                    kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("div", error, (self, other)) from error
                 count_write(self)
@@ -854,7 +897,8 @@ class TensorMethods:
             if shape and -(n := shape[0]) <= key < n:
                 be = self._be
                 items = (key if key >= 0 else key + n,)
-                r = be.part(a, items) if len(shape) > 1 else be.slice(a, items)
+                kernel = be.part if len(shape) > 1 else be.slice
+                r = kernel(a, items)
                 dtype = self.dtype
                 g = self._rg
                 if dtype.fp and (g is False or g is True) and be.strided:
@@ -903,7 +947,8 @@ class TensorMethods:
                         stop = start
                     be = self._be
                     items = (slice(start, stop, 1),)
-                    r = be.part(a, items)
+                    kernel = be.part
+                    r = kernel(a, items)
                     dtype = self.dtype
                     g = self._rg
                     if dtype.fp and (g is False or g is True) and be.strided:
@@ -939,7 +984,8 @@ class TensorMethods:
         a = self._a
         if len(a.shape) == 2:
             be = self._be
-            r = be.permute(a, (1, 0))
+            kernel = be.permute
+            r = kernel(a, (1, 0))
             dtype = self.dtype
             g = self._rg
             if dtype.fp and (g is False or g is True) and be.strided:
@@ -979,7 +1025,8 @@ class TensorMethods:
                 order[dim0], order[dim1] = order[dim1], order[dim0]
                 dims = tuple(order)
             be = self._be
-            r = be.permute(a, dims)
+            kernel = be.permute
+            r = kernel(a, dims)
             dtype = self.dtype
             g = self._rg
             if dtype.fp and (g is False or g is True) and be.strided:
@@ -1005,11 +1052,50 @@ class TensorMethods:
                     t._rg = 2
                 return t
             return make_view(self, "permute", (dims,), r, "Transpose")
-        return _ops.transpose(self, dim0, dim1)
+        return transposed(self, dim0, dim1)
 
-    def permute(self, *dims: Any) -> Tensor:
+    @property
+    def T(self) -> Tensor:
+        """The tensor with its dimensions reversed."""
+        a = self._a
+        n = len(a.shape)
+        if n == 2 and type(self) in PLAIN:
+            be = self._be
+            kernel = be.permute
+            r = kernel(a, (1, 0))
+            dtype = self.dtype
+            g = self._rg
+            if dtype.fp and (g is False or g is True) and be.strided:
+                st = self._st
+                if st is None:
+                    st = storage_of(self)
+                st.shared = True
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = dtype
+                t._st = st
+                t._base = self
+                t._view = (self, "permute", ((1,0),), "Permute")
+                t._seen = st.version
+                if not recording():
+                    t._rg = 2
+                    t._made = NO_GRAD
+                elif g:
+                    t._rg = 4
+                    t._fn = self._fn
+                else:
+                    t._rg = 2
+                return t
+            return make_view(self, "permute", ((1,0),), r, "Permute")
+        return self.permute(tuple(range(n - 1, -1, -1)))
+
+    def permute(self, *order: Any, dims: Any = None) -> Tensor:
         """A view with the dimensions in the order of `dims`."""
-        order = dims[0] if len(dims) == 1 and type(dims[0]) is tuple else dims
+        if len(order) == 1 and dims is None and type(order[0]) is tuple:
+            order = order[0]
+        elif len(order) < 2 or dims is not None:
+            order = tuple(many("permute", "dims", order, dims))
         a = self._a
         n = len(a.shape)
         if len(order) == n:
@@ -1020,7 +1106,8 @@ class TensorMethods:
                 left ^= 1 << d
             if not left:
                 be = self._be
-                r = be.permute(a, order)
+                kernel = be.permute
+                r = kernel(a, order)
                 dtype = self.dtype
                 g = self._rg
                 if dtype.fp and (g is False or g is True) and be.strided:
@@ -1046,22 +1133,22 @@ class TensorMethods:
                         t._rg = 2
                     return t
                 return make_view(self, "permute", (order,), r, "Permute")
-        return _ops.permute(self, _one_or_many(dims))
+        return permuted(self, order)
 
     def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
         be = self._be
         if be.strided and size is None and dtype is None:
             a = self._a
-            for n in shape:
+            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape or None
+            for n in sizes or ():
                 if type(n) is not int or n < 0:
-                    sizes = plain_sizes(shape, a.shape)
+                    sizes = plain_sizes(sizes, a.shape)
                     break
-            else:
-                sizes = shape
             if sizes is not None:
                 try:
-                    r = be.view(a, sizes)
+                    kernel = be.view
+                    r = kernel(a, sizes)
                 except be.error:
                     pass  # worded or copied below
                 else:
@@ -1092,20 +1179,20 @@ class TensorMethods:
                     return make_view(self, "view", (sizes,), r, "View")
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *given: Any, shape: Any = None) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
         be = self._be
-        if be.strided:
+        if be.strided and shape is None:
             a = self._a
-            for n in shape:
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
                 if type(n) is not int or n < 0:
-                    sizes = plain_sizes(shape, a.shape)
+                    sizes = plain_sizes(sizes, a.shape)
                     break
-            else:
-                sizes = shape
             if sizes is not None:
                 try:
-                    r = be.view(a, sizes)
+                    kernel = be.view
+                    r = kernel(a, sizes)
                 except be.error:
                     pass  # worded or copied below
                 else:
@@ -1134,21 +1221,61 @@ class TensorMethods:
                             t._rg = 2
                         return t
                     return make_view(self, "view", (sizes,), r, "View")
-        return _ops.reshape(self, *shape)
+        return reshaped(self, many("reshape", "shape", given, shape))
 
     def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim` as one."""
-        shape = self._a.shape
+        a = self._a
+        shape = a.shape
         n = len(shape)
         if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
             first = start_dim if start_dim >= 0 else start_dim + n
             last = end_dim if end_dim >= 0 else end_dim + n
             if first < last < n:
                 count = 1
-                for m in shape[first : last + 1]:
-                    count *= m
-                return self.reshape(*shape[:first], count, *shape[last + 1 :])
-        return _ops.flatten(self, start_dim, end_dim)
+                if last - first == n - 1:
+                    for m in shape:
+                        count *= m
+                    sizes = (count,)
+                else:
+                    for m in shape[first : last + 1]:
+                        count *= m
+                    sizes = (*shape[:first], count, *shape[last + 1 :])
+                be = self._be
+                if be.strided:
+                    try:
+                        kernel = be.view
+                        r = kernel(a, sizes)
+                    except be.error:
+                        pass  # copied below
+                    else:
+                        dtype = self.dtype
+                        g = self._rg
+                        if dtype.fp and (g is False or g is True) and be.strided:
+                            st = self._st
+                            if st is None:
+                                st = storage_of(self)
+                            st.shared = True
+                            t = new(Tensor)
+                            t._a = r
+                            t._be = be
+                            t.dtype = dtype
+                            t._st = st
+                            t._base = self
+                            t._view = (self, "view", (sizes,), "View")
+                            t._seen = st.version
+                            if not recording():
+                                t._rg = 2
+                                t._made = NO_GRAD
+                            elif g:
+                                t._rg = 4
+                                t._fn = self._fn
+                            else:
+                                t._rg = 2
+                            return t
+                        return make_view(self, "view", (sizes,), r, "View")
+                return reshaped(self, sizes)
+        return flattened(self, start_dim, end_dim)
 
     def unsqueeze(self, dim: Any) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
@@ -1159,7 +1286,8 @@ class TensorMethods:
             be = self._be
             d = dim if dim >= 0 else dim + n + 1
             items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
-            r = be.part(a, items)
+            kernel = be.part
+            r = kernel(a, items)
             dtype = self.dtype
             g = self._rg
             if dtype.fp and (g is False or g is True) and be.strided:
@@ -1198,7 +1326,8 @@ class TensorMethods:
             items = ()
             if shape[d] == 1:
                 items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
-            r = be.part(a, items) if n > 1 else be.slice(a, items)
+            kernel = be.part if n > 1 else be.slice
+            r = kernel(a, items)
             dtype = self.dtype
             g = self._rg
             if dtype.fp and (g is False or g is True) and be.strided:
@@ -1226,8 +1355,14 @@ class TensorMethods:
             return make_view(self, "slice", (items,), r, "Squeeze")
         if dim is None:
             be = self._be
-            items = tuple([0 if m == 1 else slice(0, m, 1) for m in shape])
-            r = be.slice(a, items)
+            ones = shape.count(1)
+            head = shape[: n - shape[::-1].index(1)] if ones else ()
+            if len(head) == ones:
+                items = (0,) * ones
+            else:
+                items = tuple([0 if m == 1 else slice(0, m, 1) for m in head])
+            kernel = be.part if ones < n else be.slice
+            r = kernel(a, items)
             dtype = self.dtype
             g = self._rg
             if dtype.fp and (g is False or g is True) and be.strided:
@@ -1253,7 +1388,7 @@ class TensorMethods:
                     t._rg = 2
                 return t
             return make_view(self, "slice", (items,), r, "Squeeze")
-        return _ops.squeeze(self, dim)
+        return squeezed(self, dim)
 
     def select(self, dim: Any, index: Any) -> Tensor:
         """The view at one index of dimension `dim`, without that dimension."""
@@ -1267,7 +1402,8 @@ class TensorMethods:
                 be = self._be
                 i = index if index >= 0 else index + m
                 items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
-                r = be.part(a, items) if n > 1 else be.slice(a, items)
+                kernel = be.part if n > 1 else be.slice
+                r = kernel(a, items)
                 dtype = self.dtype
                 g = self._rg
                 if dtype.fp and (g is False or g is True) and be.strided:
@@ -1310,7 +1446,8 @@ class TensorMethods:
                 be = self._be
                 piece = slice(start, start + length, 1)
                 items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
-                r = be.part(a, items)
+                kernel = be.part
+                r = kernel(a, items)
                 dtype = self.dtype
                 g = self._rg
                 if dtype.fp and (g is False or g is True) and be.strided:
@@ -1338,42 +1475,49 @@ class TensorMethods:
                 return make_view(self, "slice", (items,), r, "Slice")
         return _ops.narrow(self, dim, start, length)
 
-    def expand(self, *shape: Any) -> Tensor:
+    def expand(self, *given: Any, size: Any = None, implicit: Any = False) -> Tensor:
         """A view in which dimensions of size 1 are repeated without copying"""
         be = self._be
-        a = self._a
-        if be.strided and (sizes := expanded_sizes(shape, a.shape)) is not None:
-            try:
-                r = be.expand(a, sizes)
-            except be.error:
-                pass  # worded or copied below
-            else:
-                dtype = self.dtype
-                g = self._rg
-                if dtype.fp and (g is False or g is True) and be.strided:
-                    st = self._st
-                    if st is None:
-                        st = storage_of(self)
-                    st.shared = True
-                    t = new(Tensor)
-                    t._a = r
-                    t._be = be
-                    t.dtype = dtype
-                    t._st = st
-                    t._base = self
-                    t._view = (self, "expand", (sizes,), "Expand")
-                    t._seen = st.version
-                    if not recording():
-                        t._rg = 2
-                        t._made = NO_GRAD
-                    elif g:
-                        t._rg = 4
-                        t._fn = self._fn
-                    else:
-                        t._rg = 2
-                    return t
-                return make_view(self, "expand", (sizes,), r, "Expand")
-        return _ops.expand(self, *shape)
+        if be.strided and size is None:
+            a = self._a
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
+                if type(n) is not int or n < 0:
+                    sizes = expanded_sizes(sizes, a.shape)
+                    break
+            if sizes is not None:
+                try:
+                    kernel = be.expand
+                    r = kernel(a, sizes)
+                except be.error:
+                    pass  # worded or copied below
+                else:
+                    dtype = self.dtype
+                    g = self._rg
+                    if dtype.fp and (g is False or g is True) and be.strided:
+                        st = self._st
+                        if st is None:
+                            st = storage_of(self)
+                        st.shared = True
+                        t = new(Tensor)
+                        t._a = r
+                        t._be = be
+                        t.dtype = dtype
+                        t._st = st
+                        t._base = self
+                        t._view = (self, "expand", (sizes,), "Expand")
+                        t._seen = st.version
+                        if not recording():
+                            t._rg = 2
+                            t._made = NO_GRAD
+                        elif g:
+                            t._rg = 4
+                            t._fn = self._fn
+                        else:
+                            t._rg = 2
+                        return t
+                    return make_view(self, "expand", (sizes,), r, "Expand")
+        return expanded(self, many("expand", "size", given, size))
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
@@ -1387,7 +1531,8 @@ class TensorMethods:
             else:
                 return _ops.sum(self, dim, keepdim)
             be = self._be
-            r = be.sum(a, dims,keepdim)
+            kernel = be.sum
+            r = kernel(a, dims,keepdim)
             if type(r) is not be.array:
                 r = be.to_array(r)
             t = new(Tensor)
@@ -1412,7 +1557,8 @@ class TensorMethods:
             else:
                 return _ops.mean(self, dim, keepdim)
             be = self._be
-            r = be.mean(a, dims,keepdim)
+            kernel = be.mean
+            r = kernel(a, dims,keepdim)
             if type(r) is not be.array:
                 r = be.to_array(r)
             t = new(Tensor)
@@ -1433,7 +1579,8 @@ class TensorMethods:
             if -n <= dim < n:
                 be = self._be
                 d = dim if dim >= 0 else dim + n
-                r = be.softmax(a, d)
+                kernel = be.softmax
+                r = kernel(a, d)
                 if type(r) is not be.array:
                     r = be.to_array(r)
                 t = new(Tensor)
@@ -1454,7 +1601,8 @@ class TensorMethods:
             if -n <= dim < n:
                 be = self._be
                 d = dim if dim >= 0 else dim + n
-                r = be.log_softmax(a, d)
+                kernel = be.log_softmax
+                r = kernel(a, d)
                 if type(r) is not be.array:
                     r = be.to_array(r)
                 t = new(Tensor)
@@ -1475,7 +1623,8 @@ class TensorMethods:
             if 0 not in shape:
                 be = self._be
                 dims = ALL_DIMS[len(shape)]
-                r = be.amax(a, dims,False)
+                kernel = be.amax
+                r = kernel(a, dims,False)
                 if type(r) is not be.array:
                     r = be.to_array(r)
                 t = new(Tensor)
@@ -1496,7 +1645,8 @@ class TensorMethods:
             if 0 not in shape:
                 be = self._be
                 dims = ALL_DIMS[len(shape)]
-                r = be.amin(a, dims,False)
+                kernel = be.amin
+                r = kernel(a, dims,False)
                 if type(r) is not be.array:
                     r = be.to_array(r)
                 t = new(Tensor)
@@ -1514,8 +1664,9 @@ class TensorMethods:
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                kernel = be.matmul
                 try:
-                    r = be.matmul(self._a, other._a)
+                    r = kernel(self._a, other._a)
                 except be.error as error:
                     raise kernel_error("matmul", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -1556,8 +1707,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("abs", self)
+        kernel = be.abs
         try:
-            r = be.abs(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("abs", error, (self,)) from error
         if type(r) is not be.array:
@@ -1576,8 +1728,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("acos", self)
+        kernel = be.acos
         try:
-            r = be.acos(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("acos", error, (self,)) from error
         if type(r) is not be.array:
@@ -1596,8 +1749,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("acosh", self)
+        kernel = be.acosh
         try:
-            r = be.acosh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("acosh", error, (self,)) from error
         if type(r) is not be.array:
@@ -1616,8 +1770,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("angle", self)
+        kernel = be.angle
         try:
-            r = be.angle(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("angle", error, (self,)) from error
         if type(r) is not be.array:
@@ -1636,8 +1791,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("asin", self)
+        kernel = be.asin
         try:
-            r = be.asin(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("asin", error, (self,)) from error
         if type(r) is not be.array:
@@ -1656,8 +1812,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("asinh", self)
+        kernel = be.asinh
         try:
-            r = be.asinh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("asinh", error, (self,)) from error
         if type(r) is not be.array:
@@ -1676,8 +1833,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("atan", self)
+        kernel = be.atan
         try:
-            r = be.atan(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("atan", error, (self,)) from error
         if type(r) is not be.array:
@@ -1696,8 +1854,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("atanh", self)
+        kernel = be.atanh
         try:
-            r = be.atanh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("atanh", error, (self,)) from error
         if type(r) is not be.array:
@@ -1716,8 +1875,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("bitwise_not", self)
+        kernel = be.bitwise_not
         try:
-            r = be.bitwise_not(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("bitwise_not", error, (self,)) from error
         if type(r) is not be.array:
@@ -1734,8 +1894,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("ceil", self)
+        kernel = be.ceil
         try:
-            r = be.ceil(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("ceil", error, (self,)) from error
         if type(r) is not be.array:
@@ -1754,8 +1915,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("cos", self)
+        kernel = be.cos
         try:
-            r = be.cos(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("cos", error, (self,)) from error
         if type(r) is not be.array:
@@ -1774,8 +1936,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("cosh", self)
+        kernel = be.cosh
         try:
-            r = be.cosh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("cosh", error, (self,)) from error
         if type(r) is not be.array:
@@ -1794,8 +1957,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("digamma", self)
+        kernel = be.digamma
         try:
-            r = be.digamma(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("digamma", error, (self,)) from error
         if type(r) is not be.array:
@@ -1814,8 +1978,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("erf", self)
+        kernel = be.erf
         try:
-            r = be.erf(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("erf", error, (self,)) from error
         if type(r) is not be.array:
@@ -1834,8 +1999,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("erfc", self)
+        kernel = be.erfc
         try:
-            r = be.erfc(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("erfc", error, (self,)) from error
         if type(r) is not be.array:
@@ -1854,8 +2020,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("erfinv", self)
+        kernel = be.erfinv
         try:
-            r = be.erfinv(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("erfinv", error, (self,)) from error
         if type(r) is not be.array:
@@ -1874,8 +2041,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("exp", self)
+        kernel = be.exp
         try:
-            r = be.exp(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("exp", error, (self,)) from error
         if type(r) is not be.array:
@@ -1894,8 +2062,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("expm1", self)
+        kernel = be.expm1
         try:
-            r = be.expm1(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("expm1", error, (self,)) from error
         if type(r) is not be.array:
@@ -1914,8 +2083,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("floor", self)
+        kernel = be.floor
         try:
-            r = be.floor(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("floor", error, (self,)) from error
         if type(r) is not be.array:
@@ -1934,8 +2104,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("i0", self)
+        kernel = be.i0
         try:
-            r = be.i0(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("i0", error, (self,)) from error
         if type(r) is not be.array:
@@ -1954,8 +2125,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("isfinite", self)
+        kernel = be.isfinite
         try:
-            r = be.isfinite(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("isfinite", error, (self,)) from error
         if type(r) is not be.array:
@@ -1972,8 +2144,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.category != 2:
             return slow_unary("lgamma", self)
+        kernel = be.lgamma
         try:
-            r = be.lgamma(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("lgamma", error, (self,)) from error
         if type(r) is not be.array:
@@ -1992,8 +2165,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("log", self)
+        kernel = be.log
         try:
-            r = be.log(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("log", error, (self,)) from error
         if type(r) is not be.array:
@@ -2012,8 +2186,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("log10", self)
+        kernel = be.log10
         try:
-            r = be.log10(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("log10", error, (self,)) from error
         if type(r) is not be.array:
@@ -2032,8 +2207,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("log1p", self)
+        kernel = be.log1p
         try:
-            r = be.log1p(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("log1p", error, (self,)) from error
         if type(r) is not be.array:
@@ -2052,8 +2228,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("log2", self)
+        kernel = be.log2
         try:
-            r = be.log2(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("log2", error, (self,)) from error
         if type(r) is not be.array:
@@ -2072,8 +2249,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("neg", self)
+        kernel = be.neg
         try:
-            r = be.neg(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("neg", error, (self,)) from error
         if type(r) is not be.array:
@@ -2092,8 +2270,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("reciprocal", self)
+        kernel = be.reciprocal
         try:
-            r = be.reciprocal(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("reciprocal", error, (self,)) from error
         if type(r) is not be.array:
@@ -2112,8 +2291,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype is bool_:
             return slow_unary("relu", self)
+        kernel = be.relu
         try:
-            r = be.relu(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("relu", error, (self,)) from error
         if type(r) is not be.array:
@@ -2127,13 +2307,14 @@ class TensorMethods:
             record_unary(t, self, node_relu)
         return t
 
-    def round(self) -> Tensor:
+    def round(self, *, decimals: Any = 0) -> Tensor:
         """Each element rounded to the nearest integer (or to `decimals` places), half to even."""
         be = self._be
-        if modes:
-            return slow_unary("round", self)
+        if modes or decimals or self.dtype.category != 2:
+            return _ops.round(self, decimals=decimals)
+        kernel = be.round
         try:
-            r = be.round(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("round", error, (self,)) from error
         if type(r) is not be.array:
@@ -2152,8 +2333,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("rsqrt", self)
+        kernel = be.rsqrt
         try:
-            r = be.rsqrt(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("rsqrt", error, (self,)) from error
         if type(r) is not be.array:
@@ -2172,8 +2354,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("sgn", self)
+        kernel = be.sgn
         try:
-            r = be.sgn(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sgn", error, (self,)) from error
         if type(r) is not be.array:
@@ -2192,8 +2375,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("sigmoid", self)
+        kernel = be.sigmoid
         try:
-            r = be.sigmoid(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sigmoid", error, (self,)) from error
         if type(r) is not be.array:
@@ -2212,8 +2396,9 @@ class TensorMethods:
         be = self._be
         if modes or self.dtype.is_complex:
             return slow_unary("sign", self)
+        kernel = be.sign
         try:
-            r = be.sign(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sign", error, (self,)) from error
         if type(r) is not be.array:
@@ -2232,8 +2417,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("sin", self)
+        kernel = be.sin
         try:
-            r = be.sin(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sin", error, (self,)) from error
         if type(r) is not be.array:
@@ -2252,8 +2438,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("sinh", self)
+        kernel = be.sinh
         try:
-            r = be.sinh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sinh", error, (self,)) from error
         if type(r) is not be.array:
@@ -2272,8 +2459,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("sqrt", self)
+        kernel = be.sqrt
         try:
-            r = be.sqrt(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("sqrt", error, (self,)) from error
         if type(r) is not be.array:
@@ -2292,8 +2480,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("square", self)
+        kernel = be.square
         try:
-            r = be.square(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("square", error, (self,)) from error
         if type(r) is not be.array:
@@ -2312,8 +2501,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("tan", self)
+        kernel = be.tan
         try:
-            r = be.tan(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("tan", error, (self,)) from error
         if type(r) is not be.array:
@@ -2332,8 +2522,9 @@ class TensorMethods:
         be = self._be
         if modes or not self.dtype.fp:
             return slow_unary("tanh", self)
+        kernel = be.tanh
         try:
-            r = be.tanh(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("tanh", error, (self,)) from error
         if type(r) is not be.array:
@@ -2352,8 +2543,9 @@ class TensorMethods:
         be = self._be
         if modes:
             return slow_unary("trunc", self)
+        kernel = be.trunc
         try:
-            r = be.trunc(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("trunc", error, (self,)) from error
         if type(r) is not be.array:
@@ -2527,9 +2719,9 @@ class TensorMethods:
             mat2 = only_one("bmm", mat2=mat2, batch2=batch2)
         return _ops.bmm(self, mat2)
 
-    def broadcast_to(self, size: Any) -> Tensor:
+    def broadcast_to(self, *given: Any, size: Any = None) -> Tensor:
         """``input.expand(size)``."""
-        return _ops.broadcast_to(self, size)
+        return _ops.broadcast_to(self, many("broadcast_to", "size", given, size))
 
     def btrifact(self, pivot: Any = True) -> Any:
         """L and U in one matrix each, and the row interchanges, counted from 1."""
@@ -2728,9 +2920,9 @@ class TensorMethods:
         """Each element without its fractional part."""
         return _ops.fix(self)
 
-    def flip(self, *dims: Any) -> Tensor:
+    def flip(self, *given: Any, dims: Any = None) -> Tensor:
         """A copy with the order of some dimensions reversed."""
-        return _ops.flip(self, _one_or_many(dims))
+        return _ops.flip(self, many("flip", "dims", given, dims))
 
     def fliplr(self) -> Tensor:
         """The columns in reverse order."""
@@ -3295,9 +3487,9 @@ class TensorMethods:
         """Each sub-tensor along `dim` shrunk to the p-norm `maxnorm` where its p-norm is larger."""
         return _ops.renorm(self, p, dim, maxnorm)
 
-    def repeat(self, *repeats: Any) -> Tensor:
+    def repeat(self, *given: Any, repeats: Any = None) -> Tensor:
         """The tensor tiled `repeats` times along each dimension, copied."""
-        return _ops.repeat(self, *repeats)
+        return _ops.repeat(self, many("repeat", "repeats", given, repeats))
 
     def repeat_interleave(self, repeats: Any = None, dim: Any = None, *, output_size: Any = None) -> Tensor:
         """Each element (or entry of `dim`) repeated in place, a number of times or `repeats[i]` times."""
@@ -3423,9 +3615,9 @@ class TensorMethods:
         """input - alpha * other."""
         return _ops.subtract(self, other, *legacy, alpha=alpha)
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *given: Any, size: Any = None) -> Tensor:
         """`input` summed over the dimensions along which `size` would be broadcast to its shape."""
-        return _ops.sum_to_size(self, *size)
+        return _ops.sum_to_size(self, many("sum_to_size", "size", given, size))
 
     def svd(self, some: Any = True, compute_uv: Any = True) -> Any:
         """U, S and V with U diag(S) Vᴴ = A"""
@@ -3457,9 +3649,9 @@ class TensorMethods:
         """Views of the parts of a dimension: about equal ones, or those between given indices."""
         return _ops.tensor_split(self, indices_or_sections, dim)
 
-    def tile(self, *dims: Any) -> Tensor:
+    def tile(self, *given: Any, dims: Any = None) -> Tensor:
         """Copies of the tensor side by side"""
-        return _ops.tile(self, *dims)
+        return _ops.tile(self, many("tile", "dims", given, dims))
 
     def to_dense(self, dtype: Any = None, *, masked_grad: Any = None) -> Tensor:
         """The tensor in dense memory"""
@@ -3787,10 +3979,12 @@ class TensorMethods:
 
     def cumprod_(self, dim: Any, *, dtype: Any = None) -> Tensor:
         """`cumprod` in place."""
+        check_same_dtype(self, dim, dtype)
         return inplace(_ops.cumprod, self, dim, dtype=dtype)
 
     def cumsum_(self, dim: Any, *, dtype: Any = None) -> Tensor:
         """`cumsum` in place."""
+        check_same_dtype(self, dim, dtype)
         return inplace(_ops.cumsum, self, dim, dtype=dtype)
 
     def div_(self, other: Any = None, *, rounding_mode: Any = None, value: Any = None) -> Tensor:

@@ -37,6 +37,7 @@ class ViewBackward(Node):
     """The gradient of one view step."""
 
     __slots__ = ("step",)
+    __init__ = object.__init__  # see `Binary`
 
     step: Step
 
@@ -265,7 +266,7 @@ def ambiguous(t: Tensor, what: str) -> RuntimeError:
 
 
 def _step_node(fn: Any, step: Step) -> ViewBackward:
-    node = _new(ViewBackward)
+    node = ViewBackward()
     node._hooks = None
     node.edges = (fn,)
     node.saved = ()

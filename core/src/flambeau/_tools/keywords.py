@@ -46,3 +46,12 @@ FUNCTION_ONLY: dict[str, tuple[str, ...]] = {
     "median": ("out", "values", "indices"),
     "mode": ("out", "values", "indices"),
 }
+
+# Methods that take the numbers of a tuple by place, too: ``x.tile(2, 3)``, ``x.tile(dims=(2, 3))``.
+VARIADIC: dict[str, str] = {
+    "broadcast_to": "size",
+    "flip": "dims",
+    "repeat": "repeats",
+    "sum_to_size": "size",
+    "tile": "dims",
+}

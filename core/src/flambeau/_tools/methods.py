@@ -29,6 +29,7 @@ FAMILIES = (
     "bessel",
     "complexes",
     "convolution",
+    "copies",
     "counting",
     "creation",
     "decompositions",
@@ -208,6 +209,8 @@ INPLACE = tuple(
 KEEPS_NOTHING = frozenset(
     "add sub neg negative subtract floor ceil trunc round sign index_put masked_fill".split()
 )
+# In-place operations whose ``dtype=`` must be that of the tensor.
+SAME_DTYPE = ("cumsum", "cumprod")
 # Views that may replace the tensor itself.
 INPLACE_VIEWS = ("as_strided", "squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims")
 # In-place methods, and functions without such a method, that are functions named ``name_`` too.
@@ -228,8 +231,9 @@ BINARY_TEMPLATE = """
             if be is other._be and {same} and not modes:
                 a = self._a
                 b = other._a
+                kernel = be.{op}
                 try:
-                    r = be.{op}(a, b)
+                    r = kernel(a, b)
                 except be.error as error:
                     raise kernel_error("{op}", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -244,8 +248,9 @@ BINARY_TEMPLATE = """
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)
+            kernel = be.{op}
             try:
-                r = be.{op}(self._a, v)
+                r = kernel(self._a, v)
             except be.error as error:
                 raise kernel_error("{op}", error, (self, other)) from error
             if type(r) is not be.array:
@@ -262,7 +267,7 @@ BINARY_TEMPLATE = """
 # gradient.
 RECORD_BOTH = """
                 if self._rg is True is other._rg and recording():
-                    n = new(node_{op})
+                    n = node_{op}()
                     n._hooks = None
                     n.edges = (self._fn or self, other._fn or other)
                     n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
@@ -272,13 +277,14 @@ RECORD_BOTH = """
                     t._rg = True
                     return t"""
 UNARY_TEMPLATE = '''
-    def {name}(self) -> Tensor:
+    def {name}(self{options}) -> Tensor:
         """{doc}"""
         be = self._be
         if modes{promotes}:
-            return slow_unary("{op}", self)
+            return {otherwise}
+        kernel = be.{op}
         try:
-            r = be.{op}(self._a)
+            r = kernel(self._a)
         except be.error as error:
             raise kernel_error("{op}", error, (self,)) from error
         if type(r) is not be.array:
@@ -300,8 +306,9 @@ INPLACE_TEMPLATE = """
                 if be is other._be and self.dtype is other.dtype and (
                     not (self._rg or other._rg) or not recording()
                 ):
+                    kernel = be.{op}_
                     try:
-                        be.{op}_(self._a, other._a)
+                        kernel(self._a, other._a)
                     except be.error:
                         return inplace(slow_{op}, self, other, _saves_self={saves})
                     count_write(self)
@@ -309,8 +316,9 @@ INPLACE_TEMPLATE = """
             elif k in self.dtype.takes and (not self._rg or not recording()):
                 if (v := be.consts[self.dtype].get(other)) is None:
                     v = scalar_native(be, other, self.dtype)
+                kernel = be.{op}_
                 try:
-                    be.{op}_(self._a, v)
+                    kernel(self._a, v)
                 except be.error as error:
                     raise kernel_error("{op}", error, (self, other)) from error
                 count_write(self)
@@ -336,15 +344,23 @@ from flambeau._dispatch import (
 )
 from flambeau._dispatch import as_operands as operands
 from flambeau._dispatch import record_binary, record_scalar, record_unary
-from flambeau._keywords import only_one
+from flambeau._keywords import many, only_one
 from flambeau._views import NO_GRAD, make_view, storage_of
 from flambeau.autograd.node import next_seq
 
 if TYPE_CHECKING:
     from flambeau import _functions as _ops
     from flambeau import _misc
-    from flambeau._inplace import become_view, inplace
+    from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
+    from flambeau.ops.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
 
 modes = 0
 bool_ = D.bool_
@@ -410,19 +426,24 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
     return (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
 
 
-def _one_or_many(dims: tuple[Any, ...]) -> Any:
-    return dims[0] if len(dims) == 1 and isinstance(dims[0], (list, tuple)) else dims
-
-
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, become_view, inplace, Tensor, getitem, setitem
+    global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
+    global expanded, flattened, permuted, reshaped, squeezed, transposed
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem, setitem
-    from flambeau._inplace import become_view, inplace
+    from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
+    from flambeau.ops.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
 
     found = globals()
     for name in _CALLED:
@@ -479,7 +500,8 @@ VIEWS = '''
             if shape and -(n := shape[0]) <= key < n:
                 be = self._be
                 items = (key if key >= 0 else key + n,)
-                r = be.part(a, items) if len(shape) > 1 else be.slice(a, items)
+                kernel = be.part if len(shape) > 1 else be.slice
+                r = kernel(a, items)
                 {VIEW slice (items,) Select}
         elif k is slice and key.step is None:
             a = self._a
@@ -504,7 +526,8 @@ VIEWS = '''
                         stop = start
                     be = self._be
                     items = (slice(start, stop, 1),)
-                    r = be.part(a, items)
+                    kernel = be.part
+                    r = kernel(a, items)
                     {VIEW slice (items,) Slice}
         return getitem(self, key)
 
@@ -516,7 +539,8 @@ VIEWS = '''
         a = self._a
         if len(a.shape) == 2:
             be = self._be
-            r = be.permute(a, (1, 0))
+            kernel = be.permute
+            r = kernel(a, (1, 0))
             {VIEW permute ((1,0),) T}
         return _ops.t(self)
 
@@ -532,13 +556,29 @@ VIEWS = '''
                 order[dim0], order[dim1] = order[dim1], order[dim0]
                 dims = tuple(order)
             be = self._be
-            r = be.permute(a, dims)
+            kernel = be.permute
+            r = kernel(a, dims)
             {VIEW permute (dims,) Transpose}
-        return _ops.transpose(self, dim0, dim1)
+        return transposed(self, dim0, dim1)
 
-    def permute(self, *dims: Any) -> Tensor:
+    @property
+    def T(self) -> Tensor:
+        """The tensor with its dimensions reversed."""
+        a = self._a
+        n = len(a.shape)
+        if n == 2 and type(self) in PLAIN:
+            be = self._be
+            kernel = be.permute
+            r = kernel(a, (1, 0))
+            {VIEW permute ((1,0),) Permute}
+        return self.permute(tuple(range(n - 1, -1, -1)))
+
+    def permute(self, *order: Any, dims: Any = None) -> Tensor:
         """A view with the dimensions in the order of `dims`."""
-        order = dims[0] if len(dims) == 1 and type(dims[0]) is tuple else dims
+        if len(order) == 1 and dims is None and type(order[0]) is tuple:
+            order = order[0]
+        elif len(order) < 2 or dims is not None:
+            order = tuple(many("permute", "dims", order, dims))
         a = self._a
         n = len(a.shape)
         if len(order) == n:
@@ -549,63 +589,80 @@ VIEWS = '''
                 left ^= 1 << d
             if not left:
                 be = self._be
-                r = be.permute(a, order)
+                kernel = be.permute
+                r = kernel(a, order)
                 {VIEW permute (order,) Permute}
-        return _ops.permute(self, _one_or_many(dims))
+        return permuted(self, order)
 
     def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
         be = self._be
         if be.strided and size is None and dtype is None:
             a = self._a
-            for n in shape:
+            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape or None
+            for n in sizes or ():
                 if type(n) is not int or n < 0:
-                    sizes = plain_sizes(shape, a.shape)
+                    sizes = plain_sizes(sizes, a.shape)
                     break
-            else:
-                sizes = shape
             if sizes is not None:
                 try:
-                    r = be.view(a, sizes)
+                    kernel = be.view
+                    r = kernel(a, sizes)
                 except be.error:
                     pass  # worded or copied below
                 else:
                     {VIEW view (sizes,) View}
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *given: Any, shape: Any = None) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
         be = self._be
-        if be.strided:
+        if be.strided and shape is None:
             a = self._a
-            for n in shape:
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
                 if type(n) is not int or n < 0:
-                    sizes = plain_sizes(shape, a.shape)
+                    sizes = plain_sizes(sizes, a.shape)
                     break
-            else:
-                sizes = shape
             if sizes is not None:
                 try:
-                    r = be.view(a, sizes)
+                    kernel = be.view
+                    r = kernel(a, sizes)
                 except be.error:
                     pass  # worded or copied below
                 else:
                     {VIEW view (sizes,) View}
-        return _ops.reshape(self, *shape)
+        return reshaped(self, many("reshape", "shape", given, shape))
 
     def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim` as one."""
-        shape = self._a.shape
+        a = self._a
+        shape = a.shape
         n = len(shape)
         if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
             first = start_dim if start_dim >= 0 else start_dim + n
             last = end_dim if end_dim >= 0 else end_dim + n
             if first < last < n:
                 count = 1
-                for m in shape[first : last + 1]:
-                    count *= m
-                return self.reshape(*shape[:first], count, *shape[last + 1 :])
-        return _ops.flatten(self, start_dim, end_dim)
+                if last - first == n - 1:
+                    for m in shape:
+                        count *= m
+                    sizes = (count,)
+                else:
+                    for m in shape[first : last + 1]:
+                        count *= m
+                    sizes = (*shape[:first], count, *shape[last + 1 :])
+                be = self._be
+                if be.strided:
+                    try:
+                        kernel = be.view
+                        r = kernel(a, sizes)
+                    except be.error:
+                        pass  # copied below
+                    else:
+                        {VIEW view (sizes,) View}
+                return reshaped(self, sizes)
+        return flattened(self, start_dim, end_dim)
 
     def unsqueeze(self, dim: Any) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
@@ -616,7 +673,8 @@ VIEWS = '''
             be = self._be
             d = dim if dim >= 0 else dim + n + 1
             items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
-            r = be.part(a, items)
+            kernel = be.part
+            r = kernel(a, items)
             {VIEW slice (items,) Unsqueeze}
         return _ops.unsqueeze(self, dim)
 
@@ -631,14 +689,21 @@ VIEWS = '''
             items = ()
             if shape[d] == 1:
                 items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
-            r = be.part(a, items) if n > 1 else be.slice(a, items)
+            kernel = be.part if n > 1 else be.slice
+            r = kernel(a, items)
             {VIEW slice (items,) Squeeze}
         if dim is None:
             be = self._be
-            items = tuple([0 if m == 1 else slice(0, m, 1) for m in shape])
-            r = be.slice(a, items)
+            ones = shape.count(1)
+            head = shape[: n - shape[::-1].index(1)] if ones else ()
+            if len(head) == ones:
+                items = (0,) * ones
+            else:
+                items = tuple([0 if m == 1 else slice(0, m, 1) for m in head])
+            kernel = be.part if ones < n else be.slice
+            r = kernel(a, items)
             {VIEW slice (items,) Squeeze}
-        return _ops.squeeze(self, dim)
+        return squeezed(self, dim)
 
     def select(self, dim: Any, index: Any) -> Tensor:
         """The view at one index of dimension `dim`, without that dimension."""
@@ -652,7 +717,8 @@ VIEWS = '''
                 be = self._be
                 i = index if index >= 0 else index + m
                 items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
-                r = be.part(a, items) if n > 1 else be.slice(a, items)
+                kernel = be.part if n > 1 else be.slice
+                r = kernel(a, items)
                 {VIEW slice (items,) Select}
         return _ops.select(self, dim, index)
 
@@ -671,26 +737,35 @@ VIEWS = '''
                 be = self._be
                 piece = slice(start, start + length, 1)
                 items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
-                r = be.part(a, items)
+                kernel = be.part
+                r = kernel(a, items)
                 {VIEW slice (items,) Slice}
         return _ops.narrow(self, dim, start, length)
 
-    def expand(self, *shape: Any) -> Tensor:
+    def expand(self, *given: Any, size: Any = None, implicit: Any = False) -> Tensor:
         """A view in which dimensions of size 1 are repeated without copying"""
         be = self._be
-        a = self._a
-        if be.strided and (sizes := expanded_sizes(shape, a.shape)) is not None:
-            try:
-                r = be.expand(a, sizes)
-            except be.error:
-                pass  # worded or copied below
-            else:
-                {VIEW expand (sizes,) Expand}
-        return _ops.expand(self, *shape)
+        if be.strided and size is None:
+            a = self._a
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
+                if type(n) is not int or n < 0:
+                    sizes = expanded_sizes(sizes, a.shape)
+                    break
+            if sizes is not None:
+                try:
+                    kernel = be.expand
+                    r = kernel(a, sizes)
+                except be.error:
+                    pass  # worded or copied below
+                else:
+                    {VIEW expand (sizes,) Expand}
+        return expanded(self, many("expand", "size", given, size))
 '''
 # The end of a method of one tensor and plain arguments: `Op.__call__` spelt out.
 OP_TAIL = """
-r = be.{op}(a, {args})
+kernel = be.{op}
+r = kernel(a, {args})
 if type(r) is not be.array:
     r = be.to_array(r)
 t = new(Tensor)
@@ -757,8 +832,9 @@ REST = """
         if k is Tensor or k in PLAIN:
             be = self._be
             if be is other._be and self.dtype is other.dtype and not modes:
+                kernel = be.matmul
                 try:
-                    r = be.matmul(self._a, other._a)
+                    r = kernel(self._a, other._a)
                 except be.error as error:
                     raise kernel_error("matmul", error, (self, other)) from error
                 if type(r) is not be.array:
@@ -831,10 +907,10 @@ def public_functions() -> dict[str, dict[str, Any]]:
 
 # Functions of the family files that are for other modules of the package.
 HELPERS = frozenset(
-    """accumulated apply_view binary checked_index filled finished from_data need_tensor padded
-    replayed_positions scaled spread sum_products wrapped_index deliver deliver_all cast
-    common alias arranged as_root fitting indexed_shape order_like replaced size_of times
-    torch_shape""".split()
+    """accumulated apply_view binary expanded flattened permuted reshaped squeezed transposed
+    checked_index filled finished from_data need_tensor padded replayed_positions scaled
+    spread sum_products wrapped_index deliver deliver_all cast common alias arranged as_root
+    fitting indexed_shape order_like replaced size_of times torch_shape""".split()
 )
 
 
@@ -966,7 +1042,13 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
                 name=name,
                 op=name,
                 doc=_first_line(public[name]),
-                promotes=" or self.dtype.category != 2"
+                options=", *, decimals: Any = 0" if name == "round" else "",
+                otherwise="_ops.round(self, decimals=decimals)"
+                if name == "round"
+                else f'slow_unary("{name}", self)',
+                promotes=" or decimals or self.dtype.category != 2"
+                if name == "round"
+                else " or self.dtype.category != 2"
                 if op.refuses_complex and op.promotes == "float"
                 else " or self.dtype.is_complex"
                 if op.refuses_complex
@@ -983,6 +1065,8 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
     done = {*fast, *ONE_TENSOR, *re.findall(r"    def (\w+)", VIEWS)}
     for name, function in sorted(public.items()):
         if name in NOT_METHODS or name in done or name.startswith("new_"):
+            continue
+        if function.__module__.endswith("copies") and name != "narrow_copy":
             continue
         out.append(_forwarder(name, function))
     for name, function in sorted(public.items()):
@@ -1171,12 +1255,13 @@ def _default(value: Any) -> str:
 
 
 def _forwarder(name: str, function: Any) -> str:
-    from flambeau._tools.keywords import ALIASES, FUNCTION_ONLY
+    from flambeau._tools.keywords import ALIASES, FUNCTION_ONLY, VARIADIC
 
     aliases = ALIASES.get(name, {})
     taken, passed = _parameters(function, FUNCTION_ONLY.get(name, ("out",)), aliases)
-    if name == "flip":
-        taken, passed = "*dims: Any", "_one_or_many(dims)"
+    if argument := VARIADIC.get(name):
+        taken = f"*given: Any, {argument}: Any = None"
+        passed = f'many("{name}", "{argument}", given, {argument})'
     taken = f", {taken}" if taken else ""
     passed = f", {passed}" if passed else ""
     returns = inspect.signature(function).return_annotation
@@ -1198,6 +1283,8 @@ def _inplace(name: str, function: Any) -> str:
     taken = f", {taken}" if taken else ""
     passed = f", {passed}" if passed else ""
     lead = _through_operator(name, {op: dunder for dunder, op in INPLACE_OPERATORS})
+    if name in SAME_DTYPE:
+        lead += "        check_same_dtype(self, dim, dtype)\n"
     saves = "" if name not in KEEPS_NOTHING else ", _saves_self=False"
     return (
         f"\n    def {name}_(self{taken}) -> Tensor:\n"

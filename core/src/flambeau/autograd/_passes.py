@@ -40,7 +40,8 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
                 f"element {i} of tensors does not require grad and does not have a grad_fn"
             )
         if given is None:
-            if out.numel() != 1:
+            shape = tuple(out._a.shape)
+            if shape and out.numel() != 1:
                 raise RuntimeError("grad can be implicitly created only for scalar outputs")
             if out.dtype.is_complex:
                 raise RuntimeError(
@@ -48,7 +49,7 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
                     f"{out.dtype}; give a gradient, or take a real function of the output"
                 )
             be = out._be
-            found.append(wrap(be, be.full(tuple(out._a.shape), 1, out.dtype), out.dtype))
+            found.append(wrap(be, be.full(shape, 1, out.dtype), out.dtype))
             continue
         if tuple(given._a.shape) != tuple(out._a.shape):
             raise RuntimeError(

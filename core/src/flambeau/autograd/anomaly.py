@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import traceback
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -110,6 +109,8 @@ def _set(mode: bool, check_nan: bool) -> None:
 
 def remember_call(node: Any) -> None:
     """Keep the user's part of the present stack on a node."""
+    import traceback  # here, since it is rarely needed and slow to import
+
     frames = traceback.extract_stack()
     theirs = [i for i, f in enumerate(frames) if not f.filename.startswith(_PACKAGE)]
     kept = frames[: theirs[-1] + 1] if theirs else frames

@@ -16,7 +16,7 @@ from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING, Any
 
 from flambeau._modes import recording, set_recording
-from flambeau.autograd.node import Node
+from flambeau.autograd.node import Binary, Node, Unary
 
 if TYPE_CHECKING:
     from flambeau._dispatch import wrap
@@ -24,14 +24,20 @@ if TYPE_CHECKING:
     from flambeau._views import edge
     from flambeau.ops._namespace import TENSORS
 
+    FORMULAS: tuple[type[Node], ...]
+
 
 def link() -> None:
     """Bind the names of modules that themselves need this one."""
-    global TENSORS, Tensor, edge, wrap
+    global FORMULAS, TENSORS, Tensor, edge, wrap
     from flambeau._dispatch import wrap
     from flambeau._tensor import Tensor
     from flambeau._views import edge
     from flambeau.ops._namespace import TENSORS
+    from flambeau.ops._table import GenericNode
+
+    # Nodes that do nothing with `F` but hand it to the formulas of an op.
+    FORMULAS = (Unary, Binary, GenericNode)
 
 
 _accumulating = threading.Lock()
@@ -78,11 +84,13 @@ def run(
     set_recording(create_graph)
     try:
         for root, grad in zip(roots, grads, strict=True):
-            walk.where_default(root)
+            if root._be is not roots[0]._be:
+                walk.where_default(root)
             if grad.dtype.is_complex:
                 grad = _conjugate(grad)
             walk.push(edge(root), grad if create_graph else grad._a, owned=False)
-        walk.only(inputs is not None)
+        if inputs is not None:
+            walk.restrict()
         walk.loop()
         if accumulate:
             walk.finish_leaves(inputs)
@@ -116,10 +124,8 @@ class _Walk:
         for e in edges:
             self.wanted[e.seq if isinstance(e, Node) else ("leaf", id(e))] = None
 
-    def only(self, restrict: bool) -> None:
+    def restrict(self) -> None:
         """With captured inputs: find the nodes on a path to them, oldest first."""
-        if not restrict:
-            return
         assert self.wanted is not None
         found: dict[int, Node] = dict(self.todo)
         stack = list(self.todo.values())
@@ -174,6 +180,7 @@ class _Walk:
         F, retain, native = self.F, self.retain, self.F.native
         array, add = F.array, F.add
         special = bool(self.where or several_devices or watchers or self.wanted is not None)
+        special = special or (native and F.formulas is not F)
         heapify(heap)
         alone: Any = None
         waiting: Any = None
@@ -200,13 +207,13 @@ class _Walk:
                 if p is None or e is None:
                     continue
                 if s := e.seq:
-                    if alone is e:
+                    if alone is None and not heap:
+                        alone, waiting = e, p
+                    elif alone is e:
                         waiting = add(waiting, p) if e.n_out == 1 else _merge(add, waiting, p)
                     elif s in sums:
                         have = sums[s]
                         sums[s] = add(have, p) if e.n_out == 1 else _merge(add, have, p)
-                    elif alone is None and not heap:
-                        alone, waiting = e, p
                     else:
                         sums[s] = p
                         todo[s] = e
@@ -238,7 +245,11 @@ class _Walk:
             wanted[s] = (F, g)
             if not any(_reaches(e, needed, wanted) for e in node.edges):
                 return
-        parts = _watched_apply(node, F, g) if watchers else node.apply(F, g)
+        apply = _watched_apply if watchers else _apply
+        if F.native and F.formulas is not F and isinstance(node, FORMULAS):
+            parts = F.settle(apply(node, F.formulas, g))
+        else:
+            parts = apply(node, F, g)
         if node._hooks is not None:
             parts = _run_post_hooks(node, F, parts, g)
         if not self.retain and node.saved:
@@ -263,6 +274,7 @@ class _Walk:
     def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
         """Run the leaves' hooks and add the sums into their ``.grad``."""
         allowed = None if inputs is None else {id(t) for t in inputs}
+        native = self.F.native
         given: set[int] = set()
         for key, (leaf, g, owned) in self.leaves.items():
             if allowed is not None and key not in allowed:
@@ -270,21 +282,23 @@ class _Walk:
             if leaf._fn is not None or leaf._base is not None:
                 if isinstance(edge(leaf), Node):
                     raise RuntimeError("leaf variable has been moved into the graph interior")
-            if not leaf.requires_grad:
+            if leaf._rg is not True and not leaf.requires_grad:
                 continue  # switched off between forward and backward
-            grad = g if not self.F.native else _as_tensor(leaf._be, g, leaf.dtype)
-            if leaf.dtype.is_complex:
+            dtype = leaf.dtype
+            grad = _as_tensor(leaf._be, g, dtype) if native else g
+            if dtype.is_complex:
                 grad, owned = _conjugate(grad), True
-            if leaf._hooks is not None:
+            if (hooks := leaf._hooks) is not None:
                 grad, replaced = _run_leaf_hooks(leaf, grad)
                 owned = owned and not replaced
             # One array may be the gradient of several leaves (both sides of a sum).
-            owned = owned and id(grad._a) not in given and _owns(grad)
-            given.add(id(grad._a))
+            place = id(grad._a)
+            owned = owned and place not in given and _owns(grad)
+            given.add(place)
             with _accumulating:
-                _accumulate(leaf, grad, owned, create_graph=not self.F.native)
-            if leaf._hooks is not None:
-                for hook in tuple(leaf._hooks.post.values()):
+                _accumulate(leaf, grad, owned, not native)
+            if hooks is not None:
+                for hook in tuple(hooks.post.values()):
                     hook(leaf)
 
     def captured(self, inputs: Sequence[Tensor]) -> list[Any]:
@@ -307,6 +321,10 @@ class _Walk:
                 grad, _ = _run_leaf_hooks(t, grad)
             out.append(grad)
         return out
+
+
+def _apply(node: Node, F: Any, g: Any) -> Any:
+    return node.apply(F, g)
 
 
 def _watched_apply(node: Node, F: Any, g: Any) -> Any:
@@ -360,7 +378,7 @@ def _owns(grad: Tensor) -> bool:
     return not grad._be.strided or grad._be.backend.owns(grad._a)
 
 
-def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, *, create_graph: bool) -> None:
+def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, create_graph: bool) -> None:
     held = leaf._grad
     if held is None:
         if create_graph or owned:
@@ -372,7 +390,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, *, create_graph: bool) 
     elif create_graph or not held._be.strided or held._rg:
         leaf._grad = held + grad
     else:
-        held.add_(grad)
+        held += grad
 
 
 def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:

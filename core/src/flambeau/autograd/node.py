@@ -205,6 +205,7 @@ class Unary(Node):
     """A node with one input that saves nothing but plain arguments, its input or its result."""
 
     __slots__ = ()
+    __init__ = object.__init__  # see `Binary`
 
     formula: ClassVar[Callable[..., Any]]
     keeps: ClassVar[int]  # 0 nothing, 1 the input, 2 the result
@@ -271,6 +272,8 @@ class Binary(Node):
     """
 
     __slots__ = ("shapes",)
+    # Without one in Python, calling the class takes half the time; who calls it sets `_hooks`.
+    __init__ = object.__init__
 
     f0: ClassVar[Callable[..., Any]]
     f1: ClassVar[Callable[..., Any]]

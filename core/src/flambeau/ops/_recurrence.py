@@ -287,7 +287,7 @@ def through(F: Any, body: Callable[..., Results], g: Any, args: tuple[Any, ...])
 
     def fresh(a: Any) -> Any:
         if F.native and isinstance(a, F.array):
-            return wrap(F, a, F.dtype_of(a)).requires_grad_()
+            return wrap(F.home, a, F.dtype_of(a)).requires_grad_()
         # An alias, so that the search ends here and not at what `a` was computed from.
         return a.view_as(a) if isinstance(a, Tensor) and a.requires_grad else a
 
@@ -296,7 +296,7 @@ def through(F: Any, body: Callable[..., Results], g: Any, args: tuple[Any, ...])
         results = body(*given)
         wanted = [a for a in given if isinstance(a, Tensor) and a.requires_grad]
         seeds = [
-            (r, wrap(F, s, F.dtype_of(s)) if F.native else s)
+            (r, wrap(F.home, s, F.dtype_of(s)) if F.native else s)
             for r, s in zip(results, g, strict=False)
             if s is not None and r.requires_grad
         ]

@@ -61,7 +61,7 @@ def dim_of(dim: Any, ndim: int, *, scalar_as_vector: bool = True) -> int:
     if type(dim) is int and -ndim <= dim < ndim:
         return dim + ndim if dim < 0 else dim
     try:
-        d = operator.index(dim)
+        d = int(operator.index(dim))  # bools and enumerations, too, become plain
     except TypeError:
         raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
     n = ndim if ndim or not scalar_as_vector else 1
@@ -93,6 +93,19 @@ def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...
         if found.count(d) > 1:
             raise RuntimeError(f"dim {d} appears multiple times in the list of dims")
     return tuple(sorted(found)) if ndim else ()
+
+
+def need_list(value: Any, function: str, argument: str) -> Any:
+    """`value` if it is a tuple or list.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if not isinstance(value, (tuple, list)):
+        raise TypeError(
+            f"{function}(): argument {argument!r} must be tuple of ints, not {type(value).__name__}"
+        )
+    return value
 
 
 def sizes(args: tuple[Any, ...], name: str = "size") -> tuple[int, ...]:

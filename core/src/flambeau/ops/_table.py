@@ -66,23 +66,17 @@ class Op:
         self.missing_reason: str | None = None
         self.params = parameters(body)
         annotations = body.__annotations__
-        self.kinds = tuple(_kind(annotations.get(name)) for name in self.params)
-        self.inputs = tuple(p for p, k in zip(self.params, self.kinds, strict=True) if k != _PLAIN)
+        self.kinds = tuple([_kind(annotations.get(name)) for name in self.params])
+        self.inputs_at = tuple([(i, k) for i, k in enumerate(self.kinds) if k != _PLAIN])
+        self.inputs = tuple([self.params[i] for i, _ in self.inputs_at])
         # Where single tensors stand among the arguments; None if an argument is a list of tensors.
-        self.places = (
-            None
-            if _TENSORS in self.kinds
-            else tuple(i for i, k in enumerate(self.kinds) if k == _TENSOR)
-        )
-        self.inputs_at = tuple((i, k) for i, k in enumerate(self.kinds) if k != _PLAIN)
+        lists = _TENSORS in self.kinds
+        self.places = None if lists else tuple([i for i, _ in self.inputs_at])
         self.alone = self.places == (0,) and results == 1 and type(self)._run is Op._run
         self.rules: list[Rule] = []
         self.keeps_tensors = False
-        self._slots: dict[str, Any] | None = None
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
-        self.node: type[Node] = type(
-            self.title, (GenericNode,), {"title": self.title, "op": self, "n_out": results}
-        )
+        self._form: tuple[type[Node], dict[str, Any]] = GenericNode, {"op": self, "n_out": results}
         self.__doc__ = body.__doc__
         if self.name in OPS:
             raise TypeError(f"op {self.name!r} is declared twice")
@@ -117,6 +111,8 @@ class Op:
             if len(covered) != len(set(covered)):
                 raise TypeError(f"{self.name}: two gradients for one input")
             self._specialise(set(covered))
+            self.__dict__.pop("node", None)
+            self.__dict__.pop("keep", None)
             return formula
 
         return declare
@@ -126,7 +122,7 @@ class Op:
         self.missing_reason = reason
 
     def _specialise(self, covered: set[str]) -> None:
-        """Choose the hot node class where the op has one of the simple forms."""
+        """Choose the base of the nodes where the op has one of the simple forms."""
         if covered != set(self.inputs):
             return
         rules = {name: rule.formula for rule in self.rules for name in rule.inputs}
@@ -136,25 +132,35 @@ class Op:
             f0, f1 = rules["self"], rules["other"]
             u0, u1 = _used(self, f0), _used(self, f1)
             keep = (0, u0, u1, u0 | u1)
-            space = {
-                "title": self.title,
-                "f0": staticmethod(f0),
-                "f1": staticmethod(f1),
-                "keep": keep,
-                "__slots__": (),
-            }
-            self.node = type(self.title, (Binary,), space)
+            space = {"f0": staticmethod(f0), "f1": staticmethod(f1), "keep": keep}
+            self._form = Binary, {**space, "__slots__": ()}
         elif self.params == ("self",) and self.kinds == (_TENSOR,):
             formula = rules["self"]
             saved = parameters(formula)[2:]
             base = {(): SavesNothing, ("self",): SavesInput, ("result",): SavesResult}.get(saved)
             if base is not None:
-                space = {"title": self.title, "formula": staticmethod(formula), "__slots__": ()}
-                self.node = type(self.title, (base,), space)
+                self._form = base, {"formula": staticmethod(formula), "__slots__": ()}
                 return
         if self.alone and "needs" not in self.rules[0].wants:
-            space = {"title": self.title, "op": self, "__slots__": ()}
-            self.node = type(self.title, (SingleNode,), space)
+            self._form = SingleNode, {"op": self, "__slots__": ()}
+
+    @cached_property
+    def node(self) -> type[Node]:
+        """The class of the nodes that record this op: made when one first does."""
+        base, facts = self._form
+        return type(self.title, (base,), {"title": self.title, **facts})
+
+    @cached_property
+    def keep(self) -> Callable[..., tuple[Any, ...]]:
+        """``keep(edges, arguments, result)``: what each rule keeps, None if nobody wants it.
+
+        Of ops without lists of tensors.
+        """
+        parts = []
+        for rule in self.rules:
+            wanted = " or ".join([f"e[{i}] is not None" for i in rule.at or ()])
+            parts.append(f"{rule.text} if {wanted} else None, ")
+        return eval(f"lambda e, a, r: ({''.join(parts)})", globals())
 
     # Facts that the plugin host asks for.
 
@@ -175,7 +181,7 @@ class Op:
         """``"given"``, ``"not differentiable"``, ``"missing: <reason>"`` or ``"undeclared"``."""
         if not self.differentiable:
             return "not differentiable"
-        if not issubclass(self.node, GenericNode):
+        if not issubclass(self.__dict__.get("node", self._form[0]), GenericNode):
             return "given"
         if self.missing_reason:
             return f"missing: {self.missing_reason}"
@@ -214,6 +220,18 @@ class Op:
 
         return run
 
+    def taken(self, *args: Any) -> bool:
+        """Whether the device has one kernel for the whole of these arguments.
+
+        That is what a kernel's attribute ``takes`` says, which is called with its arguments.  It is
+        asked where the parts of a composite serve as well, or better, without such a kernel.
+        """
+        be = args[0]._be
+        takes = getattr(getattr(be, self.name), "takes", None)
+        if takes is None or any(t._be is not be for t in self.tensors(args)):
+            return False
+        return takes(*[_lowered(a, k) for a, k in zip(args, self.kinds, strict=True)])
+
     def __call__(self, *args: Any) -> Any:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""
         if not self.alone:
@@ -247,11 +265,15 @@ class Op:
                 continue
             if kind is _TENSOR:
                 native[i] = a._a
-                found = (a,)
-            else:
-                native[i] = tuple([None if t is None else t._a for t in a])
-                found = a
-            for t in found:
+                if first is None:
+                    first, be = a, a._be
+                elif a._be is not be:
+                    raise device_error(self.name, self.tensors(args))
+                if a._rg:
+                    record = True
+                continue
+            native[i] = tuple([None if t is None else t._a for t in a])
+            for t in a:
                 if t is None:
                     continue
                 if first is None:
@@ -281,8 +303,6 @@ class Op:
 
     def slots(self, args: tuple[Any, ...]) -> dict[str, Any]:
         """Which edges each input has: a number, or a range for a list of tensors."""
-        if self._slots is not None:
-            return self._slots
         found: dict[str, Any] = {}
         i = 0
         for name, kind, a in zip(self.params, self.kinds, args, strict=True):
@@ -292,8 +312,6 @@ class Op:
             elif kind is _TENSORS:
                 found[name] = range(i, i + len(a))
                 i += len(a)
-        if self.places is not None:
-            self._slots = found
         return found
 
     def tensors(self, args: tuple[Any, ...]) -> list[Tensor]:
@@ -315,7 +333,7 @@ class Op:
             e = (x._fn or x) if x._rg is True else edge(x)
             if e is None and not x.requires_grad:
                 return
-            n = new(node_type)
+            n = node_type()
             n._hooks = None
             n.edges = (e,)
             if self.keeps_tensors:
@@ -337,11 +355,18 @@ class Op:
             for a, kind in zip(args, self.kinds, strict=True):
                 if kind is not _PLAIN:
                     inputs.extend((a,) if kind is _TENSOR else a)
-        edges = [None if t is None or not t._rg else edge(t) for t in inputs]
-        if not any(e is not None for e in edges):  # by identity: == would compare elements
-            if not any(t._rg and t.requires_grad for t in inputs if t is not None):
-                return
-        n = new(node_type)
+        edges: list[Any] = []
+        wanted = False
+        for t in inputs:
+            e = None
+            if t is not None and (g := t._rg):
+                e = (t._fn or t) if g is True else edge(t)
+                if e is not None:
+                    wanted = True
+            edges.append(e)
+        if not wanted and not any(t._rg and t.requires_grad for t in inputs if t is not None):
+            return
+        n = node_type()
         n._hooks = None
         n.edges = tuple(edges)
         if base is GenericNode:
@@ -376,30 +401,43 @@ class Rule:
     """One gradient formula: the inputs it serves and what it needs saved.
 
     Attributes:
+        at: the edges of the inputs; None if the op takes lists of tensors.
         keep: ``keep(arguments, result)`` gives the values to keep for the formula, as a tuple.
         run: ``run(node, F, g, kept, needs)`` calls the formula with them.
         keeps_tensors: whether tensors are among what it keeps.
     """
 
     def __init__(self, op: Op, inputs: tuple[str, ...], formula: Callable[..., Any]) -> None:
+        self.op = op
         self.inputs = inputs
+        self.at = op.places and tuple(op.inputs.index(name) for name in inputs)
         self.formula = formula
         self.wants = parameters(formula)[2:]
+        self.asks = "needs" in self.wants
         if unknown := [want for want in self.wants if not _legal(op, want)]:
             forms = [f"{name}{end}" for name in op.inputs for end in ("_shape", "_dtype")]
             known = [*op.params, *forms, "result", "result0", "needs"]
             raise TypeError(
                 f"{op.name}: gradient saves unknown names {sorted(unknown)}; known are {known}"
             )
-        self.kept = tuple(_kept(op, want) for want in self.wants)
-        self.keeps_tensors = any("Saved" in text for text in self.kept)
+        self.keeps_tensors = any(_is_tensor(op, want) for want in self.wants)
 
-    # Both are written out as source when the op is first recorded or visited: a call per value kept
+    # All are written out as source when the op is first recorded or visited: a call per value kept
     # is a third of the cost of recording a small op.
 
     @cached_property
+    def kept(self) -> tuple[str, ...]:
+        """What is kept for each parameter of the formula, as source text."""
+        return tuple(_kept(self.op, want) for want in self.wants)
+
+    @property
+    def text(self) -> str:
+        """The tuple of what is kept, as source text."""
+        return f"({''.join(f'{text}, ' for text in self.kept)})"
+
+    @cached_property
     def keep(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
-        return eval(f"lambda a, r: ({''.join(f'{text}, ' for text in self.kept)})", globals())
+        return eval(f"lambda a, r: {self.text}", globals())
 
     @cached_property
     def run(self) -> Callable[..., Any]:
@@ -422,6 +460,12 @@ def _legal(op: Op, want: str) -> bool:
         return True
     name = want[1:] if want.startswith("_") else want[:-6]
     return name in op.inputs and (want.startswith("_") or want.endswith(("_shape", "_dtype")))
+
+
+def _is_tensor(op: Op, want: str) -> bool:
+    if want in op.params:
+        return op.kinds[op.params.index(want)] is not _PLAIN
+    return want.startswith("result")
 
 
 def _kept(op: Op, want: str) -> str:
@@ -450,28 +494,30 @@ def _kept(op: Op, want: str) -> str:
 class GenericNode(Node):
     """A node whose formulas and saved values follow the op's declaration.
 
-    ``args`` is (edges of each input, values kept); the values move to ``saved``, from where they
-    are
-    freed after a backward, if tensors are among them.
+    ``args`` is (edges of each input, None without lists of tensors; values kept); the values move
+    to ``saved``, from where they are freed after a backward, if tensors are among them.
     """
 
     __slots__ = ()
+    __init__ = object.__init__  # see `Binary`
 
     op: Op
 
     def save(self, args: tuple[Any, ...], result: Any) -> None:
         """Keep what the formulas of the wanted inputs need."""
         op = self.op
-        slots = op.slots(args)
-        rules = op.rules
-        if len(rules) == 1:
-            kept = (rules[0].keep(args, result),)
+        slots: Any = None
+        if op.places:
+            kept = op.keep(self.edges, args, result)
         else:
+            slots = op.slots(args)
             kept = tuple(
-                rule.keep(args, result)
-                if any(self._wanted(slots[name]) for name in rule.inputs)
-                else None
-                for rule in rules
+                [
+                    rule.keep(args, result)
+                    if any(self._wanted(slots[name]) for name in rule.inputs)
+                    else None
+                    for rule in op.rules
+                ]
             )
         if op.keeps_tensors:
             self.args = slots, None
@@ -500,10 +546,13 @@ class GenericNode(Node):
         for rule, values in zip(op.rules, kept, strict=True):
             if values is None:
                 continue
-            targets = [slots[name] for name in rule.inputs]
-            needs = tuple(self._wanted(t) for t in targets) if "needs" in rule.wants else None
+            targets = rule.at or [slots[name] for name in rule.inputs]
+            needs = tuple([self._wanted(t) for t in targets]) if rule.asks else None
             grads = rule.run(self, F, g, values, needs)
             if len(targets) == 1:
+                if rule.at:
+                    parts[targets[0]] = grads
+                    continue
                 grads = (grads,)
             for target, grad in zip(targets, grads, strict=True):
                 if type(target) is int:
@@ -591,6 +640,12 @@ def _lift(be: Any, a: Any, kind: str) -> Any:
     if kind is _TENSORS:
         return tuple(None if x is None else wrap(be, x, be.dtype_of(be.fresh(x))) for x in a)
     return wrap(be, a, be.dtype_of(be.fresh(a)))
+
+
+def _lowered(a: Any, kind: str) -> Any:
+    if kind is _PLAIN or a is None:
+        return a
+    return a._a if kind is _TENSOR else tuple([None if t is None else t._a for t in a])
 
 
 def parameters(function: Callable[..., Any]) -> tuple[str, ...]:

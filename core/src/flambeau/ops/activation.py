@@ -12,11 +12,13 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import dtype as DType
+from flambeau._generator import generator_for
+from flambeau._modes import recording
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops._table import composite
-from flambeau.ops.elementwise import _where, binary, replaced
+from flambeau.ops.elementwise import _mul, _where, binary, replaced
 
 __all__ = [
     "celu",
@@ -553,4 +555,19 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return x
     if p == 1:
         return x * 0.0
-    return x * x.detach().clone().bernoulli_(1 - p).div_(1 - p)
+    if "dropout" not in x._be.kernels or not x.dtype.is_floating_point:
+        return x * x.detach().clone().bernoulli_(1 - p).div_(1 - p)
+    result, noise = _dropout(x, float(p), generator_for(x._be.device, None))
+    if x._rg and recording():
+        _mul.record((x, noise), result)  # it is their product
+    return result
+
+
+@composite(differentiable=False, results=2)
+def _dropout(self: Tensor, p: float, generator: Any) -> tuple[Tensor, Tensor]:
+    """`self` times a fresh noise, which is 0 with probability `p` and else 1/(1 - p); the noise.
+
+    Draws follow the order of memory.
+    """
+    noise = self.detach().clone().bernoulli_(1 - p, generator=generator).div_(1 - p)
+    return self * noise, noise

@@ -13,7 +13,7 @@ from flambeau._dtype import dtype as DType
 from flambeau._keywords import documented
 from flambeau._memory_format import contiguous_format
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import dim_of, need_tensor
+from flambeau.ops._rules import dim_of, need_list, need_tensor
 from flambeau.ops.creation import arange, finished, linspace, ones
 from flambeau.ops.movement import cat, flip, stack
 
@@ -131,13 +131,13 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
         raise RuntimeError(f"combinations of {r} elements need more than 64 dimensions")
     places = arange(x.numel(), device=x.device)
     grids = meshgrid(*[places] * r, indexing="ij")
-    chosen = ones(*[x.numel()] * r, dtype=D.bool_, device=x.device)
+    chosen = ones((x.numel(),) * r, dtype=D.bool_, device=x.device)
     for before, after in itertools.pairwise(grids):
         chosen = chosen & (before <= after if with_replacement else before < after)
     return stack([g.masked_select(chosen) for g in meshgrid(*[x] * r, indexing="ij")], 1)
 
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, dims: Any) -> Tensor:
     """Copies of the tensor side by side; missing leading counts are 1.
 
     >>> import flambeau as fb
@@ -145,8 +145,7 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     tensor([1, 2, 1, 2])
     """
     x = need_tensor(input, "tile", "input")
-    if len(dims) == 1 and isinstance(dims[0], (list, tuple)):
-        dims = tuple(dims[0])
+    dims = need_list(dims, "tile", "dims")
     return x.repeat((*(1,) * (x.dim() - len(dims)), *dims))
 
 

@@ -5,7 +5,10 @@ scores are all -∞) has weights of 0, not NaN.  From the output's gradient dO:
 
     dV = Pᵀ·dO,  dS = P·(dO·Vᵀ - Σ P·dO·Vᵀ),  dQ = scale·dS·K,  dK = scale·dSᵀ·Q
 
-Source: Vaswani et al. (2017).
+P is kept for that, or, where a device computes attention in one kernel, only the logarithm of each
+row's sum of exponentials, from which it is found again: Σ P·dO·Vᵀ is then the sum of dO·O.
+
+Sources: Vaswani et al. (2017); Dao et al. (2022) for the second form.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from typing import Any
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._tensor import Tensor
+from flambeau.ops._recurrence import through
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.activation import dropout, need_floating, wide
@@ -62,6 +66,103 @@ def _(F, g, query, key, value, bias_shape, result1, scale, needs):
     )
 
 
+@composite(results=2)
+def _fused_attention(
+    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, causal: bool, scale: float
+) -> tuple[Tensor, Tensor]:
+    """(P·V, log Σ exp of the scores) of query (B, H, L, E), key (B, K, S, E), value (B, K, S, V).
+
+    K divides H: a head of keys serves H/K neighbouring heads of queries.  Bias is broadcastable to
+    (B, H, L, S), or None; the logarithms are (B, H, L, 1), float32 for half precisions.
+    """
+    q, k, v = wide(query), _repeated(wide(key), query.shape[1]), wide(value)
+    scores = _scores(q, k, bias, causal, scale)
+    total = scores.logsumexp(-1, True)
+    weights = _weights(scores, total)
+    return cast(weights @ _repeated(v, query.shape[1]), query.dtype), total
+
+
+@_fused_attention.gradient
+def _(F, g, query, key, value, bias, result0, result1, causal, scale, needs):
+    saved = query, key, value, bias, result0, result1
+    *grads, over_bias = F.fused_attention_backward(*g[:2], *saved, causal, scale, needs[3])
+    return *grads, over_bias if needs[3] else None
+
+
+@composite(results=4)
+def _fused_attention_backward(
+    grad_output: Tensor | None,
+    grad_total: Tensor | None,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    output: Tensor,
+    total: Tensor,
+    causal: bool,
+    scale: float,
+    over_bias: bool,
+) -> tuple[Tensor, ...]:
+    """The gradients of `fused_attention`; the last is empty unless `over_bias`."""
+    heads, own = query.shape[1], key.shape[1]
+    q, k, v = wide(query), _repeated(wide(key), heads), _repeated(wide(value), heads)
+    weights = _weights(_scores(q, k, bias, causal, scale), total)
+    over_scores = zeros_like(weights) if grad_total is None else weights * grad_total
+    over_value = zeros_like(v)
+    if grad_output is not None:
+        over = wide(grad_output)
+        shares = over @ v.mT - (over * wide(output)).sum(-1, True)
+        over_scores = over_scores + weights * shares
+        over_value = weights.mT @ over
+    scaled = over_scores * scale
+    over_key = scaled.mT @ q
+    if own != heads:
+        over_key, over_value = (
+            t.unflatten(1, (own, heads // own)).sum(2) for t in (over_key, over_value)
+        )
+    last = query.new_zeros((0,))
+    if over_bias and bias is not None:
+        last = cast(over_scores.sum_to_size(bias.shape), bias.dtype)
+    grads = (cast(t, query.dtype) for t in (scaled @ k, over_key, over_value))
+    return *grads, last
+
+
+@_fused_attention_backward.gradient
+def _(
+    F,
+    g,
+    grad_output,
+    grad_total,
+    query,
+    key,
+    value,
+    bias,
+    output,
+    total,
+    causal,
+    scale,
+    over_bias,
+):
+    saved = query, key, value, bias, output, total
+    args = grad_output, grad_total, *saved, causal, scale, over_bias
+    return through(F, _fused_attention_backward.body, g, args)[:8]
+
+
+def _scores(q: Tensor, k: Tensor, bias: Tensor | None, causal: bool, scale: float) -> Tensor:
+    scores = (q * scale) @ k.mT
+    if bias is not None:
+        scores = scores + wide(bias)
+    if causal:
+        hidden = ones(q.shape[-2], k.shape[-2], dtype=D.bool_, device=q.device).triu(1)
+        scores = scores.masked_fill(hidden, -math.inf)
+    return scores
+
+
+def _weights(scores: Tensor, total: Tensor) -> Tensor:
+    """exp(scores - total); zeros where all scores of a row are -∞."""
+    return (scores - total.masked_fill(total == -math.inf, 0.0)).exp()
+
+
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,
@@ -106,15 +207,20 @@ def scaled_dot_product_attention(
             f"Expected query, key, and value to have the same dtype, but got {found}"
         )
     need_floating(query, name, "query")
-    if is_causal:
-        if attn_mask is not None:
-            raise RuntimeError(f"_{name}: Explicit attn_mask should not be set when is_causal=True")
-        attn_mask = ones(query.shape[-2], key.shape[-2], dtype=D.bool_, device=query.device).tril()
+    if is_causal and attn_mask is not None:
+        raise RuntimeError(f"_{name}: Explicit attn_mask should not be set when is_causal=True")
     bias = _bias(attn_mask, query)
-    if enable_gqa:
-        key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    given_as = query, key, value, bias, is_causal, float(scale)
+    if not dropout_p and (enable_gqa or key.shape[:-2] == query.shape[:-2]):
+        if _fused_attention.taken(*given_as):
+            return _fused_attention(*given_as)[0]
+    if is_causal:
+        seen = ones(query.shape[-2], key.shape[-2], dtype=D.bool_, device=query.device).tril()
+        bias = _bias(seen, query)
+    if enable_gqa:
+        key, value = (_repeated(t, query.shape[-3]) for t in (key, value))
     output, weights = _attention(query, key, value, bias, float(scale))
     return dropout(weights, dropout_p, True) @ value if dropout_p else output
 

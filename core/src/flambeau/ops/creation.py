@@ -14,12 +14,14 @@ from flambeau._bound import bind
 from flambeau._device import device as Device
 from flambeau._dispatch import cast, wrap
 from flambeau._dtype import dtype as DType
+from flambeau._keywords import many
 from flambeau._memory_format import order_of_memory, preserve_format, preserved_order
 from flambeau._out import deliver
 from flambeau._promotion import fitting, scalar_dtype
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import checked_sizes, need_tensor, sizes
+from flambeau._views import storage_of
+from flambeau.ops._rules import checked_sizes, need_list, need_tensor, sizes
 from flambeau.ops._table import primitive
 
 
@@ -38,7 +40,7 @@ def finished(
 ) -> Tensor:
     """A new tensor after ``out=`` and ``requires_grad=``."""
     if out is not None and _need_out(out).shape != t.shape:
-        out.resize_(*t.shape)  # an explicit size: no warning
+        out.resize_(t.shape)  # an explicit size: no warning
     t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
 
@@ -83,7 +85,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    t = filled(size_of(shape, size, out), 0, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of("zeros", shape, size), 0, _dtype_or(dtype, out), _device_or(device, out))
     return finished(t, requires_grad, out)
 
 
@@ -103,7 +105,7 @@ def ones(
     >>> fb.ones(2, dtype=fb.int64)
     tensor([1, 1])
     """
-    t = filled(size_of(shape, size, out), 1, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of("ones", shape, size), 1, _dtype_or(dtype, out), _device_or(device, out))
     return finished(t, requires_grad, out)
 
 
@@ -126,9 +128,9 @@ def empty(
     """
     dtype = _dtype_or(dtype, out)
     be = bind(_device_or(device, out))
-    found = checked_sizes(size_of(shape, size, out))
+    found = checked_sizes(size_of("empty", shape, size))
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
-        return finished(out.resize_(*found), requires_grad, None)  # and no write
+        return finished(out.resize_(found), requires_grad, None)  # and no write
     make = be.kernels.get("empty")
     native = make(found, dtype) if make is not None else be.full(found, 0, dtype)
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -155,20 +157,14 @@ def full(
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
     if dtype is None:
         dtype = scalar_dtype(fill_value) if out is None else out.dtype
-    shape, dtype = sizes((size,)), _dtype_or(dtype, None)
+    shape, dtype = sizes((need_list(size, "full", "size"),)), _dtype_or(dtype, None)
     fill_value = fitting(fill_value, dtype)
     return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
 
 
-def size_of(shape: tuple[Any, ...], size: Any, out: Tensor | None = None) -> tuple[int, ...]:
-    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``; else, those of `out`."""
-    if size is not None:
-        if shape:
-            raise TypeError("argument 'size' is given by position and by name")
-        return sizes((size,))
-    if not shape and out is not None:
-        return tuple(_need_out(out)._a.shape)
-    return sizes(shape)
+def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    return sizes((many(function, "size", shape, size),))
 
 
 def _dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
@@ -322,7 +318,9 @@ def new_zeros(
     """
     where = input.device if device is None else device
     return finished(
-        filled(size_of(shape, size), 0, _dtype_or(dtype, input), where), requires_grad, None
+        filled(size_of("new_zeros", shape, size), 0, _dtype_or(dtype, input), where),
+        requires_grad,
+        None,
     )
 
 
@@ -344,7 +342,9 @@ def new_ones(
     """
     where = input.device if device is None else device
     return finished(
-        filled(size_of(shape, size), 1, _dtype_or(dtype, input), where), requires_grad, None
+        filled(size_of("new_ones", shape, size), 1, _dtype_or(dtype, input), where),
+        requires_grad,
+        None,
     )
 
 
@@ -614,6 +614,9 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
         t = data.detach() if copy else data
         where = t.device if device is None else Device(device)
         return t.to(where, dtype or t.dtype, copy=copy)
+    if hasattr(data, "__cuda_array_interface__"):
+        t = _from_cuda_array(data)
+        return t.to(t.device if device is None else Device(device), dtype or t.dtype, copy=copy)
     be = bind(device)
     if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not isinstance(
         data, (list, tuple)
@@ -642,6 +645,23 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
     _flatten(data, shape, 0, flat)
     dtype = dtype or _inferred(flat)
     return wrap(be, be.host_array(flat, shape, dtype), dtype)
+
+
+def _from_cuda_array(data: Any) -> Tensor:
+    """A tensor over the memory of another library's array on a CUDA device.
+
+    Raises:
+        TypeError: the backend of ``cuda`` does not take it.
+    """
+    backend = bind("cuda").backend
+    give = getattr(backend, "from_cuda_array", None)
+    if give is None:
+        raise TypeError("the backend of 'cuda' takes no memory of other libraries")
+    native = give(data)
+    be = bind(Device("cuda", backend.index_of(native)))
+    t = wrap(be, native, be.dtype_of(native))
+    storage_of(t).shared = True  # somebody outside sees the writes
+    return t
 
 
 def _from_array(data: Any, copy: bool) -> Tensor:

@@ -122,8 +122,9 @@ class MulNode(Binary):
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
         e0, e1 = self.edges
-        g0 = None if e0 is None else F.mul(g, b)
-        g1 = None if e1 is None else F.mul(g, a)
+        mul = F.mul
+        g0 = None if e0 is None else mul(g, b)
+        g1 = None if e1 is None else mul(g, a)
         if (shapes := self.shapes) is not None:
             g0 = None if g0 is None else F.sum_to(g0, shapes[0])
             g1 = None if g1 is None else F.sum_to(g1, shapes[1])
@@ -1170,20 +1171,28 @@ multiply, not_equal, less, less_equal, greater, greater_equal = mul, ne, lt, le,
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Each element rounded to the nearest integer (or to `decimals` places), half to even.
 
+    Raises:
+        NotImplementedError: `decimals` are given and the dtype is not floating.
+
     >>> import flambeau as fb
     >>> fb.round(fb.tensor([0.5, 1.5]))
     tensor([0., 2.])
+    >>> fb.round(fb.tensor([1.25, 115.0]), decimals=-1)
+    tensor([  0., 120.])
     """
     need_tensor(input, "round", "input")
     if decimals == 0:
         return deliver(slow_unary("round", input), out, input, exact=True)
     if not isinstance(decimals, int):
         raise TypeError(f"argument 'decimals' must be int, not {type(decimals).__name__}")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"round: decimals are not implemented for {input.dtype}")
     # Beyond the range of float64 lies infinity, as in C.
     ten = 10.0 ** builtins.abs(decimals) if builtins.abs(decimals) <= 308 else math.inf
-    scaled = input * ten if decimals > 0 else input / ten
-    whole = slow_unary("round", scaled)
-    return deliver(whole / ten if decimals > 0 else whole * ten, out, input, exact=True)
+    wide = cast(input, D.float32) if input.dtype.itemsize == 2 else input
+    whole = slow_unary("round", wide * ten if decimals > 0 else wide / ten)
+    result = cast(whole / ten if decimals > 0 else whole * ten, input.dtype)
+    return deliver(result, out, input, exact=True)
 
 
 def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:

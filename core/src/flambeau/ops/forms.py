@@ -6,13 +6,12 @@ from typing import Any
 
 from flambeau._dispatch import wrap
 from flambeau._dtype import dtype as DType
-from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, need_tensor, sizes
 from flambeau.ops.creation import empty, full
 from flambeau.ops.elementwise import replaced
-from flambeau.ops.movement import chunk, narrow, split
+from flambeau.ops.movement import chunk, split
 from flambeau.ops.reduction import norm
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "hardshrink",
     "is_distributed",
     "is_same_size",
-    "narrow_copy",
     "nuclear_norm",
     "scalar_tensor",
     "split_with_sizes",
@@ -133,23 +131,6 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
-def narrow_copy(
-    input: Tensor, dim: int, start: Any, length: int, *, out: Tensor | None = None
-) -> Tensor:
-    """`narrow` that shares no memory.
-
-    Raises:
-        RuntimeError: the range does not lie in the dimension.
-
-    >>> import flambeau as fb
-    >>> x = fb.arange(4); y = x.narrow_copy(0, 1, 2); y.fill_(9); x
-    tensor([9, 9])
-    tensor([0, 1, 2, 3])
-    """
-    part = narrow(input, dim, start, length)
-    return deliver(part.clone(memory_format=contiguous_format), out, input, share="anything")
-
-
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of a dimension, of the given sizes.
 
@@ -163,7 +144,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
     return split(input, list(split_sizes), dim)
 
 
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+def sum_to_size(input: Tensor, size: Any) -> Tensor:
     """`input` summed over the dimensions along which `size` would be broadcast to its shape.
 
     Raises:
@@ -174,7 +155,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     tensor([[2., 2., 2.]])
     """
     x = need_tensor(input, "sum_to_size", "input")
-    shape, have = sizes(size, "size"), tuple(x.shape)
+    shape, have = sizes((size,), "size"), tuple(x.shape)
     try:
         fits = broadcast_shapes(shape, have) == have
     except RuntimeError:

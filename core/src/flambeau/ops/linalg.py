@@ -387,18 +387,21 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[2., 2., 2.]])
     """
     x, w = need_tensor(input, "linear", "input"), need_tensor(weight, "linear", "weight")
-    _same_dtype("linear", x, w, *(() if bias is None else (bias,)))
-    if w.dim() == 1:
+    _same_dtype("linear", x, w)
+    if bias is not None:
+        _same_dtype("linear", x, bias)
+    sizes, form = x._a.shape, w._a.shape
+    if len(form) == 1:
         product = x @ w
         return product if bias is None else product + bias
-    if x.dim() == 0 or x.shape[-1] != w.shape[1]:
-        rows = x.numel() // max(x.shape[-1], 1) if x.dim() else 1
+    if not sizes or sizes[-1] != form[1]:
+        rows = x.numel() // max(sizes[-1], 1) if sizes else 1
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.dim() else 1} "
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{sizes[-1] if sizes else 1} "
             "and "
-            f"{w.shape[1]}x{w.shape[0]})"
+            f"{form[1]}x{form[0]})"
         )
-    if x.dim() == 1:
+    if len(sizes) == 1:
         flat = _linear(x.unsqueeze(0), w, bias)
         return flat.squeeze(0)
     return _linear(x, w, bias)

@@ -15,7 +15,7 @@ from typing import Any
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, kernel_error, recording, wrap
-from flambeau._keywords import documented
+from flambeau._keywords import documented, many
 from flambeau._memory_format import contiguous_format
 from flambeau._out import deliver
 from flambeau._spec import Spec
@@ -31,7 +31,15 @@ from flambeau._views import (
     view_strides,
     windows,
 )
-from flambeau.ops._rules import dim_of, dims_of, infer_size, need_input, need_tensor, sizes
+from flambeau.ops._rules import (
+    dim_of,
+    dims_of,
+    infer_size,
+    need_input,
+    need_list,
+    need_tensor,
+    sizes,
+)
 from flambeau.ops._table import OPS, Op, composite, primitive
 
 # -- views -----------------------------------------------------------------------------------------
@@ -366,8 +374,14 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     >>> fb.permute(fb.zeros(2, 3, 5), (2, 0, 1)).shape
     torch.Size([5, 2, 3])
     """
-    x = need_input(input, "permute", "input")
-    order = sizes((dims,), "dims") if isinstance(dims, (list, tuple)) else (dims,)
+    x = input if type(input) is Tensor else need_tensor(input, "permute", "input")
+    return Tensor.permute(x, need_list(dims, "permute", "dims"))
+
+
+def permuted(x: Tensor, dims: Any) -> Tensor:
+    """`permute` of what the method does not take at once."""
+    need_input(x, "permute", "input")
+    order = sizes((need_list(dims, "permute", "dims"),), "dims")
     if len(order) != x.dim():
         raise RuntimeError(
             "permute(sparse_coo): number of dimensions in the tensor input does not match the "
@@ -377,7 +391,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     found = tuple(dim_of(d, x.dim(), scalar_as_vector=False) for d in order)
     if len(set(found)) != len(found):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return _titled(x, "permute", (found,), "Permute")
+    return Tensor.permute(x, found)
 
 
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
@@ -387,12 +401,16 @@ def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     >>> fb.transpose(fb.zeros(2, 3), 0, 1).shape
     torch.Size([3, 2])
     """
-    x = need_input(input, "transpose", "input")
-    d0, d1 = dim_of(dim0, x.dim()), dim_of(dim1, x.dim())
-    order = list(range(x.dim()))
-    if x.dim():
-        order[d0], order[d1] = d1, d0
-    return _titled(x, "permute", (tuple(order),), "Transpose")
+    x = input if type(input) is Tensor else need_tensor(input, "transpose", "input")
+    return Tensor.transpose(x, dim0, dim1)
+
+
+def transposed(x: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose` of what the method does not take at once."""
+    need_input(x, "transpose", "input")
+    n = len(x._a.shape)
+    d0, d1 = dim_of(dim0, n), dim_of(dim1, n)
+    return Tensor.transpose(x, d0, d1) if n else _titled(x, "permute", ((),), "Transpose")
 
 
 swapaxes = swapdims = transpose
@@ -409,9 +427,10 @@ def t(input: Tensor) -> Tensor:
     torch.Size([3, 2])
     """
     x = need_input(input, "t", "input")
-    if x.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {x.dim()}D")
-    return _titled(x, "permute", (tuple(reversed(range(x.dim()))),), "T")
+    n = len(x._a.shape)
+    if n > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {n}D")
+    return Tensor.t(x) if n == 2 else _titled(x, "permute", (tuple(range(n)),), "T")
 
 
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
@@ -422,6 +441,11 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     torch.Size([3, 5, 2])
     """
     x = need_input(input, "movedim", "input")
+    n = len(x._a.shape)
+    if type(source) is int is type(destination) and n:
+        dims = list(range(n))
+        dims.insert(dim_of(destination, n), dims.pop(dim_of(source, n)))
+        return Tensor.permute(x, tuple(dims))
     sources = source if isinstance(source, (list, tuple)) else (source,)
     targets = destination if isinstance(destination, (list, tuple)) else (destination,)
     if len(sources) != len(targets):
@@ -434,13 +458,13 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
         raise RuntimeError(f"movedim: repeated dim in {list(sources)} or {list(targets)}")
     if not x.dim():
-        return _titled(x, "permute", ((),), "Permute")
+        return Tensor.permute(x, ())
     order = [-1] * x.dim()
     for s, d in zip(froms, tos, strict=True):
         order[d] = s
     rest = iter(d for d in range(x.dim()) if d not in froms)
     order = [next(rest) if d == -1 else d for d in order]
-    return _titled(x, "permute", (tuple(order),), "Permute")
+    return Tensor.permute(x, tuple(order))
 
 
 moveaxis = movedim
@@ -462,8 +486,8 @@ def view(input: Tensor, *shape: Any, size: Any = None, dtype: D.dtype | None = N
     tensor([1065353216], dtype=torch.int32)
     """
     need_tensor(input, "view", "input")
-    if size is not None:
-        shape = (size,)
+    if size is not None or (not shape and dtype is None):
+        shape = tuple(many("view", "size", shape, size))
     if dtype is not None:
         shape = (dtype, *shape)
     other = next((n for n in shape if isinstance(n, D.dtype)), None)
@@ -502,7 +526,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return Tensor.view(need_tensor(input, "view_as", "input"), tuple(other._a.shape))
 
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy.
 
     Raises:
@@ -512,8 +536,16 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
     >>> fb.reshape(fb.arange(6), (2, 3)).shape
     torch.Size([2, 3])
     """
-    x = need_input(input, "reshape", "input")
-    target = infer_size(sizes(shape, "shape"), x.numel())
+    x = input if type(input) is Tensor else need_tensor(input, "reshape", "input")
+    if type(shape) is not tuple:
+        need_list(shape, "reshape", "shape")
+    return Tensor.reshape(x, shape)
+
+
+def reshaped(x: Tensor, shape: Any) -> Tensor:
+    """`reshape` of what the method does not take at once."""
+    need_input(x, "reshape", "input")
+    target = infer_size(sizes((need_list(shape, "reshape", "shape"),), "shape"), x.numel())
     if _expressible(x, target):
         return _titled(x, "view", (target,), "View")
     return as_root(_titled(x.contiguous(), "view", (target,), "UnsafeView"))
@@ -550,16 +582,18 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     >>> fb.flatten(fb.zeros(2, 3, 5), 1).shape
     torch.Size([2, 15])
     """
-    x = need_tensor(input, "flatten", "input")
+    x = input if type(input) is Tensor else need_tensor(input, "flatten", "input")
+    return Tensor.flatten(x, start_dim, end_dim)
+
+
+def flattened(x: Tensor, start_dim: int, end_dim: int) -> Tensor:
+    """`flatten` of what the method does not take at once."""
     first, last = dim_of(start_dim, x.dim()), dim_of(end_dim, x.dim())
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if x.dim() == 0:
         return Tensor.reshape(x, 1)
-    if first == last:
-        return x
-    shape = x._a.shape
-    return Tensor.reshape(x, *shape[:first], math.prod(shape[first : last + 1]), *shape[last + 1 :])
+    return x if first == last else Tensor.flatten(x, first, last)
 
 
 def ravel(input: Tensor) -> Tensor:
@@ -586,7 +620,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return Tensor.view(x, *shape[:d], *part, *shape[d + 1 :])
 
 
-def expand(input: Tensor, *shape: Any) -> Tensor:
+def expand(input: Tensor, size: Any) -> Tensor:
     """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
 
     Raises:
@@ -596,13 +630,18 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
     >>> fb.zeros(3, 1).expand(-1, 4).shape
     torch.Size([3, 4])
     """
-    need_tensor(input, "expand", "input")
-    target = list(sizes(shape, "size"))
-    have = tuple(input._a.shape)
+    x = need_tensor(input, "expand", "input")
+    return Tensor.expand(x, need_list(size, "expand", "size"))
+
+
+def expanded(x: Tensor, size: Any) -> Tensor:
+    """`expand` of what the method does not take at once."""
+    target = list(sizes((need_list(size, "expand", "size"),), "size"))
+    have = tuple(x._a.shape)
     lead = len(target) - len(have)
     if lead < 0:
         raise RuntimeError(
-            f"expand(torch.{D.TENSOR_TYPE_NAMES[input.dtype]}{{{list(have)}}}, size={target}): the "
+            f"expand(torch.{D.TENSOR_TYPE_NAMES[x.dtype]}{{{list(have)}}}, size={target}): the "
             f"number of sizes provided ({len(target)}) must be greater or equal to the number of "
             f"dimensions in the tensor ({len(have)})"
         )
@@ -622,7 +661,7 @@ def expand(input: Tensor, *shape: Any) -> Tensor:
             )
         elif n < 0:
             raise RuntimeError(f"expand: invalid size {n} in {target}")
-    return _titled(input, "expand", (tuple(target),), "Expand")
+    return _titled(x, "expand", (tuple(target),), "Expand")
 
 
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
@@ -643,7 +682,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     >>> fb.broadcast_to(fb.zeros(3), (2, 3)).shape
     torch.Size([2, 3])
     """
-    return expand(input, tuple(size))
+    return expand(input, need_list(size, "broadcast_to", "size"))
 
 
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
@@ -668,12 +707,18 @@ def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Ten
     >>> fb.squeeze(fb.zeros(2, 1, 3)).shape
     torch.Size([2, 3])
     """
-    x = need_input(input, "squeeze", "input")
-    shape = tuple(x._a.shape)
+    x = input if type(input) is Tensor else need_tensor(input, "squeeze", "input")
+    made = Tensor.squeeze(x, dim)
+    return made if out is None else deliver(made, out, input)
+
+
+def squeezed(x: Tensor, dim: Any) -> Tensor:
+    """`squeeze` of what the method does not take at once."""
+    need_input(x, "squeeze", "input")
+    shape = x._a.shape
     dims = dims_of(dim, len(shape), empty_is_all=False)
     items = tuple(0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape))
-    made = _titled(x, "slice", (items,), "Squeeze")
-    return made if out is None else deliver(made, out, input)
+    return _titled(x, "slice", (items,), "Squeeze")
 
 
 def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
@@ -684,10 +729,7 @@ def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     torch.Size([3, 1])
     """
     x = need_input(input, "unsqueeze", "input")
-    shape = tuple(x._a.shape)
-    d = dim_of(dim, len(shape) + 1)
-    items = (*[_full(n) for n in shape[:d]], None)
-    made = _titled(x, "slice", (items,), "Unsqueeze")
+    made = Tensor.unsqueeze(x, dim_of(dim, len(x._a.shape) + 1))
     return made if out is None else deliver(made, out, input)
 
 
@@ -737,18 +779,16 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     tensor([3, 4, 5])
     """
     x = need_input(input, "select", "input")
-    shape = tuple(x._a.shape)
+    shape = x._a.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     d = dim_of(dim, len(shape))
-    i = operator.index(index)
+    i = int(operator.index(index))
     if not -shape[d] <= i < shape[d]:
         raise IndexError(
             f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
         )
-    i += shape[d] if i < 0 else 0
-    items = (*[_full(n) for n in shape[:d]], i)
-    return _titled(x, "slice", (items,), "Select")
+    return Tensor.select(x, d, i)
 
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
@@ -1009,7 +1049,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     return _joined(_stack([cast(p, dtype) for p in parts], d), out, tensors)
 
 
-def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
+def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order of some dimensions reversed.
 
     >>> import flambeau as fb
@@ -1017,12 +1057,11 @@ def flip(input: Tensor, dims: Any, *more: Any) -> Tensor:
     tensor([3, 2, 1])
     """
     x = need_input(input, "flip", "input")
-    wanted = (dims, *more) if more or not isinstance(dims, (list, tuple)) else tuple(dims)
-    found = dims_of(tuple(wanted), x.dim(), empty_is_all=False)
+    found = dims_of(tuple(need_list(dims, "flip", "dims")), x.dim(), empty_is_all=False)
     return _flip(x, found) if found and x.dim() else x.clone()
 
 
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
+def repeat(input: Tensor, repeats: Any) -> Tensor:
     """The tensor tiled `repeats` times along each dimension, copied.
 
     Raises:
@@ -1033,7 +1072,7 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
-    times = sizes(repeats, "repeats")
+    times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
     shape = tuple(need_input(input, "repeat", "input")._a.shape)
     if len(times) < len(shape):
         raise RuntimeError(

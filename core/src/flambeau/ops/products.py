@@ -65,7 +65,7 @@ def _sum(
     if name == "addr":
         return deliver(found, out, added, *factors)
     if name == "addbmm" and isinstance(out, Tensor) and not out.requires_grad:
-        out.resize_(*shape)  # without the warning
+        out.resize_(shape)  # without the warning
     return deliver(found, out, added, *factors, exact=True, share="anything")
 
 

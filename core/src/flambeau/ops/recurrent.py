@@ -27,9 +27,8 @@ from flambeau._tensor import Tensor
 from flambeau.ops import _recurrence
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import composite
-from flambeau.ops.activation import dropout as drop
 from flambeau.ops.linalg import linear
-from flambeau.ops.movement import cat, stack
+from flambeau.ops.recurrent_layers import all_layers
 
 __all__ = ["gru", "lstm", "rnn_relu", "rnn_tanh"]
 
@@ -250,38 +249,12 @@ def _rnn_direction(nonlinearity: str) -> Direction:
 tanh_direction, relu_direction = _rnn_direction("tanh"), _rnn_direction("relu")
 
 
-def _all_layers(
-    direction: Direction,
-    x: Tensor,
-    sizes: Sizes,
-    states: States,
-    params: Sequence[Tensor],
-    has_biases: bool,
-    num_layers: int,
-    dropout: float,
-    train: bool,
-    bidirectional: bool,
-) -> tuple[Tensor, States]:
-    """Layers on packed rows: the last layer's output and the final states of all."""
-    directions = 2 if bidirectional else 1
-    each = len(params) // (num_layers * directions)
-    plain = 4 if has_biases else 2
-    finals = []
-    for layer in range(num_layers):
-        outputs = []
-        for d in range(directions):
-            k = layer * directions + d
-            given: list[Any] = list(params[k * each : (k + 1) * each])
-            weights = given[:plain] if has_biases else [*given[:2], None, None]
-            weights.append(given[plain] if each > plain else None)
-            own = tuple(s[k] for s in states)
-            output, final = direction(x, own, weights, sizes, d == 1)
-            outputs.append(output)
-            finals.append(final)
-        x = outputs[0] if directions == 1 else cat(outputs, 1)
-        if dropout and layer < num_layers - 1:
-            x = drop(x, dropout, train)
-    return x, tuple(stack(parts) for parts in zip(*finals, strict=True))
+DIRECTIONS: dict[str, Direction] = {
+    "lstm": lstm_direction,
+    "gru": gru_direction,
+    "tanh": tanh_direction,
+    "relu": relu_direction,
+}
 
 
 _PADDED = (
@@ -292,7 +265,7 @@ _PACKED = ("batch_sizes", *_PADDED[:-1])
 
 
 def _run(
-    name: str, direction: Direction, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
+    name: str, mode: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Tensor, States]:
     """Sort out the two forms of the arguments, and run on packed rows."""
     need_tensor(input, name, "input")
@@ -314,13 +287,13 @@ def _run(
     settings = [given[k] for k in _PADDED[1:-1]]
     if packed:
         sizes = tuple(int(n) for n in given["batch_sizes"].tolist())
-        return _all_layers(direction, input, sizes, states, *settings)
+        return all_layers(mode, input, sizes, states, *settings)
     x = input.transpose(0, 1) if given["batch_first"] else input
     steps, batch = x.shape[:2]
     if not steps:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     rows = x.reshape(steps * batch, x.shape[2])
-    output, finals = _all_layers(direction, rows, (batch,) * steps, states, *settings)
+    output, finals = all_layers(mode, rows, (batch,) * steps, states, *settings)
     output = output.reshape(steps, batch, output.shape[1])
     return output.transpose(0, 1) if given["batch_first"] else output, finals
 
@@ -350,7 +323,7 @@ def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tens
     ... ].shape
     torch.Size([5, 2, 3])
     """
-    output, (h, c) = _run("lstm", lstm_direction, input, args, kwargs)
+    output, (h, c) = _run("lstm", "lstm", input, args, kwargs)
     return output, h, c
 
 
@@ -369,7 +342,7 @@ def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     >>> fb.gru(fb.zeros(5, 2, 4), *args)[0].shape
     torch.Size([5, 2, 3])
     """
-    output, (h,) = _run("gru", gru_direction, input, args, kwargs)
+    output, (h,) = _run("gru", "gru", input, args, kwargs)
     return output, h
 
 
@@ -388,7 +361,7 @@ def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     >>> fb.rnn_tanh(fb.zeros(5, 2, 4), *args)[1].shape
     torch.Size([1, 2, 3])
     """
-    output, (h,) = _run("rnn_tanh", tanh_direction, input, args, kwargs)
+    output, (h,) = _run("rnn_tanh", "tanh", input, args, kwargs)
     return output, h
 
 
@@ -401,5 +374,5 @@ def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     >>> fb.rnn_relu(fb.zeros(5, 2, 4), *args)[1].shape
     torch.Size([1, 2, 3])
     """
-    output, (h,) = _run("rnn_relu", relu_direction, input, args, kwargs)
+    output, (h,) = _run("rnn_relu", "relu", input, args, kwargs)
     return output, h

@@ -123,7 +123,14 @@ def rand(
     tensor([0.4963, 0.7682])
     """
     return _made(
-        _uniform, size_of(shape, size), (0.0, 1.0), generator, out, dtype, device, requires_grad
+        _uniform,
+        size_of("rand", shape, size),
+        (0.0, 1.0),
+        generator,
+        out,
+        dtype,
+        device,
+        requires_grad,
     )
 
 
@@ -145,7 +152,14 @@ def randn(
     tensor([ 1.5410, -0.2934])
     """
     return _made(
-        _normal, size_of(shape, size), (0.0, 1.0), generator, out, dtype, device, requires_grad
+        _normal,
+        size_of("randn", shape, size),
+        (0.0, 1.0),
+        generator,
+        out,
+        dtype,
+        device,
+        requires_grad,
     )
 
 

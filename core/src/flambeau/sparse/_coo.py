@@ -379,7 +379,7 @@ class SparseTensor(Tensor):
     def _version(self) -> int:
         return self._stored._version
 
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> NoReturn:
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> NoReturn:
         """Refused: `sparse_resize_` says which dimensions are sparse.
 
         Raises:
@@ -425,7 +425,9 @@ class SparseTensor(Tensor):
         """Another size in place, without elements."""
         return self.become(empty(size, self._stored, sparse_dim))
 
-    def resize_as_(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+    def resize_as_(
+        self, other: Any = None, *, memory_format: Any = None, tensor: Any = None
+    ) -> Tensor:
         """`sparse_resize_` to the size of another sparse tensor (`tensor` in PyTorch 1.0)."""
         other = other if tensor is None else tensor
         if not isinstance(other, SparseTensor):

@@ -334,6 +334,10 @@ RANDOM = {
         Sample((Arr((3,), kind="literal", literal=(10.0, 24.0, 60.0)), GENERATOR), "large"),
         Sample((Arr((0,)), GENERATOR), "empty"),
     ],
+    "dropout": [
+        Sample((Arr((2, 3), low=1, high=2), 0.5, GENERATOR)),
+        Sample((Arr((0,)), 0.25, GENERATOR), "empty"),
+    ],
     "bernoulli_scalar": [
         Sample(((2, 3), 0.5, DTYPE, GENERATOR)),
         Sample(((4,), 0.0, DTYPE, GENERATOR), "never"),

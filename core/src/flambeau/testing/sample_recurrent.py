@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dtype import uint8
 from flambeau.testing.sample_arrays import Arr, Sample
 
 _EVEN, _RAGGED = (2, 2), (2, 2, 1)
@@ -83,6 +84,51 @@ def _rnn_forward(kind: str, sizes: tuple[int, ...], reverse: bool) -> Any:
     return *parts, kind, sizes, reverse
 
 
+_GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
+# Mode, layers, whether both ways, parameters of a layer and direction.
+_STACKS: dict[str, tuple[str, int, bool, int]] = {
+    "lstm": ("lstm", 1, False, 4),
+    "two lstm both ways": ("lstm", 2, True, 4),
+    "projected lstm without biases": ("lstm", 2, False, 3),
+    "projected lstm both ways": ("lstm", 1, True, 5),
+    "gru both ways": ("gru", 2, True, 4),
+    "gru without biases": ("gru", 1, False, 2),
+    "tanh": ("tanh", 2, False, 4),
+}
+
+
+def _stack(mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...]) -> Any:
+    """The tensors of a stack on rows of 3 numbers: input, hx, cx or None, and the parameters."""
+    gates, directions, size = _GATES[mode], 2 if both else 1, 3
+    out, seeds = 2 if each % 2 else size, iter(range(2, 99))
+    params: list[Arr] = []
+    for i in range(layers * directions):
+        width = 3 if i < directions else out * directions
+        shapes: list[tuple[int, ...]] = [(gates * size, width), (gates * size, out)]
+        shapes += [(gates * size,)] * 2 if each >= 4 else []
+        shapes += [(out, size)] if each % 2 else []
+        params += [_arr(*shape, seed=next(seeds)) for shape in shapes]
+    states = (layers * directions, sizes[0])
+    cx = _arr(*states, size, seed=1) if mode == "lstm" else None
+    return _arr(sum(sizes), 3), _arr(*states, out, seed=100), cx, params
+
+
+def _layers(mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...] = _RAGGED) -> Any:
+    return *_stack(mode, layers, both, each, sizes), mode, layers, both, sizes, False
+
+
+def _layers_backward(mode: str, layers: int, both: bool, each: int, given: str = "ohc") -> Any:
+    operands = _stack(mode, layers, both, each, _RAGGED)
+    out, states = operands[1].shape[2] * (2 if both else 1), operands[1].shape
+    shapes = {"o": (sum(_RAGGED), out), "h": states, "c": (*states[:2], 3)}
+    grads = [
+        _arr(*s, seed=101 + i) if k in given and (k != "c" or mode == "lstm") else None
+        for i, (k, s) in enumerate(shapes.items())
+    ]
+    saved = _arr(sum(_RAGGED), out, seed=104), Arr((0,), dtype=uint8, fixed=True)
+    return *grads, *operands, *saved, mode, layers, both, _RAGGED
+
+
 RECURRENT: dict[str, list[Sample]] = {
     "lstm_sequence": [
         *[Sample(_lstm_forward(s, r), name, True) for name, s, r in _WALKS],
@@ -115,5 +161,14 @@ RECURRENT: dict[str, list[Sample]] = {
         Sample(_rnn_backward("relu", _RAGGED, False), "relu", True),
         Sample(_rnn_backward("tanh", _EVEN, False, "o"), "outputs only", True),
         Sample(_rnn_backward("tanh", _RAGGED, True, "h"), "final state only", True),
+    ],
+    "recurrent_layers": [
+        *[Sample(_layers(*stack), name, True) for name, stack in _STACKS.items()],
+        Sample(_layers("relu", 1, False, 4, _EVEN), "relu", True),
+    ],
+    "recurrent_layers_backward": [
+        *[Sample(_layers_backward(*stack), name, True) for name, stack in _STACKS.items()],
+        Sample(_layers_backward("lstm", 1, True, 4, "o"), "outputs only", True),
+        Sample(_layers_backward("gru", 1, True, 4, "h"), "final states only", True),
     ],
 }

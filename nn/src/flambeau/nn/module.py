@@ -78,14 +78,22 @@ class Module(HookRegistration, StateDict, Conversion):
             super().__init__(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if (
-            self._forward_hooks
-            or self._forward_pre_hooks
-            or self._backward_hooks
-            or self._backward_pre_hooks
-            or CALL_HOOKS
-        ):
+        # Past the ordinary look-up, which is slow in classes that have a __getattr__.
+        own = self.__dict__
+        try:
+            hooked = (
+                own["_forward_hooks"]
+                or own["_forward_pre_hooks"]
+                or own["_backward_hooks"]
+                or own["_backward_pre_hooks"]
+                or CALL_HOOKS
+            )
+        except KeyError as missing:  # Module.__init__ was not called: this raises AttributeError
+            hooked = getattr(self, missing.args[0])
+        if hooked:
             return call_with_hooks(self, args, kwargs)
+        if len(args) == 1 and not kwargs:  # an unpacked call costs more
+            return self.forward(args[0])
         return self.forward(*args, **kwargs)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
