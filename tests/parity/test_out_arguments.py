@@ -322,3 +322,16 @@ def test_the_warning_about_a_resized_out_names_both_shapes():
         fb.add(fb.ones(2), 1, out=fb.zeros(5))
     assert len(caught) == 1
     assert re.search("test_out_arguments", caught[0].filename)
+
+
+def test_the_warning_names_the_line_of_the_call_where_subclasses_see_calls():
+    class Seen(fb.Tensor):  # from the first one on, functions look for it
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    with pytest.warns(UserWarning, match="was resized") as caught:
+        fb.add(fb.ones(2), 1, out=fb.zeros(5))
+    with pytest.warns(UserWarning, match="range is deprecated") as deprecated:
+        fb.range(1, 3)
+    assert {warning.filename for warning in [*caught, *deprecated]} == {__file__}

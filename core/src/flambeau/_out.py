@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
 from flambeau import _dispatch, _inplace
 from flambeau._modes import recording
+from flambeau._warning import warn
 
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
@@ -67,13 +67,11 @@ def deliver(
         # The older matrix functions, which cast, resize to row-major memory if there is any.
         restride = exact or share != "anything" or out.numel() == 0
         if out.numel() != 0:
-            warnings.warn(
+            warn(
                 "An output with one or more elements was resized since it had shape "
                 f"{list(out.shape)}, which does not match the required output shape "
                 f"{list(result.shape)}. This behavior is deprecated; resize the tensor to zero "
-                "elements before reusing it with out=.",
-                UserWarning,
-                stacklevel=3,
+                "elements before reusing it with out=."
             )
     fresh = result._st is None and inputs and not any(result is x for x in operands)
     if restride and not fresh:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 from flambeau import _dtype as D
@@ -13,6 +12,7 @@ from flambeau._dtype import dtype as DType
 from flambeau._keywords import documented
 from flambeau._memory_format import contiguous_format
 from flambeau._tensor import Tensor
+from flambeau._warning import warn
 from flambeau.ops._rules import dim_of, need_list, need_tensor
 from flambeau.ops.creation import arange, finished, linspace, ones
 from flambeau.ops.movement import cat, flip, stack
@@ -420,11 +420,9 @@ def range(
     >>> fb.range(1, 3)
     tensor([1., 2., 3.])
     """
-    warnings.warn(
+    warn(
         "range is deprecated because its end is included, unlike in Python; use arange, whose "
-        "values are in [start, end)",
-        UserWarning,
-        stacklevel=2,
+        "values are in [start, end)"
     )
     if end is None:
         start, end = 0, start

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ from flambeau._promotion import fitting, scalar_dtype
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau._views import storage_of
+from flambeau._warning import warn
 from flambeau.ops._rules import checked_sizes, need_list, need_tensor, sizes
 from flambeau.ops._table import primitive
 
@@ -472,12 +472,10 @@ def arange(
     if out.numel() == length:
         t = t.reshape(tuple(out._a.shape))
     elif out.numel():
-        warnings.warn(
+        warn(
             f"The number of elements in the out tensor of shape {list(out.shape)} is "
             f"{out.numel()} which does not match the computed number of elements {length}. The "
-            "out tensor is resized to a vector of that many elements.",
-            UserWarning,
-            stacklevel=2,
+            "out tensor is resized to a vector of that many elements."
         )
     return finished(t, requires_grad, out)
 
@@ -565,16 +563,13 @@ def tensor(
     tensor([[1, 2],
             [3, 4]])
     """
-    import warnings
 
     if isinstance(data, Tensor):
-        warnings.warn(
+        warn(
             "To copy construct from a tensor, it is recommended to use "
             "sourceTensor.detach().clone() or "
             "sourceTensor.detach().clone().requires_grad_(True), rather than "
-            "torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
+            "torch.tensor(sourceTensor)."
         )
     return finished(from_data(data, dtype, device, copy=True), requires_grad, None)
 

@@ -6,7 +6,6 @@ Each warns once and names its replacement.
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
@@ -15,6 +14,7 @@ from flambeau._keywords import documented
 from flambeau._lazy import LazyModule
 from flambeau._out import deliver, deliver_all
 from flambeau._tensor import Tensor
+from flambeau._warning import warn
 from flambeau.ops import decompositions
 from flambeau.ops._matrices import adjoint_of, batched, matrices, one_dtype, squares
 from flambeau.ops._rules import need_tensor
@@ -55,11 +55,7 @@ __all__ = [
 @functools.cache
 def _removed(name: str, replacement: str) -> None:
     """Warn, at the first call, that `name` is a former name."""
-    warnings.warn(
-        f"torch.{name} is deprecated and has been removed from today's PyTorch; use {replacement}",
-        UserWarning,
-        stacklevel=3,
-    )
+    warn(f"torch.{name} is deprecated and has been removed from today's PyTorch; use {replacement}")
 
 
 # -- Cholesky --------------------------------------------------------------------------------------

@@ -13,13 +13,13 @@ dimensions from the largest stride to the smallest (`fill_order`).
 from __future__ import annotations
 
 import math
-import warnings
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 from flambeau import _dtype as D
+from flambeau._warning import warn
 from flambeau.ops import _streams as S
 
 if TYPE_CHECKING:
@@ -403,8 +403,7 @@ def _check_reach(low: int, last: int, dtype: DType) -> None:
                 f"{name} is out of bounds for {dtype}: {bound} is not in [{bottom}, {top}]"
             )
         if exact is not None and abs(bound) > exact:
-            warnings.warn(
+            warn(
                 f"{name} is out of bounds [-{exact}, {exact}]: {bound}. {dtype} cannot represent "
-                "all integers beyond, so the numbers drawn there are uneven",
-                stacklevel=3,
+                "all integers beyond, so the numbers drawn there are uneven"
             )

@@ -8,13 +8,13 @@ conjugate of w.  Of real numbers X_(n-k) is the conjugate of X_k, so that n//2 +
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, wrap
 from flambeau._tensor import Tensor
 from flambeau._views import geometry_of
+from flambeau._warning import warn
 from flambeau.ops._rules import need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.complexes import complex as compose
@@ -369,11 +369,9 @@ def istft(
         )
     signal = signal / envelope
     if end > total:
-        warnings.warn(
+        warn(
             "The length of signal is shorter than the length parameter. Result is being padded "
-            "with zeros in the tail.",
-            UserWarning,
-            stacklevel=2,
+            "with zeros in the tail."
         )
         from flambeau.ops.movement import cat
 

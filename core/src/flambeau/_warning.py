@@ -1,0 +1,24 @@
+"""Warnings that point at the line of the user's program, however many of our calls lie between."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn about the call by which the program entered flambeau.
+
+    A fixed `stacklevel` would not do: the same function is called by methods, and through
+    ``__torch_function__`` once there are subclasses of Tensor.
+    """
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)
+
+
+def _is_ours(module: str) -> bool:
+    return module == "flambeau" or module.startswith("flambeau.")
