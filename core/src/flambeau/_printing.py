@@ -305,3 +305,10 @@ def _complex_style(values: list[complex]) -> _Style:
         return f"{real.text(value.real)}{sign}{part}j"
 
     return _Style(text, real.width + imag.width + 1)
+
+
+def named_tuple(self: Any) -> str:
+    """The `repr` of the classes of `flambeau.return_types`."""
+    name = type(self).__name__.removesuffix("_return")
+    fields = ",\n".join(f"{n}={v!r}" for n, v in zip(self._fields, self, strict=True))
+    return f"torch.return_types.{name}(\n{fields})"

@@ -635,14 +635,19 @@ class Tensor(TensorMethods):
             raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
         return bool(self.item())
 
+    def _one(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
     def __int__(self) -> int:
-        return int(self.item())
+        return int(self._one())
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self._one())
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(self._one())
 
     def __index__(self) -> int:
         if self.dtype.category > 1 or self.numel() != 1:

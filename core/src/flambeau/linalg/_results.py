@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from flambeau._printing import named_tuple
 from flambeau._tensor import Tensor
-
-
-def _shown(self: Any) -> str:
-    fields = ",\n".join(f"{n}={v!r}" for n, v in zip(self._fields, self, strict=True))
-    return f"torch.return_types.{type(self).__name__}(\n{fields})"
 
 
 class linalg_cholesky_ex(NamedTuple):  # noqa: N801
@@ -17,7 +13,7 @@ class linalg_cholesky_ex(NamedTuple):  # noqa: N801
 
     L: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_eig(NamedTuple):  # noqa: N801
@@ -25,7 +21,7 @@ class linalg_eig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_eigh(NamedTuple):  # noqa: N801
@@ -33,7 +29,7 @@ class linalg_eigh(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_inv_ex(NamedTuple):  # noqa: N801
@@ -41,7 +37,7 @@ class linalg_inv_ex(NamedTuple):  # noqa: N801
 
     inverse: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_lstsq(NamedTuple):  # noqa: N801
@@ -51,7 +47,7 @@ class linalg_lstsq(NamedTuple):  # noqa: N801
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_lu(NamedTuple):  # noqa: N801
@@ -60,7 +56,7 @@ class linalg_lu(NamedTuple):  # noqa: N801
     P: Tensor
     L: Tensor
     U: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_ldl_factor(NamedTuple):  # noqa: N801
@@ -68,7 +64,7 @@ class linalg_ldl_factor(NamedTuple):  # noqa: N801
 
     LD: Tensor
     pivots: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_ldl_factor_ex(NamedTuple):  # noqa: N801
@@ -77,7 +73,7 @@ class linalg_ldl_factor_ex(NamedTuple):  # noqa: N801
     LD: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_lu_factor(NamedTuple):  # noqa: N801
@@ -85,7 +81,7 @@ class linalg_lu_factor(NamedTuple):  # noqa: N801
 
     LU: Tensor
     pivots: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_lu_factor_ex(NamedTuple):  # noqa: N801
@@ -94,7 +90,7 @@ class linalg_lu_factor_ex(NamedTuple):  # noqa: N801
     LU: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_qr(NamedTuple):  # noqa: N801
@@ -102,7 +98,7 @@ class linalg_qr(NamedTuple):  # noqa: N801
 
     Q: Tensor
     R: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_slogdet(NamedTuple):  # noqa: N801
@@ -110,7 +106,7 @@ class linalg_slogdet(NamedTuple):  # noqa: N801
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_solve_ex(NamedTuple):  # noqa: N801
@@ -118,7 +114,7 @@ class linalg_solve_ex(NamedTuple):  # noqa: N801
 
     result: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class linalg_svd(NamedTuple):  # noqa: N801
@@ -127,7 +123,7 @@ class linalg_svd(NamedTuple):  # noqa: N801
     U: Tensor
     S: Tensor
     Vh: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class btrifact_with_info(NamedTuple):  # noqa: N801
@@ -136,7 +132,7 @@ class btrifact_with_info(NamedTuple):  # noqa: N801
     LU_data: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class eig(NamedTuple):  # noqa: N801
@@ -144,7 +140,7 @@ class eig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class geqrf(NamedTuple):  # noqa: N801
@@ -152,7 +148,7 @@ class geqrf(NamedTuple):  # noqa: N801
 
     a: Tensor
     tau: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class lstsq(NamedTuple):  # noqa: N801
@@ -160,7 +156,7 @@ class lstsq(NamedTuple):  # noqa: N801
 
     solution: Tensor
     QR: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class lu_unpack(NamedTuple):  # noqa: N801
@@ -169,7 +165,7 @@ class lu_unpack(NamedTuple):  # noqa: N801
     P: Tensor
     L: Tensor
     U: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class pstrf(NamedTuple):  # noqa: N801
@@ -177,7 +173,7 @@ class pstrf(NamedTuple):  # noqa: N801
 
     u: Tensor
     pivot: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class qr(NamedTuple):  # noqa: N801
@@ -185,7 +181,7 @@ class qr(NamedTuple):  # noqa: N801
 
     Q: Tensor
     R: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class slogdet(NamedTuple):  # noqa: N801
@@ -193,7 +189,7 @@ class slogdet(NamedTuple):  # noqa: N801
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class solve(NamedTuple):  # noqa: N801
@@ -201,7 +197,7 @@ class solve(NamedTuple):  # noqa: N801
 
     solution: Tensor
     LU: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class svd(NamedTuple):  # noqa: N801
@@ -210,7 +206,7 @@ class svd(NamedTuple):  # noqa: N801
     U: Tensor
     S: Tensor
     V: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class symeig(NamedTuple):  # noqa: N801
@@ -218,7 +214,7 @@ class symeig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple
 
 
 class triangular_solve(NamedTuple):  # noqa: N801
@@ -226,4 +222,4 @@ class triangular_solve(NamedTuple):  # noqa: N801
 
     solution: Tensor
     cloned_coefficient: Tensor
-    __repr__ = _shown
+    __repr__ = named_tuple

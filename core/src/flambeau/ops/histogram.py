@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._out import deliver_all
+from flambeau._printing import named_tuple
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import need_tensor
 from flambeau.ops.counting import bucketize
@@ -23,6 +24,7 @@ class histogram_return(NamedTuple):  # noqa: N801
 
     hist: Tensor
     bin_edges: Tensor
+    __repr__ = named_tuple
 
 
 class histogramdd_return(NamedTuple):  # noqa: N801
@@ -30,6 +32,7 @@ class histogramdd_return(NamedTuple):  # noqa: N801
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
+    __repr__ = named_tuple
 
 
 def histogram(

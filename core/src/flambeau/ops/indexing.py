@@ -11,6 +11,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._keywords import documented
 from flambeau._out import deliver, deliver_all
+from flambeau._printing import named_tuple
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, dim_of, extent, need_tensor
@@ -460,9 +461,7 @@ class sort_return(NamedTuple):  # noqa: N801
 
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return f"torch.return_types.sort(\nvalues={self.values!r},\nindices={self.indices!r})"
+    __repr__ = named_tuple
 
 
 class topk_return(NamedTuple):  # noqa: N801
@@ -470,9 +469,7 @@ class topk_return(NamedTuple):  # noqa: N801
 
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        return f"torch.return_types.topk(\nvalues={self.values!r},\nindices={self.indices!r})"
+    __repr__ = named_tuple
 
 
 def sort(

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._out import deliver, deliver_all
+from flambeau._printing import named_tuple
 from flambeau._promotion import result_type
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import need_tensor
@@ -49,11 +50,7 @@ class frexp_return(NamedTuple):  # noqa: N801
 
     mantissa: Tensor
     exponent: Tensor
-
-    def __repr__(self) -> str:
-        return (
-            f"torch.return_types.frexp(\nmantissa={self.mantissa!r},\nexponent={self.exponent!r})"
-        )
+    __repr__ = named_tuple
 
 
 def _two(name: str, input: Any, other: Any, *, to_float: bool = False) -> tuple[Tensor, Tensor]:

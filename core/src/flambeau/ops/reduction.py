@@ -10,6 +10,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import dtype as DType
 from flambeau._out import deliver, deliver_all
+from flambeau._printing import named_tuple
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, dims_of, need_input, need_tensor, reduced
@@ -21,10 +22,7 @@ class MaxMin(NamedTuple):
 
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        kind = type(self).__name__.removesuffix("_return")
-        return f"torch.return_types.{kind}(\nvalues={self.values!r},\nindices={self.indices!r})"
+    __repr__ = named_tuple
 
 
 class max_return(MaxMin):  # noqa: N801

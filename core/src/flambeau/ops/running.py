@@ -8,6 +8,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._dtype import get_default_dtype
 from flambeau._out import deliver, deliver_all
+from flambeau._printing import named_tuple
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops.creation import arange
@@ -32,10 +33,7 @@ __all__ = [
 class _Running(NamedTuple):
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        name = type(self).__name__.removesuffix("_return")
-        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+    __repr__ = named_tuple
 
 
 class cummax_return(_Running):  # noqa: N801

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._out import deliver, deliver_all
+from flambeau._printing import named_tuple
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
@@ -31,10 +32,7 @@ __all__ = [
 class _Found(NamedTuple):
     values: Tensor
     indices: Tensor
-
-    def __repr__(self) -> str:
-        name = type(self).__name__.removesuffix("_return")
-        return f"torch.return_types.{name}(\nvalues={self.values!r},\nindices={self.indices!r})"
+    __repr__ = named_tuple
 
 
 class median_return(_Found):  # noqa: N801
@@ -58,9 +56,7 @@ class aminmax_return(NamedTuple):  # noqa: N801
 
     min: Tensor
     max: Tensor
-
-    def __repr__(self) -> str:
-        return f"torch.return_types.aminmax(\nmin={self.min!r},\nmax={self.max!r})"
+    __repr__ = named_tuple
 
 
 # -- order statistics ------------------------------------------------------------------------------
