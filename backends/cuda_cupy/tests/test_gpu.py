@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import on_device
 import pytest
 from test_fusion import (  # noqa: F401
     test_composites_of_elementwise_ops_give_what_their_decomposition_gives,
@@ -42,17 +43,8 @@ from test_ops import (  # noqa: F401 (the same tests, with this module's fixture
 import flambeau as fb
 from flambeau.plugin.host import host
 
-
-def _missing() -> str:
-    try:
-        backend = host.activate("cuda").backend
-    except RuntimeError as error:
-        return str(error).splitlines()[0]
-    return "" if backend.device_count() else f"no CUDA device: {backend.unavailable()}"
-
-
-if _MISSING := _missing():
-    pytest.skip(_MISSING, allow_module_level=True)
+if reason := on_device.missing():
+    pytest.skip(reason, allow_module_level=True)
 pytestmark = pytest.mark.gpu
 
 

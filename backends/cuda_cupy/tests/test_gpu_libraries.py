@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import on_device
 import pytest
-import test_gpu  # skips without a device  # noqa: F401
 from test_cudnn_attention import HALVES, QKV, SQUARE, attend
 from test_ops import agree, numbers
 from test_recurrences import FORMS, GATES, close
@@ -11,6 +11,8 @@ from test_recurrences import FORMS, GATES, close
 import flambeau as fb
 from flambeau.plugin.host import host
 
+if reason := on_device.missing():
+    pytest.skip(reason, allow_module_level=True)
 pytestmark = pytest.mark.gpu
 
 

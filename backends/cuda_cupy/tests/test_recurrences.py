@@ -666,7 +666,8 @@ ENUMERATIONS = (
 
 
 def header():
-    spec = importlib.util.find_spec("nvidia.cudnn")
+    there = importlib.util.find_spec("nvidia")
+    spec = there and importlib.util.find_spec("nvidia.cudnn")
     folders = [] if spec is None else [Path(f) for f in spec.submodule_search_locations or ()]
     found = [p for f in folders for p in sorted((f / "include").glob("cudnn_*_v9.h"))]
     if not found:
