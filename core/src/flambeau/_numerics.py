@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-
+from flambeau._warning import warn
 from flambeau.plugin.accelerator import numerics
 
 _PRECISIONS = ("highest", "high", "medium")
@@ -96,11 +95,9 @@ def set_float32_matmul_precision(precision: str) -> None:
             f"set_float32_matmul_precision expects a str, but got {type(precision).__name__}"
         )
     if precision not in _PRECISIONS:
-        warnings.warn(
+        warn(
             f"set_float32_matmul_precision(): {precision!r} is none of {', '.join(_PRECISIONS)};"
-            " nothing changes",
-            UserWarning,
-            stacklevel=2,
+            " nothing changes"
         )
         return
     numerics.matmul_tf32, _asked.medium = precision != "highest", precision == "medium"

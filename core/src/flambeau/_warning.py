@@ -11,6 +11,17 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
 
     A fixed `stacklevel` would not do: the same function is called by methods, and through
     ``__torch_function__`` once there are subclasses of Tensor.
+
+    Args:
+        message: the text.
+        category: the class of the warning.
+
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as seen:
+    ...     warnings.simplefilter("always")
+    ...     warn("deprecated", FutureWarning)
+    >>> seen[0].category.__name__, str(seen[0].message)
+    ('FutureWarning', 'deprecated')
     """
     level = 2
     frame = sys._getframe(1)

@@ -10,12 +10,14 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau._overrides import call, offer_calls, wanted
+from flambeau._warning import warn
 
 __all__ = [
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
     "offer_calls",
+    "warn",
 ]
 
 

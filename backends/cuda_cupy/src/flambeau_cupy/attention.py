@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -151,27 +151,11 @@ class Attention(CudnnLibrary):
         plans: by signature; None where cuDNN has no plan.
     """
 
+    ops: ClassVar = {"fused_attention": "forward", "fused_attention_backward": "backward"}
+
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
         super().__init__(layer, load)
         self.plans: dict[Signature, Plan | None] = {}
-
-    def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
-        """An op by plans, and by its decomposition where there is none; None for other ops."""
-        planned: Callable[..., Any]
-        if op == "fused_attention":
-            planned = self.forward
-        elif op == "fused_attention_backward":
-            planned = self.backward
-        else:
-            return None
-
-        def kernel(*args: Any) -> Any:
-            found = planned(*args)
-            return decomposition(*args) if found is None else found
-
-        if op == "fused_attention":
-            kernel.takes = self.takes  # type: ignore[attr-defined]
-        return kernel
 
     def takes(
         self,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -139,27 +139,19 @@ class Convolutions(CudnnLibrary):
         plans: by signature; None where cuDNN has no plan.
     """
 
+    ops: ClassVar = {
+        f"conv{n}d{form}": method
+        for n in (2, 3)
+        for form, method in (
+            ("", "forward"),
+            ("_input_grad", "input_grad"),
+            ("_weight_grad", "weight_grad"),
+        )
+    }
+
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
         super().__init__(layer, load)
         self.plans: dict[Signature, Plan | None] = {}
-
-    def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
-        """An op by plans, and by its decomposition where there is none; None for other ops."""
-        name = op.replace("conv3d", "conv2d")
-        run: dict[str, Callable[..., Array | None]] = {
-            "conv2d": self.forward,
-            "conv2d_input_grad": self.input_grad,
-            "conv2d_weight_grad": self.weight_grad,
-        }
-        if name not in run:
-            return None
-        planned = run[name]
-
-        def kernel(*args: Any) -> Array:
-            found = planned(*args)
-            return decomposition(*args) if found is None else found
-
-        return kernel
 
     def forward(
         self,

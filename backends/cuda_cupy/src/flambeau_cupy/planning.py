@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -54,8 +54,11 @@ class Library(Generic[R]):
         load: makes the runtime, or raises ImportError or OSError where the library is missing.
 
     Attributes:
+        ops: the methods of ops; they return None where an op must decompose.
         missing: why there is no library, once that is known.
     """
+
+    ops: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, layer: Layer, load: Callable[[], R]) -> None:
         self.layer, self._load = layer, load
@@ -70,6 +73,21 @@ class Library(Generic[R]):
             except (ImportError, OSError) as error:
                 self.missing = str(error)
         return self._runtime
+
+    def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
+        """An op by the library, and by its decomposition where that has none; None for others."""
+        method = self.ops.get(op)
+        if method is None:
+            return None
+        planned = getattr(self, method)
+
+        def kernel(*args: Any) -> Any:
+            found = planned(*args)
+            return decomposition(*args) if found is None else found
+
+        if method == "forward" and hasattr(self, "takes"):
+            kernel.takes = self.takes  # type: ignore[attr-defined] - `Op.taken` asks for it
+        return kernel
 
     def room(self, size: int) -> tuple[Array | None, int]:
         """Memory for one call, and its address; none and 0 for no bytes.

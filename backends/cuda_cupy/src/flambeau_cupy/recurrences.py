@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -380,28 +380,12 @@ class Recurrences(Library[Runtime]):
         stacks: by signature; None where cuDNN has none.
     """
 
+    ops: ClassVar = {"recurrent_layers": "forward", "recurrent_layers_backward": "backward"}
+
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
         super().__init__(layer, load)
         self.stacks: dict[Signature, Stack | None] = {}
         self._batch = lru_cache(256)(self._made_batch)
-
-    def compiled(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
-        """An op by cuDNN, and by its decomposition where that has none; None for other ops."""
-        planned: Callable[..., Any]
-        if op == "recurrent_layers":
-            planned = self.forward
-        elif op == "recurrent_layers_backward":
-            planned = self.backward
-        else:
-            return None
-
-        def kernel(*args: Any) -> Any:
-            found = planned(*args)
-            return decomposition(*args) if found is None else found
-
-        if op == "recurrent_layers":
-            kernel.takes = self.takes  # type: ignore[attr-defined]
-        return kernel
 
     def takes(
         self,

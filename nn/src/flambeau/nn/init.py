@@ -16,7 +16,7 @@ from flambeau.nn._fills import (
     fill_by_rejection_from_uniform,
     orthonormal_columns,
 )
-from flambeau.nn._warning import warn
+from flambeau.overrides import warn
 
 _LINEAR = (
     "linear",

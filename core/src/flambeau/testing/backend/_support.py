@@ -110,6 +110,8 @@ def difference(found: Any, wanted: Any) -> str:
     For long ones: pytest works out the whole difference of lists and bytes that it compares, which
     takes hours for thousands of elements.
     """
+    if found == wanted:
+        return ""
     if len(found) != len(wanted):
         return f"{len(found)} elements, expected {len(wanted)}"
     for i, (a, b) in enumerate(zip(found, wanted, strict=True)):

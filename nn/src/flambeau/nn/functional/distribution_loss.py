@@ -6,7 +6,6 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._warning import warn
 from flambeau.nn.functional._arguments import (
     check_reduction,
     choose_reduction,
@@ -14,6 +13,7 @@ from flambeau.nn.functional._arguments import (
     readable,
     reduced,
 )
+from flambeau.overrides import warn
 
 
 def kl_div(

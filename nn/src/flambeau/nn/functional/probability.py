@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._warning import warn
+from flambeau.overrides import warn
 
 
 def softmax(

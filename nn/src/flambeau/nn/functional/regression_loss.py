@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._warning import warn
 from flambeau.nn.functional._arguments import choose_reduction, reduced
+from flambeau.overrides import warn
 
 
 def mse_loss(

@@ -9,7 +9,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._warning import warn
+from flambeau.overrides import warn
 
 Size = int | Sequence[int]
 Scale = float | Sequence[float]

@@ -144,8 +144,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
         >>> import flambeau as fb
         >>> layer = fb.nn.AdaptiveLogSoftmaxWithLoss(8, 10, [2, 5], div_value=2.0)
-        >>> layer.log_prob(fb.randn(4, 8)).exp().sum(1).detach()
-        tensor([1.0000, 1.0000, 1.0000, 1.0000])
+        >>> layer.log_prob(fb.randn(4, 8)).exp().sum(1).detach().round(decimals=3)
+        tensor([1., 1., 1., 1.])
         """
         return self._log_probs(input, self.head(input))
 

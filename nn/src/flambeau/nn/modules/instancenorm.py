@@ -7,8 +7,8 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.nn._warning import warn
 from flambeau.nn.modules.batchnorm import Device, _NormBase
+from flambeau.overrides import warn
 
 
 class _InstanceNorm(_NormBase):

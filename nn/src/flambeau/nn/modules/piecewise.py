@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.nn._warning import warn
 from flambeau.nn.module import Module
+from flambeau.overrides import warn
 
 
 class Threshold(Module):

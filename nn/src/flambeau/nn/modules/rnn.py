@@ -10,10 +10,10 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
-from flambeau.nn._warning import warn
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
+from flambeau.overrides import warn
 
 Device = fb.device | str | int | None
 
