@@ -13,6 +13,8 @@ FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or 
 
 VENV     := .venv
 RUN      := $(VENV)/bin/python
+# Tests are handed out in parts, and a worker that has none left takes some of another's: their times differ.
+PYTEST    = $(RUN) -m pytest -n $(JOBS) --dist worksteal
 PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy
 # What can be imported anywhere: flambeau_cupy needs CuPy.
 DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
@@ -37,18 +39,18 @@ demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
 	$(RUN) examples/digits.py $(ARGS)
 
 test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance kit
-	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity $(ARGS)
+	$(PYTEST) --ignore=tests/parity $(ARGS)
 	FLAMBEAU_BLOCK=flambeau-native,flambeau-onednn \
-	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
+	$(PYTEST) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
 	@# The rest of cpu is the same with the accelerators: only what they compute is tested again.
 	@for package in flambeau_native flambeau_onednn; do \
 	  ops=$$($(RUN) -m $$package) || { echo "$$package: has no library here; not tested"; continue; }; \
-	  (set -x; $(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops") \
+	  (set -x; $(PYTEST) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops") \
 	    || exit 1; \
 	done
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
-	$(RUN) -m pytest -n $(JOBS) backends/cuda_cupy/tests $(ARGS)
+	$(PYTEST) backends/cuda_cupy/tests $(ARGS)
 
 gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance kit, times (CUDA=cuda13)
 	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA)]'
@@ -67,12 +69,12 @@ foreign-kit: export JAX_DISABLE_MOST_OPTIMIZATIONS = 1
 foreign-kit:
 	$(RUN) -m pip install --quiet --no-deps --upgrade --target build/foreign ./examples/backends/jax
 	PYTHONPATH=$(CURDIR)/build/jax \
-	$(RUN) -m pytest -n $(JOBS) tests/test_foreign_backends.py -k 'not conformance_kit and not toy' $(ARGS)
+	$(PYTEST) tests/test_foreign_backends.py -k 'not conformance_kit and not toy' $(ARGS)
 	PYTHONPATH=$(CURDIR)/build/foreign:$(CURDIR)/build/jax \
-	$(RUN) -m pytest -n $(JOBS) --pyargs flambeau.testing.backend --device jax -k '$(FOREIGN)' $(KIT)
+	$(PYTEST) --pyargs flambeau.testing.backend --device jax -k '$(FOREIGN)' $(KIT)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
-	$(RUN) -m pytest -n $(JOBS) --ignore=tests/parity --cov --cov-report=term $(ARGS)
+	$(PYTEST) --ignore=tests/parity --cov --cov-report=term $(ARGS)
 
 lint: $(VENV)/with-lint $(MERGED)/.stamp ## style, generated files, types, layers
 	$(RUN) -m ruff check .
@@ -82,7 +84,7 @@ lint: $(VENV)/with-lint $(MERGED)/.stamp ## style, generated files, types, layer
 	PYTHONPATH=$(MERGED) $(VENV)/bin/lint-imports
 
 parity: $(VENV)/with-parity ## the same programs on flambeau and on PyTorch
-	$(RUN) -m pytest -n $(JOBS) tests/parity $(ARGS)
+	$(PYTEST) tests/parity $(ARGS)
 
 bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, as docs/benchmarks.md (DEVICE=cuda: on a GPU)
 	$(RUN) benchmarks/run.py $(if $(DEVICE),--device $(DEVICE) $(ARGS),$(or $(ARGS),--write))
@@ -90,7 +92,7 @@ bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, as docs/benchm
 docs: $(VENV)/with-docs ## the site in build/docs/html, its links, and every example in it and in docstrings
 	$(RUN) docs/_ext/pages.py $(SITE)/source
 	$(SPHINX) -b html $(SITE)/source $(SITE)/html
-	$(RUN) -m pytest -n $(JOBS) --doctest-modules $(DOCTESTED:%=%/src) tests/test_documentation.py \
+	$(PYTEST) --doctest-modules $(DOCTESTED:%=%/src) tests/test_documentation.py \
 	  tests/test_documentation_site.py --ignore=core/src/flambeau/testing/backend $(ARGS)
 
 links: $(VENV)/with-docs ## whether the addresses outside of the site still answer

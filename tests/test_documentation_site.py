@@ -42,10 +42,9 @@ SEARCHES = {
     "conformance": "backends/conformance.html",
 }
 
-pytestmark = [
-    pytest.mark.skipif(not (SITE / "searchindex.js").exists(), reason="make docs builds the site"),
-    pytest.mark.xdist_group("site"),
-]
+pytestmark = pytest.mark.skipif(
+    not (SITE / "searchindex.js").exists(), reason="make docs builds the site"
+)
 
 
 def pages() -> list[Path]:
