@@ -80,6 +80,16 @@ def test_leaky_relu_backward_agrees(shape: tuple[int, ...], dtype: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("name", ["sigmoid_backward", "tanh_backward", "silu_backward"])
+def test_gradients_of_smooth_functions_agree(name: str, dtype: str) -> None:
+    for shape in ((), (3, 5), (200, 201)):
+        a, grad = np.asarray(draw(shape, dtype)), np.asarray(draw(shape, dtype, 1))
+        for g, x in ((grad, a), (grad.T, a.T), (np.broadcast_to(grad.flat[0], a.shape), a)):
+            expected = getattr(aten, name)(tensor(g.copy()), tensor(x))
+            agree(KERNELS[name](g, x), expected, scale=2)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
 def test_gelu_backward_agrees(approximate: str, dtype: str) -> None:
     for shape in ((3, 5), (200, 201)):

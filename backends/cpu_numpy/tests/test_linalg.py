@@ -46,9 +46,40 @@ def test_large_matmul_agrees_in_every_layout(
         agree(KERNELS["matmul"](x, b), expected, scale=10)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "int64", "complex64", "float16", "bfloat16"])
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        ((5000,), (5000,)),
+        ((5000,), (5000, 3)),
+        ((3, 5000), (5000,)),
+        ((5000,), (2, 5000, 3)),
+        ((600, 1), (1, 500)),
+        ((3, 1, 60, 1), (2, 1, 50)),
+        ((5000, 1), (1,)),
+        ((1,), (1, 5000)),
+    ],
+)
+def test_large_products_of_vectors_and_of_depth_1_agree(
+    left: tuple[int, ...], right: tuple[int, ...], dtype: str
+) -> None:
+    a, b = draw(left, dtype, scale=0.3), draw(right, dtype, 1, scale=0.3)
+    agree(KERNELS["matmul"](a, b), torch.matmul(tensor(a), tensor(b)), scale=40)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "bfloat16"])
+@pytest.mark.parametrize("rows", [4, 500])
+def test_linear_of_one_feature_agrees(rows: int, dtype: str) -> None:
+    x, weight, bias = draw((rows, 1), dtype), draw((600, 1), dtype, 1), draw((600,), dtype, 2)
+    expected = torch.nn.functional.linear(*map(tensor, (x, weight, bias)))
+    agree(KERNELS["linear"](x, weight, bias), expected, scale=4)
+    agree(KERNELS["addmm"](bias, x, weight.T, 1, 1), expected, scale=4)
+
+
 def test_matmul_of_mismatched_shapes_raises_value_error() -> None:
-    with pytest.raises(ValueError, match="mismatch"):
-        KERNELS["matmul"](np.ones((2, 3)), np.ones((4, 2)))
+    for left, right in (((2, 3), (4, 2)), ((4, 1), (4, 2)), ((2, 5), (3,) * 4), ((3,), (1, 3))):
+        with pytest.raises(ValueError, match="mismatch"):
+            KERNELS["matmul"](np.ones(left), np.ones(right))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS, "complex64"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import subprocess
 import sys
 from importlib.util import find_spec
@@ -60,7 +61,7 @@ def test_the_doctor_says_why_the_library_is_not_used():
     assert "nosuch.so" in line
 
 
-def test_with_the_library_oneDNN_serves_convolution_and_nothing_else(missing):
+def test_with_the_library_oneDNN_serves_convolutions_and_products_and_nothing_else(missing):
     if missing:
         pytest.skip(missing)
     program = (
@@ -68,4 +69,6 @@ def test_with_the_library_oneDNN_serves_convolution_and_nothing_else(missing):
         "print([op for op, p in sorted(host.providers('cpu').items()) if 'onednn' in p])"
     )
     names = [f"conv{n}d{s}" for n in (2, 3) for s in ("", "_input_grad", "_weight_grad")]
+    if platform.machine().lower() in ("x86_64", "amd64"):
+        names += ["matmul", "addmm", "linear"]
     assert _run(program) == str(sorted(names))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from typing import Any
@@ -21,6 +22,8 @@ from flambeau_numpy import threads
 from flambeau_numpy.allocator import empty
 
 Array = np.ndarray[Any, Any]
+Part = tuple[Array, Array, Array]
+Run = Callable[[Array, Array, Array], object]
 
 SERIAL = 1 << 18
 """Multiplications up to which OpenBLAS uses one thread by itself."""
@@ -88,10 +91,7 @@ def multiply(a: Array, b: Array, out: Array) -> Array:
     if work <= SERIAL or threads.count() == 1:
         return np.matmul(a, b, out)
     with _one_thread:
-        count = min(_one_thread.before, work // SMALLEST)
-        if count < 2:
-            return np.matmul(a, b, out)
-        _run(_parts(a, b, out, count))
+        spread(np.matmul, a, b, out, _one_thread.before)
     return out
 
 
@@ -100,16 +100,32 @@ def product(a: Array, b: Array) -> Array:
     return multiply(a, b, empty((a.shape[0], b.shape[1]), a.dtype))
 
 
-def _parts(a: Array, b: Array, out: Array, count: int) -> list[tuple[Array, Array, Array]]:
+def spread(
+    run: Run, a: Array, b: Array, out: Array, count: int, *, whole_rows: bool = False
+) -> None:
+    """Let `run`, called as ``run(a, b, out)``, put a @ b into `out`, in up to `count` threads.
+
+    Each call makes a part of at least `SMALLEST` multiplications, and must use one thread.  With
+    `whole_rows`, parts of `out` are contiguous where `out` is.
+    """
+    count = min(count, out.size * a.shape[-1] // SMALLEST)
+    parts = _parts(a, b, out, count, whole_rows) if count > 1 else []
+    if len(parts) > 1:
+        _run(run, parts)
+    else:
+        run(a, b, out)
+
+
+def _parts(a: Array, b: Array, out: Array, count: int, whole_rows: bool) -> list[Part]:
     """At most `count` products that together are the product."""
-    if out.ndim > 2 and len(out) >= count:
+    if out.ndim > 2 and (len(out) >= count or whole_rows):
 
         def some(x: Array, i: int, j: int) -> Array:
             return x if len(x) == 1 else x[i:j]  # one matrix for all
 
         return [(some(a, i, j), some(b, i, j), out[i:j]) for i, j in _cut(len(out), count, 1)]
     rows, columns = out.shape[-2:]
-    if rows >= columns:
+    if rows >= columns or whole_rows:
         return [(a[..., i:j, :], b, out[..., i:j, :]) for i, j in _cut(rows, count, _ROWS)]
     return [(a, b[..., i:j], out[..., i:j]) for i, j in _cut(columns, count, _ROWS)]
 
@@ -124,18 +140,18 @@ def _cut(length: int, count: int, unit: int) -> list[tuple[int, int]]:
     return [(i, min(i + step, length)) for i in range(0, length, step)]
 
 
-def _run(parts: list[tuple[Array, Array, Array]]) -> None:
-    pool = _threads(threads.count() - 1)
-    waiting: list[tuple[Future[Any], tuple[Array, Array, Array]]] = []
+def _run(run: Run, parts: list[Part]) -> None:
+    pool = _threads(max(threads.count(), len(parts)) - 1)
+    waiting: list[tuple[Future[Any], Part]] = []
     for part in parts[1:]:
         try:
-            waiting.append((pool.submit(np.matmul, *part), part))
+            waiting.append((pool.submit(run, *part), part))
         except RuntimeError:  # the interpreter is ending
-            np.matmul(*part)
-    np.matmul(*parts[0])
+            run(*part)
+    run(*parts[0])
     for future, part in reversed(waiting):
         if future.cancel():
-            np.matmul(*part)
+            run(*part)
         else:
             future.result()
 

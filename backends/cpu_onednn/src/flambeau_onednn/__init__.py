@@ -1,3 +1,3 @@
-"""Convolutions of oneDNN for flambeau's device ``cpu``."""
+"""Convolutions and matrix products of oneDNN for flambeau's device ``cpu``."""
 
 __version__ = "0.1.0"

@@ -8,7 +8,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from ctypes import CDLL, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_size_t, c_void_p
+from ctypes import (
+    CDLL,
+    POINTER,
+    Structure,
+    byref,
+    c_char,
+    c_char_p,
+    c_float,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_void_p,
+)
 from ctypes.util import find_library
 from functools import cache
 from pathlib import Path
@@ -24,7 +36,7 @@ MAJOR = 3
 DIMS = c_int64 * 12
 CPU, IN_ORDER, USER_SCRATCHPAD = 1, 1, 1
 UNIMPLEMENTED = 3
-F32, BF16 = 3, 2
+F32, BF16, F16 = 3, 2, 1
 
 
 class Argument(Structure):
@@ -75,6 +87,13 @@ _SIGNATURES: dict[str, tuple[Any, ...]] = {
         *([c_void_p] * 4 + [DIMS] * 4),
         *(c_void_p, c_void_p),
     ),
+    "matmul_primitive_desc_create": (_HANDLE, *[c_void_p] * 6),
+    "sgemm": (
+        *(c_char, c_char, c_int64, c_int64, c_int64),
+        *(c_float, c_void_p, c_int64, c_void_p, c_int64),
+        *(c_float, c_void_p, c_int64),
+    ),
+    "primitive_desc_query": (c_void_p, c_int, c_int, c_void_p),
     "primitive_desc_destroy": (c_void_p,),
     "primitive_create": (_HANDLE, c_void_p),
     "primitive_destroy": (c_void_p,),
@@ -120,6 +139,7 @@ class Library:
         self.equal.argtypes, self.equal.restype = (c_void_p, c_void_p), c_int
         self.set_data = self._functions["memory_set_data_handle"]
         self.execute = self._functions["primitive_execute"]
+        self.sgemm = self._functions["sgemm"]
         # Symbols of the OpenMP that oneDNN itself uses; a build for another runtime has none.
         self.get_threads = getattr(loaded, "omp_get_max_threads", None)
         self.set_threads = getattr(loaded, "omp_set_num_threads", None)

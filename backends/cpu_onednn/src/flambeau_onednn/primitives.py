@@ -1,22 +1,24 @@
-"""Convolution primitives: made once per shape, kept, and run on NumPy arrays.
+"""Primitives of convolutions and products: made once per shape, kept, and run on NumPy arrays.
 
-oneDNN chooses the layout of each operand (blocks of 8 or 16 channels, as a rule). Arrays come and
-go in C order, so a plan has, beside the convolution, a reorder for each operand whose chosen layout
-is another one. The memory between them comes from the caching allocator for the time of a call.
+Of a convolution oneDNN chooses the layout of each operand (blocks of 8 or 16 channels, as a rule).
+Arrays come and go in C order, so a plan has, beside the convolution, a reorder for each operand
+whose chosen layout is another one. The memory between them comes from the caching allocator for
+the time of a call.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from ctypes import c_void_p
+from ctypes import byref, c_char_p, c_void_p
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_onednn.library import BF16, DIMS, F32, IN_ORDER, Argument, Library, Unsupported
+from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_onednn.library import BF16, DIMS, F16, F32, IN_ORDER, Argument, Library, Unsupported
 
 Array = np.ndarray[Any, Any]
 
@@ -25,6 +27,7 @@ LIMIT = 512
 
 TAG_ANY = 1
 DIRECT = 1
+IMPLEMENTATION = 8  # the query for the name of what a descriptor chose
 FORWARD, BACKWARD_DATA, BACKWARD_WEIGHTS = 64, 160, 192
 
 # Roles of operands in a primitive, and the queries for the layouts that a descriptor chose.
@@ -44,6 +47,13 @@ _ROLES = {  # operands read, and the one written
     BACKWARD_DATA: (TARGET_GRAD, WEIGHTS, SOURCE_GRAD),
     BACKWARD_WEIGHTS: (SOURCE, TARGET_GRAD, WEIGHTS_GRAD),
 }
+_TYPES = {np.dtype(np.float32): F32, np.dtype(np.float16): F16, BFLOAT16: BF16}
+
+_FAST = (b"amx", b"fp16")
+"""In the names of implementations of products that outrun those in float32.
+
+AVX-512's instructions for bfloat16 do not; without them oneDNN emulates, and is four times slower.
+"""
 
 
 class _Owned:
@@ -71,7 +81,7 @@ class _Step:
 class _Call:
     """What one thread at a time needs to run a plan: a stream, memories, and lists of operands."""
 
-    def __init__(self, library: Library, plan: Convolution) -> None:
+    def __init__(self, library: Library, plan: _Plan) -> None:
         self.stream = _Owned(
             library, "stream", library.made("stream_create", library.engine, IN_ORDER)
         )
@@ -89,7 +99,79 @@ class _Call:
         self.handles = [memory.handle for memory in self.memories]
 
 
-class Convolution:
+class _Plan:
+    """Primitives that run one after the other, and the layouts of the memories they see.
+
+    A subclass says which memories are the caller's: those `given`, and the one `written`.
+    """
+
+    given: list[int]
+    written: int
+
+    def __init__(self, library: Library, dtype: np.dtype) -> None:
+        self._library, self._type = library, _TYPES[dtype]
+        self.layouts: list[_Owned] = []  # one for each memory of a call
+        self.between: list[tuple[int, int]] = []  # memories that are not the caller's: index, bytes
+        self.steps: list[tuple[_Step, list[int]]] = []
+        self._spare: list[_Call] = []
+
+    def _strided(
+        self, shape: tuple[int, ...], strides: Sequence[int], kind: int | None = None
+    ) -> _Owned:
+        handle = self._library.made(
+            "memory_desc_create_with_strides",
+            *(len(shape), DIMS(*shape), kind or self._type, DIMS(*strides)),
+        )
+        return _Owned(self._library, "memory_desc", handle)
+
+    def _rows(self, shape: tuple[int, ...]) -> _Owned:
+        """The layout of an array in C order."""
+        return self._strided(shape, _row_major(shape))
+
+    def _chosen(self, described: _Owned, role: int) -> _Owned:
+        handle = c_void_p(self._library.query(described.handle, _QUERY[role], 0))
+        return _Owned(self._library, "memory_desc", self._library.made("memory_desc_clone", handle))
+
+    def _added(self, layout: _Owned) -> int:
+        self.layouts.append(layout)
+        return len(self.layouts) - 1
+
+    def _temporary(self, layout: _Owned) -> int:
+        which = self._added(layout)
+        self.between.append((which, self._library.size_of(layout.handle)))
+        return which
+
+    def _step(self, described: _Owned, roles: list[int], operands: list[int]) -> None:
+        """Add the primitive of a descriptor, and the scratchpad that it needs."""
+        scratchpad = self._chosen(described, SCRATCHPAD)
+        if self._library.size_of(scratchpad.handle):
+            operands.append(self._temporary(scratchpad))
+            roles.append(SCRATCHPAD)
+        self.steps.append((_Step(self._library, described, roles), operands))
+
+    def run(self, out: Array, given: Sequence[Array]) -> None:
+        """Run the primitives on arrays of the layouts that the plan was made for."""
+        library = self._library
+        try:
+            call = self._spare.pop()
+        except IndexError:  # the first call, or others run at this time
+            call = _Call(library, self)
+        set_data, handles = library.set_data, call.handles
+        set_data(handles[self.written], address(out))
+        for which, array in zip(self.given, given, strict=True):
+            set_data(handles[which], address(array))
+        # Named, so that the memory lives until the last step has ended.
+        held = [(which, empty((size,), np.uint8)) for which, size in self.between]
+        for which, array in held:
+            set_data(handles[which], address(array))
+        for run in call.runs:
+            if status := library.execute(*run):
+                raise RuntimeError(f"oneDNN {library.version}: execution failed, status {status}")
+        del held
+        self._spare.append(call)
+
+
+class Convolution(_Plan):
     """A convolution of one kind for one geometry, or one of its gradients.
 
     Args:
@@ -98,7 +180,7 @@ class Convolution:
         image, weight: shapes of the input and the weight, of two or three spatial dimensions.
         bias: whether a bias is added.
         geometry: stride, padding and dilation per dimension, and groups.
-        half: whether arrays are bfloat16 instead of float32.
+        dtype: float32 or bfloat16.
 
     Raises:
         Unsupported: oneDNN has no implementation of it on this processor.
@@ -112,10 +194,10 @@ class Convolution:
         weight: tuple[int, ...],
         bias: bool,
         geometry: tuple[Any, ...],
-        half: bool,
+        dtype: np.dtype,
     ) -> None:
+        super().__init__(library, dtype)
         stride, padding, dilation, groups = geometry
-        self._library, self._type = library, BF16 if half else F32
         out = tuple(
             (n + 2 * p - d * (k - 1) - 1) // s + 1
             for n, k, s, p, d in zip(image[2:], weight[2:], stride, padding, dilation, strict=True)
@@ -138,9 +220,6 @@ class Convolution:
 
         shift = self._rows((weight[0],)) if bias else None
         described = self._described(kind, image, filters, target, shift, geometry)
-        self.layouts: list[_Owned] = []  # one for each memory of a call
-        self.between: list[tuple[int, int]] = []  # memories that are not the caller's: index, bytes
-        self.steps: list[tuple[_Step, list[int]]] = []
         given = [self._added(self._rows(shapes[role])) for role in (*read, written)]
         self.given = given[:-1]
         self.written = given[-1]
@@ -163,27 +242,9 @@ class Convolution:
             self.given.append(self._added(shift))
             operands.append(self.given[-1])
             roles.append(BIAS)
-        scratchpad = self._chosen(described, SCRATCHPAD)
-        if library.size_of(scratchpad.handle):
-            operands.append(self._temporary(scratchpad))
-            roles.append(SCRATCHPAD)
-        self.steps.append((_Step(library, described, roles), operands))
+        self._step(described, roles, operands)
         if last is not None:
             self.steps.append(last)
-        self._spare: list[_Call] = []
-
-    # Making.
-
-    def _rows(self, shape: tuple[int, ...]) -> _Owned:
-        """The layout of an array in C order."""
-        strides, step = [0] * len(shape), 1
-        for i in range(len(shape) - 1, -1, -1):
-            strides[i], step = step, step * shape[i]
-        handle = self._library.made(
-            "memory_desc_create_with_strides",
-            *(len(shape), DIMS(*shape), self._type, DIMS(*strides)),
-        )
-        return _Owned(self._library, "memory_desc", handle)
 
     def _free(self, shape: tuple[int, ...]) -> _Owned:
         """A layout that oneDNN may choose."""
@@ -223,10 +284,6 @@ class Convolution:
         hint = forward.handle
         return made(name, library.engine, DIRECT, *inner, *window, hint, library.attributes)
 
-    def _chosen(self, described: _Owned, role: int) -> _Owned:
-        handle = c_void_p(self._library.query(described.handle, _QUERY[role], 0))
-        return _Owned(self._library, "memory_desc", self._library.made("memory_desc_clone", handle))
-
     def _reorder(self, source: int, target: int) -> _Step:
         library = self._library
         engine, ends = library.engine, (self.layouts[source].handle, self.layouts[target].handle)
@@ -236,40 +293,82 @@ class Convolution:
         description = _Owned(library, "primitive_desc", handle)
         return _Step(library, description, (SOURCE, TARGET))
 
-    def _added(self, layout: _Owned) -> int:
-        self.layouts.append(layout)
-        return len(self.layouts) - 1
-
-    def _temporary(self, layout: _Owned) -> int:
-        which = self._added(layout)
-        self.between.append((which, self._library.size_of(layout.handle)))
-        return which
-
-    # Running.
-
     def __call__(self, *given: Array) -> Array:
         """The result for arrays in C order, in the order input, weight, bias (those that it has).
 
         The gradient with respect to the input takes (grad, weight), that of the weight (input,
         grad).
         """
-        library = self._library
-        call = self._spare.pop() if self._spare else _Call(library, self)
-        set_data, handles = library.set_data, call.handles
         out = empty(self.shape, given[0].dtype)
-        set_data(handles[self.written], address(out))
-        for which, array in zip(self.given, given, strict=True):
-            set_data(handles[which], address(array))
-        # Named, so that the memory lives until the last step has ended.
-        held = [(which, empty((size,), np.uint8)) for which, size in self.between]
-        for which, array in held:
-            set_data(handles[which], address(array))
-        for run in call.runs:
-            if status := library.execute(*run):
-                raise RuntimeError(f"oneDNN {library.version}: execution failed, status {status}")
-        del held
-        self._spare.append(call)
+        self.run(out, given)
         return out
+
+
+class Product(_Plan):
+    """A product of matrices, or of batches of them; sums are float32, and rounded once.
+
+    Args:
+        library: oneDNN.
+        left, right: shapes of as many dimensions; leading ones of 1 are broadcast.
+        turned: of each, whether its matrices are stored column by column.
+        bias: whether one is added, in float32, with an element for each column.
+        dtype: bfloat16 or float16.
+
+    Raises:
+        Unsupported: this processor has no instructions that make it faster than float32.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        left: tuple[int, ...],
+        right: tuple[int, ...],
+        turned: tuple[bool, bool],
+        bias: bool,
+        dtype: np.dtype,
+    ) -> None:
+        super().__init__(library, dtype)
+        batch = (max(pair) for pair in zip(left[:-2], right[:-2], strict=True))
+        a, b = self._matrices(left, turned[0]), self._matrices(right, turned[1])
+        c = self._rows((*batch, left[-2], right[-1]))
+        row = (1,) * (len(left) - 1) + right[-1:]
+        shift = self._strided(row, _row_major(row), F32) if bias else None
+        handle = library.made(
+            "matmul_primitive_desc_create",
+            *(library.engine, a.handle, b.handle, shift and shift.handle, c.handle),
+            library.attributes,
+        )
+        described = _Owned(library, "primitive_desc", handle)
+        name = c_char_p()
+        library.call("primitive_desc_query", handle, IMPLEMENTATION, 0, byref(name))
+        if not any(word in (name.value or b"") for word in _FAST):
+            raise Unsupported("matmul")
+        roles, layouts = [SOURCE, WEIGHTS], [a, b]
+        if shift is not None:
+            roles.append(BIAS)
+            layouts.append(shift)
+        self.given = [self._added(layout) for layout in layouts]
+        self.written = self._added(c)
+        self._step(described, [*roles, TARGET], [*self.given, self.written])
+
+    def _matrices(self, shape: tuple[int, ...], turned: bool) -> _Owned:
+        if not turned:
+            return self._rows(shape)
+        *batch, rows, columns = shape
+        *outer, down, right = _row_major((*batch, columns, rows))
+        return self._strided(shape, (*outer, right, down))
+
+
+def _row_major(shape: tuple[int, ...]) -> list[int]:
+    """The strides of an array in C order, in elements.
+
+    >>> _row_major((2, 3, 5))
+    [15, 5, 1]
+    """
+    strides, step = [0] * len(shape), 1
+    for i in range(len(shape) - 1, -1, -1):
+        strides[i], step = step, step * shape[i]
+    return strides
 
 
 def address(array: Array) -> int:

@@ -7,8 +7,6 @@ share the runtime. So it is set around each use and put back.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from flambeau_onednn.library import onednn
 
@@ -33,22 +31,26 @@ def set_num_threads(count: int) -> None:
     _count = count
 
 
-@contextmanager
-def limited(count: int) -> Iterator[None]:
-    """OpenMP with `count` threads in this thread, and what it was before afterwards."""
-    library = onednn()
-    if library is None or library.get_threads is None or library.set_threads is None:
-        yield
-        return
-    before = library.get_threads()
-    if before == count:
-        yield
-        return
-    library.set_threads(count)
-    try:
-        yield
-    finally:
-        library.set_threads(before)
+class limited:  # noqa: N801 - used as a function
+    """A block in which OpenMP has `count` threads in this thread; afterwards what it had before."""
+
+    __slots__ = ("before", "count")
+
+    def __init__(self, count: int) -> None:
+        self.count = self.before = count
+
+    def __enter__(self) -> None:
+        library = onednn()
+        if library is None or library.get_threads is None or library.set_threads is None:
+            return
+        self.before = library.get_threads()
+        if self.before != self.count:
+            library.set_threads(self.count)
+
+    def __exit__(self, *exc: object) -> None:
+        library = onednn()
+        if self.before != self.count and library is not None and library.set_threads is not None:
+            library.set_threads(self.before)
 
 
 def _after_fork() -> None:

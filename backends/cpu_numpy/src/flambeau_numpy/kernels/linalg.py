@@ -12,23 +12,31 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import is_half, wide
+from flambeau_numpy.kernels._pointwise import Kernel, is_half, wide
 from flambeau_numpy.products import multiply, product
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
 
+SMALL = 4097
+"""Of arrays of fewer elements NumPy makes products best: nothing is decided or divided."""
+
 
 @quiet
-def _half_matmul(a: Array, b: Array) -> Any:
+def half_matmul(a: Array, b: Array) -> Any:
+    """The product of arrays of 16-bit floats, computed in float32."""
     return np.matmul(wide(a), wide(b)).astype(a.dtype)
 
 
 @quiet
-def _large_matmul(a: Array, b: Array) -> Array:
+def large_matmul(a: Array, b: Array) -> Array:
+    """The product of arrays of which one is large, on several threads."""
+    if a.ndim > 1 < b.ndim and a.shape[-1] == b.shape[-2] == 1:  # NumPy would not ask BLAS
+        batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+        return np.multiply(a, b, empty((*batch, a.shape[-2], b.shape[-1]), a.dtype))
     if a.ndim == b.ndim == 2:
         return product(a, b)
-    if a.ndim == b.ndim and a.shape[:-2] == b.shape[:-2]:
+    if a.ndim == b.ndim > 2 and a.shape[:-2] == b.shape[:-2]:
         return multiply(a, b, empty((*a.shape[:-1], b.shape[-1]), a.dtype))
     if b.ndim == 2 and a.ndim > 2 and a.flags.c_contiguous:
         # One product of all rows instead of one per matrix.
@@ -38,23 +46,27 @@ def _large_matmul(a: Array, b: Array) -> Array:
     return np.matmul(a, b)
 
 
-def _make_matmul() -> Any:
+def make_matmul(large: Kernel, half: Kernel) -> Kernel:
+    """The kernel: `half` for 16-bit floats, NumPy for two small arrays, `large` for the rest."""
     # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
-    small, large, half, limit = np.matmul, _large_matmul, _half_matmul, 4097
+    small, limit = np.matmul, SMALL
 
     def matmul(a: Array, b: Array) -> Any:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)
         try:
-            return small(a, b) if a.size < limit and b.size < limit else large(a, b)
+            # A product of depth 1, an outer one, is large however small its factors are.
+            if a.size < limit and b.size < limit and a.shape[-1] != 1:
+                return small(a, b)
+            return large(a, b)
         except FloatingPointError:
             return large(a, b)
 
     return silent(matmul)
 
 
-matmul = _make_matmul()
+matmul = make_matmul(large_matmul, half_matmul)
 
 
 def _times_transposed(x: Array, weight: Array, out: Array) -> None:
@@ -64,7 +76,9 @@ def _times_transposed(x: Array, weight: Array, out: Array) -> None:
     costs less where the depth is not small.
     """
     rows, depth = x.shape
-    if rows <= 128 and depth >= 128 and weight.shape[0] > rows:
+    if depth == 1 == weight.shape[1]:
+        np.multiply(x, weight.T, out)
+    elif rows <= 128 and depth >= 128 and weight.shape[0] > rows:
         turned = empty((weight.shape[0], rows), x.dtype)
         multiply(weight, x.T, turned)
         np.copyto(out, turned.T)
@@ -90,10 +104,11 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
 
 
 @quiet
-def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
+def any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    """x @ weightᵀ + bias; a weight of one dimension is one row."""
     if is_half(x.dtype):
         shift = None if bias is None else wide(bias)
-        return linear(wide(x), wide(weight), shift).astype(x.dtype)
+        return any_linear(wide(x), wide(weight), shift).astype(x.dtype)
     if weight.ndim == 1:
         out = np.asarray(np.matmul(x, weight))
     else:
@@ -105,8 +120,9 @@ def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
     return out
 
 
-def _make_linear() -> Any:
-    product, general, limit = np.matmul, _any_linear, 4097
+def make_linear(general: Kernel) -> Kernel:
+    """The kernel: NumPy for few and shallow rows of a small weight, `general` for the rest."""
+    product, limit = np.matmul, SMALL
 
     def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         """x @ weightᵀ + bias, over the last dimension of `x`."""
@@ -114,7 +130,7 @@ def _make_linear() -> Any:
             x.ndim == 2 == weight.ndim
             and x.size < limit
             and weight.size < limit
-            and x.shape[1] < 128  # beyond, see `_times_transposed`
+            and 1 < x.shape[1] < 128  # `large_matmul` and `_times_transposed` say why
             and x.dtype.itemsize > 2
         ):
             try:
@@ -129,7 +145,7 @@ def _make_linear() -> Any:
     return silent(linear)
 
 
-linear = _make_linear()
+linear = make_linear(any_linear)
 
 
 KERNELS = {"matmul": matmul, "addmm": addmm, "linear": linear}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau_onednn.kernels import convolution
+from flambeau_onednn.kernels import convolution, linalg
 
-KERNELS: dict[str, Callable[..., Any]] = dict(convolution.KERNELS)
+KERNELS: dict[str, Callable[..., Any]] = convolution.KERNELS | linalg.KERNELS
 """Every kernel by the name of its canonical op."""

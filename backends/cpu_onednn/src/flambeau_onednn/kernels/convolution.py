@@ -55,7 +55,7 @@ def run(
     def make() -> Convolution:
         library = onednn()
         assert library is not None  # the plugin offers these kernels only where there is one
-        return Convolution(library, kind, image, weight, bias, geometry, half=dtype == BFLOAT16)
+        return Convolution(library, kind, image, weight, bias, geometry, dtype)
 
     with limited(threads):
         plan = plans.find(key, make)

@@ -1,0 +1,243 @@
+"""Matrix products, where oneDNN is faster than NumPy's BLAS.
+
+Matrices of float32 go through its function for BLAS's `sgemm`: it reads either order of rows and
+columns, and needs no plan for a shape. bfloat16 and float16 go through primitives, or through
+float32 where the processor has no instructions for them (AMX, AVX-512 FP16). Small products,
+products of vectors, batches of float32, and other dtypes are left to the NumPy kernels. So is all
+on other processors than x86-64, for which oneDNN's `sgemm` has no code of its own.
+
+Large products are cut as in `flambeau_numpy.products`, and every part runs in one thread: OpenMP's
+threads meet within a product, which on a busy machine costs more than the product.
+"""
+
+from __future__ import annotations
+
+import platform
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels import linalg as general
+from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, wide
+from flambeau_numpy.products import spread
+from flambeau_numpy.silence import quiet
+from flambeau_onednn.library import onednn
+from flambeau_onednn.primitives import LIMIT, Array, Plans, Product, address
+from flambeau_onednn.threads import get_num_threads, limited
+
+LEAST = 1 << 22
+"""Multiplications of a float32 product from which on a call of oneDNN is worth its price."""
+
+FEW = 8
+"""Up to so many rows NumPy's BLAS is slow: a quarter of the multiplications are enough."""
+
+WIDE = 1 << 19
+"""Elements of a left operand, stored by columns, from which on NumPy's BLAS reads it faster."""
+
+LEAST_HALF = 1 << 15
+"""Elements of the operands from which on a primitive is worth it for 16-bit floats."""
+
+_DIMENSIONS = 12  # at most, in oneDNN
+
+plans = Plans(LIMIT)
+
+
+# float32
+
+
+def _operand(a: Array) -> tuple[Array, bytes, int]:
+    """A matrix as BLAS takes it: an array, whether it is transposed, elements between its lines."""
+    down, right = a.strides
+    rows, columns = a.shape
+    if not (down | right) & 3 and a.flags.aligned:
+        if right == 4 and down >= 4 * columns:
+            return a, b"N", down >> 2
+        if down == 4 and right >= 4 * rows:
+            return a, b"T", right >> 2
+    return np.ascontiguousarray(a), b"N", columns
+
+
+def _gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0) -> None:
+    """alpha·(a @ b) + beta·out of three matrices, written to `out`, in this thread."""
+    library = onednn()
+    assert library is not None  # the plugin offers these kernels only where there is one
+    left, of_left, left_step = _operand(a)
+    right, of_right, right_step = _operand(b)
+    (rows, columns), depth = out.shape, a.shape[1]
+    with limited(1):
+        status = library.sgemm(
+            *(of_left, of_right, rows, columns, depth),
+            *(alpha, address(left), left_step, address(right), right_step),
+            *(beta, address(out), out.strides[0] >> 2),
+        )
+    if status:
+        raise RuntimeError(f"oneDNN {library.version}: dnnl_sgemm failed with status {status}")
+
+
+def _suits(a: Array, b: Array) -> bool:
+    """Whether oneDNN is faster for the product of two float32 matrices; the shapes must fit."""
+    (rows, depth), columns = a.shape, b.shape[1]
+    if rows * depth * columns < (LEAST >> 2 if rows <= FEW else LEAST) or depth != b.shape[0]:
+        return False
+    if min(rows, columns, depth) < 2:  # nothing, vectors, or their outer product
+        return False
+    return a.size < WIDE or a.strides[1] == 4
+
+
+@quiet
+def _large_matmul(a: Array, b: Array) -> Array:
+    matrices = a.ndim > 1 and b.ndim == 2 and a.size * b.shape[1] >= LEAST >> 2
+    if matrices and a.dtype == b.dtype == FLOAT32:
+        # One product of all rows, if there are several matrices, instead of one for each.
+        flat = a if a.ndim == 2 else a.reshape(prod(a.shape[:-1]), a.shape[-1])
+        if _suits(flat, b):
+            return _sum(flat, b, None, 0, 1).reshape(*a.shape[:-1], b.shape[1])
+    return general.large_matmul(a, b)
+
+
+def _sum(a: Array, b: Array, added: Array | None, beta: Any, alpha: Any) -> Array:
+    """beta·added + alpha·(a @ b) of matrices; without `added` only the product."""
+    out = empty((a.shape[0], b.shape[1]), FLOAT32)
+    if added is None:
+        kept = 0.0
+    else:
+        kept = 1.0
+        if beta == 1:
+            np.copyto(out, added)
+        else:
+            np.multiply(added, np.asarray(beta).astype(FLOAT32), out)
+    factor = float(alpha)
+
+    def run(a: Array, b: Array, out: Array) -> None:
+        _gemm(a, b, out, factor, kept)
+
+    spread(run, a, b, out, get_num_threads())
+    return out
+
+
+# 16-bit floats
+
+
+def _stored(a: Array) -> tuple[Array, bool]:
+    """An array without gaps in memory, and whether its matrices are stored column by column."""
+    if not a.flags.c_contiguous and a.swapaxes(-1, -2).flags.c_contiguous:
+        return a, True
+    return np.ascontiguousarray(a), False
+
+
+def _planned(a: Array, b: Array, bias: Array | None, out: Array) -> bool:
+    """Write a @ b + bias to `out`, all of as many dimensions; False if nothing fast is known.
+
+    The bias is float32, which is what there is for both kinds of 16-bit floats.
+    """
+    (left, of_left), (right, of_right) = _stored(a), _stored(b)
+    key = (left.shape, right.shape, of_left, of_right, bias is None, out.dtype)
+
+    def make() -> Product:
+        library = onednn()
+        assert library is not None
+        return Product(
+            library, left.shape, right.shape, (of_left, of_right), bias is not None, out.dtype
+        )
+
+    with limited(1):
+        plan = plans.find(key, make)
+        if plan is None:
+            return False
+        plan.run(out, (left, right) if bias is None else (left, right, bias))
+    return True
+
+
+def _by_plan(a: Array, b: Array, bias: Array | None) -> Array | None:
+    """a @ b + bias of matrices or batches, or None if oneDNN has nothing fast for it."""
+    dimensions = max(a.ndim, b.ndim)
+    if dimensions > _DIMENSIONS:
+        return None
+    left = a.reshape(*(1,) * (dimensions - a.ndim), *a.shape)
+    right = b.reshape(*(1,) * (dimensions - b.ndim), *b.shape)
+    batch = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
+    out = empty((*batch, a.shape[-2], b.shape[-1]), a.dtype)
+    served: list[bool] = []
+
+    def run(a: Array, b: Array, out: Array) -> None:
+        served.append(_planned(a, b, bias, out))
+
+    spread(run, left, right, out, get_num_threads(), whole_rows=True)
+    return out if all(served) else None
+
+
+def _half_product(a: Array, b: Array, bias: Array | None = None) -> Array | None:
+    """a @ b + bias in 16-bit floats, or None if it is not for oneDNN."""
+    dtype = a.dtype
+    if not (is_half(dtype) and dtype == b.dtype and a.size and b.size):
+        return None
+    if a.size + b.size < LEAST_HALF or a.ndim == b.ndim == 1:
+        return None
+    depth = a.shape[-1]
+    if depth == 1 or depth != (b.shape[0] if b.ndim == 1 else b.shape[-2]):  # NumPy raises
+        return None
+    if bias is not None:
+        bias = np.ascontiguousarray(np.broadcast_to(wide(bias), b.shape[-1:]))
+    if a.ndim == 1:
+        out = _by_plan(a[None], b, bias)
+        return None if out is None else out.reshape(*out.shape[:-2], out.shape[-1])
+    if b.ndim == 1:
+        out = _by_plan(a.reshape(-1, a.shape[-1]), b[:, None], None)
+        return None if out is None else out.reshape(a.shape[:-1])
+    if b.ndim == 2 < a.ndim:  # one product of all rows
+        out = _by_plan(a.reshape(-1, a.shape[-1]), b, bias)
+        return None if out is None else out.reshape(*a.shape[:-1], b.shape[1])
+    return _by_plan(a, b, bias)
+
+
+@quiet
+def _half_matmul(a: Array, b: Array) -> Any:
+    out = _half_product(a, b)
+    return matmul(wide(a), wide(b)).astype(a.dtype) if out is None else out
+
+
+# Kernels
+
+matmul = general.make_matmul(_large_matmul, _half_matmul)
+
+
+@quiet
+def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+    """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
+    dtype = a.dtype
+    if dtype == FLOAT32 and alpha != 0 and _suits(a, b):  # NumPy's 0·NaN is NaN
+        return _sum(a, b, None if beta == 0 else bias, beta, alpha)
+    if dtype.itemsize == 2 and alpha == 1:
+        if beta == 0 and (out := _half_product(a, b)) is not None:
+            return out
+        if beta == 1 and bias.ndim < 2 and (out := _half_product(a, b, bias)) is not None:
+            return out
+        if is_half(dtype):
+            return addmm(wide(bias), wide(a), wide(b), beta, alpha).astype(dtype)
+    return general.addmm(bias, a, b, beta, alpha)
+
+
+@quiet
+def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
+    dtype = x.dtype
+    if weight.ndim == 2 and x.ndim:
+        if dtype == FLOAT32:
+            flat = x.reshape(prod(x.shape[:-1]), x.shape[-1])
+            if _suits(flat, weight.T):
+                return _sum(flat, weight.T, bias, 1, 1).reshape(*x.shape[:-1], len(weight))
+        elif is_half(dtype):
+            out = _half_product(x, weight.T, bias)
+            if out is None:
+                shift = None if bias is None else wide(bias)
+                out = linear(wide(x), wide(weight), shift).astype(dtype)
+            return out
+    return general.any_linear(x, weight, bias)
+
+
+linear = general.make_linear(_any_linear)
+
+KERNELS: dict[str, Any] = {}
+if platform.machine().lower() in ("x86_64", "amd64"):
+    KERNELS = {"matmul": matmul, "addmm": addmm, "linear": linear}
