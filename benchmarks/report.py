@@ -214,7 +214,7 @@ def page(record: Record, budgets: Mapping[str, Any], chart: bool = True) -> str:
         lines += [f"![Ratios to PyTorch]({CHART.name})", ""]
     lines += _overview(record, budgets)
     lines += _rows(record)
-    lines += _sweep(record)
+    lines += _sweep(record, budgets)
     lines += _fresh(record)
     return "\n".join(lines).rstrip() + "\n"
 
@@ -259,17 +259,21 @@ def _rows(record: Record) -> list[str]:
     return [*lines, ""]
 
 
-def _sweep(record: Record) -> list[str]:
+def _sweep(record: Record, budgets: Mapping[str, Any]) -> list[str]:
     if not record.get("sweep"):
         return []
     slower = sorted((-ratio, name) for name, ratio in record["sweep"].items() if ratio > 1)
     named = ", ".join(f"{name} {-ratio:.2f}" for ratio, name in slower) or "none"
+    reasons = budgets.get("reasons", {})
+    known = [(name, reasons.get(f"{name}, 10⁶ elements")) for _, name in slower]
+    why = [f"* {name}: {reason}" for name, reason in known if reason]
     return [
         "## Operations on a million elements",
         "",
         f"One thread, fresh outputs: the geometric mean of {len(record['sweep'])} ratios is "
         f"{_ratio(record['sweep mean'])}. Slower than PyTorch: {named}.",
         "",
+        *(why and [*why, ""]),
         "| operation | ours / PyTorch's |",
         "|---|---|",
         *(f"| {name} | {ratio:.2f} |" for name, ratio in record["sweep"].items()),

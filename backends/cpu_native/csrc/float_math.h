@@ -1,7 +1,7 @@
 /* Elementary functions of F: of one float (vector_math.h), or of a vector of them (avx512.h).
 
    The file that includes this defines C, which makes an F of a number, and what is not written with
-   operators alike for both. */
+   operators alike for both; and BY_TABLE if it has exp, log, tanh and gelu of its own. */
 
 /* exp(x) = 2^k exp(r), r = x - k log 2 in two parts (Cody and Waite), exp(r) - 1 by a polynomial of
    degree 7 fitted to |r| <= log(2)/2. */
@@ -17,11 +17,13 @@ FORCED F FN(expm1_part)(F x, F k) {
 }
 FORCED F FN(exp_part)(F x, F k) { return FN(expm1_part)(x, k) + C(1.0f); }
 
+#ifndef BY_TABLE
 FORCED F FN(exp)(F x) {
     F bounded = BETWEEN(x, C(-104.0f), C(89.0f));
     F k = NEAREST(bounded * C(1.44269504f));
     return FN(scaled)(FN(exp_part)(bounded, k), k);
 }
+#endif
 
 /* The same for -87 < x < 88. */
 FORCED F FN(exp_normal)(F x) {
@@ -29,6 +31,7 @@ FORCED F FN(exp_normal)(F x) {
     return FN(scaled_normal)(FN(exp_part)(x, k), k);
 }
 
+#ifndef BY_TABLE
 /* log(x) = k log 2 + log(1 + f), by a polynomial fitted to sqrt 1/2 <= 1 + f < sqrt 2. */
 FORCED F FN(log)(F x) {
     F k, f = FN(mantissa)(x, &k) - C(1.0f), z = f * f;
@@ -43,6 +46,7 @@ FORCED F FN(log)(F x) {
     y = MULTIPLY_ADD(C(-0.5f), z, y) + f;
     return FN(log_edges)(x, k, MULTIPLY_ADD(k, C(0.693359375f), y));
 }
+#endif
 
 /* sin(x + turn pi/2) for 0 <= x <= FURTHEST: x less k pi/2, whose first two parts have so few digits
    that their subtraction is exact, then the polynomial of the quadrant. */
@@ -68,6 +72,7 @@ FORCED F FN(wave)(F x, float turn) {
 FORCED F FN(sin)(F x) { return FN(signed)(FN(wave)(MAGNITUDE(x), 0.0f), x); }
 FORCED F FN(cos)(F x) { return FN(wave)(MAGNITUDE(x), 1.0f); }
 
+#ifndef BY_TABLE
 /* tanh(t) = e / (e + 2) with e = exp(2t) - 1, of which no digit is lost for small t. */
 FORCED F FN(tanh)(F x) {
     F t = BETWEEN(MAGNITUDE(x), C(0.0f), C(10.0f)), twice = t + t;
@@ -75,6 +80,7 @@ FORCED F FN(tanh)(F x) {
     F e = MULTIPLY_ADD(scale, FN(expm1_part)(twice, k), scale - C(1.0f));
     return FN(signed)(QUOTIENT(e, e + C(2.0f)), x);
 }
+#endif
 
 /* erf: an odd polynomial near 0, beyond it 1 - exp(q(|x|)), q fitted to log erfc on [0.95, 4]. */
 FORCED F FN(erf)(F x) {
@@ -120,10 +126,12 @@ FORCED F FN(tail)(F x) {
     return CHOSEN(LESS(C(6.0f), t), C(0.0f), FN(power_of_two)(q));
 }
 
+#ifndef BY_TABLE
 FORCED F FN(gelu)(F x) {
     F h = FN(tail)(x);
     return x * CHOSEN(LESS(x, C(0.0f)), h, C(1.0f) - h);
 }
+#endif
 
 /* The derivative, with the density exp(-x^2 / 2) / sqrt(2 pi). */
 FORCED F FN(gelu_slope)(F x) {
@@ -150,6 +158,10 @@ FORCED F FN(sigmoid)(F x) {
 }
 
 FORCED F FN(silu)(F x) { return x * FN(sigmoid)(x); }
+FORCED F FN(silu_slope)(F x) {
+    F s = FN(sigmoid)(x);
+    return s * MULTIPLY_ADD(x, C(1.0f) - s, C(1.0f));
+}
 
 /* log(1 + e) for 0 <= e <= 1, as 2 atanh(e / (2 + e)): small e keep their digits. */
 FORCED F FN(log1p_unit)(F e) {

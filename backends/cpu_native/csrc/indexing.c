@@ -1,4 +1,5 @@
-/* Reading and adding by index; sorting; the copy of a transposed matrix. */
+/* Reading and adding by index; sorting; copies of reversed rows and of transposed matrices. */
+#include "avx512.h"
 #include "stream.h"
 
 #define TEMPLATE "indexing_template.h"
@@ -32,10 +33,6 @@ static void take(const Args *k) {
     split(take_step, &c, c.count, team(k, c.count * c.inner / 4));
 }
 
-WIDE static int are_rows(const int64_t *index, int64_t count, int64_t size) {
-    return lie_within(index, count, size);
-}
-
 /* out[o][i][j] = a[o][index[o][i][j]][j], of words of the size of W. */
 #define GATHER(W, S)                                                                     \
     WIDE static void gather_step_##S(const void *context, int64_t begin, int64_t end) {  \
@@ -51,18 +48,32 @@ WIDE static int are_rows(const int64_t *index, int64_t count, int64_t size) {
             }                                                                            \
         }                                                                                \
     }                                                                                    \
-    /* One by one, and for no vectors: their gathering loads are slower. */              \
+    /* Of one row; 0 if an index is out of range.  For no vectors of AVX2, whose         \
+       gathering loads are slower. */                                                    \
+    static int gather_row_##S(W *restrict out, const W *restrict a,                      \
+                              const int64_t *restrict index, int64_t count,              \
+                              uint64_t size) {                                           \
+        int outside = 0;                                                                 \
+        for (int64_t i = 0; i < count; i++) {                                            \
+            const uint64_t place = (uint64_t)index[i];                                   \
+            const int lies_outside = place >= size;                                      \
+            outside |= lies_outside;                                                     \
+            out[i] = a[lies_outside ? 0 : place];                                        \
+        }                                                                                \
+        return !outside;                                                                 \
+    }                                                                                    \
+    GATHER_ROW_V(W, S)                                                                   \
     static void gather_last_step_##S(const void *context, int64_t begin, int64_t end) {  \
         const Rows *c = context;                                                         \
+        int (*const row)(W *restrict, const W *restrict, const int64_t *restrict,        \
+                         int64_t, uint64_t) = FASTEST_GATHER(S);                         \
         for (int64_t o = begin; o < end; o++) {                                          \
-            const W *restrict a = (const W *)c->a + o * c->size;                         \
-            W *restrict out = (W *)c->out + o * c->count;                                \
-            const int64_t *restrict index = c->index + o * c->count;                     \
-            if (!are_rows(index, c->count, c->size)) {                                   \
+            const W *a = (const W *)c->a + o * c->size;                                  \
+            W *out = (W *)c->out + o * c->count;                                         \
+            if (!row(out, a, c->index + o * c->count, c->count, (uint64_t)c->size)) {    \
                 _Pragma("omp atomic write") *c->outside = 1;                             \
                 return;                                                                  \
             }                                                                            \
-            for (int64_t i = 0; i < c->count; i++) out[i] = a[index[i]];                 \
         }                                                                                \
     }                                                                                    \
     static void gather_##S(const Args *k) {                                              \
@@ -70,14 +81,80 @@ WIDE static int are_rows(const int64_t *index, int64_t count, int64_t size) {
         Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3], &outside};       \
         const int64_t count = k->n[0] * c.count * c.inner;                               \
         if (c.inner == 1) {                                                              \
-            split(gather_last_step_##S, &c, k->n[0], team(k, count));                    \
-            if (outside) *k->error = "index out of range";                               \
+            if (c.size > 0) split(gather_last_step_##S, &c, k->n[0], team(k, count));    \
+            if (outside || (c.size == 0 && count > 0)) *k->error = "index out of range"; \
         } else if (in_range(k, c.index, count, c.size)) {                                \
             split(gather_step_##S, &c, k->n[0], team(k, count));                         \
         }                                                                                \
     }
+
+/* With AVX-512 a mask keeps the loads within range, and whole lines are written. */
+#if HAS_AVX512
+#define PLACES(at) _mm512_loadu_si512((const void *)(index + (at)))
+#define VALID(places) _mm512_cmplt_epu64_mask(places, sizes)
+#define GATHER_ROW_V(W, S)                                                                     \
+    AVX512 static int gather_row_v_##S(W *restrict out, const W *restrict a,                   \
+                                       const int64_t *restrict index, int64_t count,           \
+                                       uint64_t size) {                                        \
+        const __m512i sizes = _mm512_set1_epi64((long long)size);                              \
+        unsigned inside = 0xFF;                                                                \
+        int64_t i = 0;                                                                         \
+        for (; i + 16 <= count; i += 16) {                                                     \
+            const __m512i first = PLACES(i), second = PLACES(i + 8);                           \
+            const __mmask8 m = VALID(first), n = VALID(second);                                \
+            inside &= (unsigned)m & n;                                                         \
+            _mm_prefetch((const char *)(index + i + 512), _MM_HINT_T0);                        \
+            _mm_prefetch((const char *)(index + i + 520), _MM_HINT_T0);                        \
+            STORE_##S(out + i, m, first, n, second);                                           \
+        }                                                                                      \
+        return gather_row_##S(out + i, a, index + i, count - i, size) & (inside == 0xFF);      \
+    }
+#define FASTEST_GATHER(S) (has_avx512() ? gather_row_v_##S : gather_row_##S)
+#define GATHERED4(m, places) _mm512_mask_i64gather_ps(_mm256_setzero_ps(), m, places, a, 4)
+#define STORE_w4(out, m, first, n, second)                                                     \
+    _mm256_storeu_ps((float *)(out), GATHERED4(m, first));                                     \
+    _mm256_storeu_ps((float *)(out) + 8, GATHERED4(n, second))
+#define GATHERED8(m, places) _mm512_mask_i64gather_pd(_mm512_setzero_pd(), m, places, a, 8)
+#define STORE_w8(out, m, first, n, second)                                                     \
+    _mm512_storeu_pd((double *)(out), GATHERED8(m, first));                                    \
+    _mm512_storeu_pd((double *)(out) + 8, GATHERED8(n, second))
+#else
+#define GATHER_ROW_V(W, S)
+#define FASTEST_GATHER(S) gather_row_##S
+#endif
 GATHER(uint32_t, w4)
 GATHER(uint64_t, w8)
+
+/* -- reversed rows ------------------------------------------------------------------------------- */
+
+typedef struct {
+    void *out;
+    const void *a;
+    int64_t n;
+} Reversed;
+
+/* out[o][i] = a[o][n - 1 - i]: of whole rows, or of part of the only one. */
+#define FLIP(W, S)                                                                            \
+    WIDE static void flip_row_##S(W *restrict out, const W *restrict last, int64_t count) {    \
+        _Pragma("omp simd") for (int64_t i = 0; i < count; i++) out[i] = last[-i];            \
+    }                                                                                         \
+    static void flip_rows_##S(const void *context, int64_t begin, int64_t end) {              \
+        const Reversed *c = context;                                                          \
+        for (int64_t o = begin; o < end; o++)                                                 \
+            flip_row_##S((W *)c->out + o * c->n, (const W *)c->a + (o + 1) * c->n - 1, c->n); \
+    }                                                                                         \
+    static void flip_part_##S(const void *context, int64_t begin, int64_t end) {              \
+        const Reversed *c = context;                                                          \
+        flip_row_##S((W *)c->out + begin, (const W *)c->a + c->n - 1 - begin, end - begin);   \
+    }                                                                                         \
+    static void flip_##S(const Args *k) {                                                     \
+        Reversed c = {k->p[0], k->p[1], k->n[1]};                                             \
+        const int threads = team(k, k->n[0] * c.n);                                           \
+        if (k->n[0] == 1) split(flip_part_##S, &c, c.n, threads);                             \
+        else split(flip_rows_##S, &c, k->n[0], threads);                                      \
+    }
+FLIP(uint32_t, w4)
+FLIP(uint64_t, w8)
 
 /* -- transposed copies --------------------------------------------------------------------------- */
 
@@ -248,6 +325,8 @@ const Row indexing_rows[] = {
     {"take", "wrriii", take},
     {"gather_w4", "wrriiii", gather_w4},
     {"gather_w8", "wrriiii", gather_w8},
+    {"flip_w4", "wrii", flip_w4},
+    {"flip_w8", "wrii", flip_w8},
     {"transpose_w4", "wriii", transpose_w4},
     {"transpose_w8", "wriii", transpose_w8},
     {"sort_f32", "wwrwiii", sort_f32},

@@ -140,9 +140,11 @@ INLINE Bfloat to_bf16(float x) {
 #define UNARY_ALL(name, formula, vectors)      \
     UNARY_BOTH(name, formula, vectors)         \
     UNARY(name, float, Bfloat, bf16, formula)
-#define BINARY_ALL(name, formula)              \
-    BINARY(name, float, float, f32, formula)   \
-    BINARY(name, double, double, f64, formula) \
+#define BINARY_ALL(name, formula, vectors)           \
+    BINARY_LOOP(name, float, float, f32, formula)    \
+    VECTOR_LOOP(name, 1, vectors, )                  \
+    BINARY_KERNEL(name, float, f32, FASTEST(name))   \
+    BINARY(name, double, double, f64, formula)       \
     BINARY(name, float, Bfloat, bf16, formula)
 
 /* Operands that repeat. */
@@ -159,6 +161,9 @@ INLINE Bfloat to_bf16(float x) {
 
 /* A loop over vectors of AVX-512 goes by the same function as the portable one. */
 #if HAS_AVX512
+/* The processor foresees the reading of a page only when it has begun; so much is asked for before. */
+#define AHEAD 512
+#define PREFETCH(a) _mm_prefetch((const char *)((a) + i + AHEAD), _MM_HINT_T0)
 #define VECTOR_LOOP(name, is_binary, expression, after)                                           \
     AVX512 static void name##_loop_v(void *to, const void *from, const void *other, int64_t n,    \
                                      const double *numbers, int streams) {                        \
@@ -171,6 +176,8 @@ INLINE Bfloat to_bf16(float x) {
             for (; i + 16 <= n; i += 16) {                                                        \
                 const __m512 g = _mm512_loadu_ps(a + i), x = _mm512_loadu_ps(b + i);              \
                 (void)g;                                                                          \
+                PREFETCH(b);                                                                      \
+                if (is_binary) PREFETCH(a);                                                       \
                 _mm512_stream_ps(out + i, expression);                                            \
             }                                                                                     \
         } else {                                                                                  \
@@ -217,8 +224,14 @@ ELEMENTARY(gelu)
 ELEMENTARY(gelu_tanh)
 GRADIENT(gelu_backward, gelu_slope)
 GRADIENT(gelu_tanh_backward, gelu_tanh_slope)
+GRADIENT(silu_backward, silu_slope)
 UNARY(sigmoid, double, double, f64, sigmoid_d(x))
 UNARY(silu, double, double, f64, x *sigmoid_d(x))
+INLINE double silu_slope_d(double x) {
+    double s = sigmoid_d(x);
+    return s * (x * (1 - s) + 1);
+}
+BINARY(silu_backward, double, double, f64, g *silu_slope_d(x))
 
 /* Waves of arguments so large that the subtractions lose digits are left to the C library. */
 WIDE static int any_far(const float *a, int64_t n) {
@@ -296,8 +309,11 @@ INLINE double gelu_tanh_slope_d(double x) {
 BINARY(gelu_tanh_backward, double, double, f64, g *gelu_tanh_slope_d(x))
 
 /* u is the level or the slope; the gradient's bits pass unchanged, so infinity times 0 is 0. */
-BINARY_ALL(threshold_backward, x <= u ? 0 : g)
-BINARY_ALL(leaky_relu_backward, x > 0 ? g : g * u)
+BINARY_ALL(threshold_backward, x <= u ? 0 : g, IF(IS(x, LE, u), g, ZERO))
+BINARY_ALL(leaky_relu_backward, x > 0 ? g : g * u, IF(IS(x, GT, ZERO), g *u, g))
+/* x is the function's result here. */
+BINARY_ALL(sigmoid_backward, g *(1 - x) * x, g *(ONE - x) * x)
+BINARY_ALL(tanh_backward, g *(1 - x * x), g *(ONE - x * x))
 
 ARITHMETIC(add, g + x, g + x)
 ARITHMETIC(sub, g - x, g - x)
@@ -331,6 +347,13 @@ static void copy(const Args *k) {
     Copy c = {(char *)k->p[0] + k->n[1], k->p[1], is_streamed(count)};
     split(copy_step, &c, count, team(k, count / 4));
 }
+
+static void clear_step(const void *context, int64_t begin, int64_t end) {
+    memset(*(char *const *)context + begin, 0, (size_t)(end - begin));
+}
+
+/* `count` bytes of zeros. */
+static void clear(const Args *k) { split(clear_step, k->p, k->n[0], team(k, k->n[0] / 4)); }
 
 /* log |gamma(x)| for x > 0 in double: Stirling's series at x + 8 or more, less log of the factors. */
 INLINE double log_gamma_positive(double x) {
@@ -395,6 +418,9 @@ const Row pointwise_rows[] = {
     ROWS(gelu_tanh_backward, "wrri"), HALF(gelu_tanh_backward, "wrri"),
     ROWS(threshold_backward, "wrrif"), HALF(threshold_backward, "wrrif"),
     ROWS(leaky_relu_backward, "wrrif"), HALF(leaky_relu_backward, "wrrif"),
+    ROWS(sigmoid_backward, "wrri"), HALF(sigmoid_backward, "wrri"),
+    ROWS(tanh_backward, "wrri"), HALF(tanh_backward, "wrri"),
+    ROWS(silu_backward, "wrri"), HALF(silu_backward, "wrri"),
     {"lgamma_f32", "wri", lgamma_f32},
     {"exp_f32", "wri", exp_f32}, HALF(exp, "wri"),
     {"log_f32", "wri", log_f32}, HALF(log, "wri"),
@@ -405,6 +431,6 @@ const Row pointwise_rows[] = {
     ROWS(cast, "wri"),
     ROWS(add, "wrriii"), ROWS(sub, "wrriii"), ROWS(mul, "wrriii"), ROWS(div, "wrriii"),
     ROWS(maximum, "wrriii"), ROWS(minimum, "wrriii"),
-    {"copy", "wrii", copy},
+    {"copy", "wrii", copy},       {"clear", "wi", clear},
     {NULL, NULL, NULL},
 };

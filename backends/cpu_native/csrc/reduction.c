@@ -34,6 +34,7 @@ const Row reduction_rows[] = {
     {"sum_f32", "wriiif", sum_f32},       {"sum_f64", "wriiif", sum_f64},
     {"prod_f32", "wriii", prod_f32},      {"prod_f64", "wriii", prod_f64},
     {"norm2_f32", "wriii", norm2_f32},    {"norm2_f64", "wriii", norm2_f64},
+    {"var_f32", "wriif", var_f32},        {"var_f64", "wriif", var_f64},
     {"distance_f32", "wrrif", distance_f32}, {"distance_f64", "wrrif", distance_f64},
     {"amin_i64", "wri", amin_i64},        {"amax_i64", "wri", amax_i64},
     {"cumsum_f32", "wriii", cumsum_f32},  {"cumsum_f64", "wriii", cumsum_f64},

@@ -43,16 +43,17 @@ FOLDED(prod, double, INT64_MAX, 64, 1.0, *, x)
 typedef struct {
     const T *a;
     T *out;
-    int64_t n, inner, tiles;
+    int64_t n, inner, tiles, tile;
     double divisor;
     const T *b;
     int64_t chunk;
     double *parts;
 } NAME(Reduction);
 
-/* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time, four rows
-   of them in A if that cannot overflow.  The chunks do not depend on the threads, hence the result does not either. */
-#define TILE 512
+/* Each sum of a contiguous row, of chunks of one row, and of columns, TILE of them at a time (a page of
+   floats; half of it if threads share the work), four rows of them in A if that cannot overflow.  The
+   chunks do not depend on the threads, hence the result does not either. */
+#define TILE 1024
 #define CHUNK 16384
 #define CHUNKS 64
 
@@ -79,8 +80,8 @@ static int64_t NAME(chunk_of)(int64_t n) {
     WIDE static void NAME(name##_columns)(const void *context, int64_t begin, int64_t end) {      \
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t piece = begin; piece < end; piece++) {                                       \
-            int64_t outer = piece / c->tiles, first = piece % c->tiles * TILE;                    \
-            int64_t width = c->inner - first < TILE ? c->inner - first : TILE;                    \
+            int64_t outer = piece / c->tiles, first = piece % c->tiles * c->tile;                 \
+            int64_t width = c->inner - first < c->tile ? c->inner - first : c->tile;              \
             const T *a = c->a + outer * c->n * c->inner + first;                                  \
             double totals[TILE];                                                                  \
             for (int64_t j = 0; j < width; j++) totals[j] = start_value;                          \
@@ -115,10 +116,12 @@ static int64_t NAME(chunk_of)(int64_t n) {
     }                                                                                             \
     static void NAME(name)(const Args *k) {                                                       \
         int64_t outer = k->n[0], n = k->n[1], inner = k->n[2];                                    \
-        int64_t tiles = (inner + TILE - 1) / TILE, work = outer * n * inner;                      \
+        int64_t work = outer * n * inner, tile = team(k, work) > 1 ? TILE / 2 : TILE;             \
+        int64_t tiles = (inner + tile - 1) / tile;                                                \
         double parts[CHUNKS], total = start_value;                                                \
         NAME(Reduction) whole = {.a = k->p[1], .out = k->p[0], .n = n, .inner = inner,            \
-                                 .tiles = tiles, .divisor = k->x[0], .chunk = NAME(chunk_of)(n),  \
+                                 .tiles = tiles, .tile = tile, .divisor = k->x[0],                \
+                                 .chunk = NAME(chunk_of)(n),                                      \
                                  .parts = parts};                                                 \
         const NAME(Reduction) *c = &whole;                                                        \
         if (inner != 1) {                                                                         \
@@ -167,14 +170,103 @@ static void NAME(distance)(const Args *k) {
     *(T *)k->p[0] = (T)(total / k->x[0]);
 }
 
-/* Running sums: along rows in double, along columns in T with a row at a time. */
-static void NAME(cumsum_rows)(const void *context, int64_t begin, int64_t end) {
+/* The variance of rows, in double: of runs the mean and the sum of squares about it, joined by the
+   formula of Chan, Golub and LeVeque (1983).  A run is read twice, from the nearest cache. */
+INLINE void NAME(join)(double *count, double *mean, double *squares, double more, double other_mean,
+                       double other_squares) {
+    const double all = *count + more, step = other_mean - *mean;
+    *squares += other_squares + step * step * (*count * more / all);
+    *mean += step * (more / all);
+    *count = all;
+}
+
+WIDE static void NAME(moments)(const T *a, int64_t n, double *mean, double *squares) {
+    double seen = 0;
+    *mean = *squares = 0;
+    for (int64_t start = 0, count; start < n; start += count) {
+        count = n - start < RUN ? n - start : RUN;
+        const T *b = a + start;
+        const int64_t q = count / 4;
+        double p0 = 0, p1 = 0, p2 = 0, p3 = 0;
+#pragma omp simd reduction(+ : p0, p1, p2, p3)
+        for (int64_t i = 0; i < q; i++) {
+            p0 += b[i];
+            p1 += b[i + q];
+            p2 += b[i + 2 * q];
+            p3 += b[i + 3 * q];
+        }
+        for (int64_t i = 4 * q; i < count; i++) p0 += b[i];
+        const double middle = ((p0 + p1) + (p2 + p3)) / (double)count;
+        p0 = p1 = p2 = p3 = 0;
+#pragma omp simd reduction(+ : p0, p1, p2, p3)
+        for (int64_t i = 0; i < q; i++) {
+            double d = b[i] - middle;
+            p0 += d * d;
+            d = b[i + q] - middle;
+            p1 += d * d;
+            d = b[i + 2 * q] - middle;
+            p2 += d * d;
+            d = b[i + 3 * q] - middle;
+            p3 += d * d;
+        }
+        for (int64_t i = 4 * q; i < count; i++) p0 += (b[i] - middle) * (b[i] - middle);
+        NAME(join)(&seen, mean, squares, (double)count, middle, (p0 + p1) + (p2 + p3));
+    }
+}
+
+static void NAME(var_rows)(const void *context, int64_t begin, int64_t end) {
     const NAME(Reduction) *c = context;
     for (int64_t row = begin; row < end; row++) {
-        const T *a = c->a + row * c->n;
-        T *out = c->out + row * c->n;
+        double mean, squares;
+        NAME(moments)(c->a + row * c->n, c->n, &mean, &squares);
+        c->out[row] = (T)(squares / c->divisor);
+    }
+}
+
+static void NAME(var_chunks)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    for (int64_t chunk = begin; chunk < end; chunk++) {
+        const int64_t start = chunk * c->chunk, left = c->n - start;
+        NAME(moments)(c->a + start, left < c->chunk ? left : c->chunk, &c->parts[2 * chunk],
+                      &c->parts[2 * chunk + 1]);
+    }
+}
+
+static void NAME(var)(const Args *k) {
+    const int64_t rows = k->n[0], n = k->n[1];
+    double parts[2 * CHUNKS], seen = 0, mean = 0, squares = 0;
+    NAME(Reduction) c = {.a = k->p[1], .out = k->p[0], .n = n, .divisor = k->x[0],
+                         .chunk = NAME(chunk_of)(n), .parts = parts};
+    if (rows != 1 || n <= CHUNK) {
+        split(NAME(var_rows), &c, rows, team(k, rows * n));
+        return;
+    }
+    const int64_t chunks = (n + c.chunk - 1) / c.chunk;
+    split(NAME(var_chunks), &c, chunks, team(k, n));
+    for (int64_t i = 0; i < chunks; i++) {
+        const int64_t left = n - i * c.chunk;
+        NAME(join)(&seen, &mean, &squares, (double)(left < c.chunk ? left : c.chunk), parts[2 * i],
+                   parts[2 * i + 1]);
+    }
+    c.out[0] = (T)(squares / c.divisor);
+}
+
+/* Running sums: along rows in double, along columns in T with a row at a time.  A sum of floats waits for
+   the last one once in eight elements: those of the eight cannot overflow, and are taken meanwhile. */
+WIDE static void NAME(cumsum_rows)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Reduction) *c = context;
+    for (int64_t row = begin; row < end; row++) {
+        const T *restrict a = c->a + row * c->n;
+        T *restrict out = c->out + row * c->n;
         double total = 0;
-        for (int64_t i = 0; i < c->n; i++) {
+        int64_t i = 0;
+        for (; sizeof(T) < sizeof(double) && i + 8 <= c->n; i += 8) {
+            double sums[8] = {a[i]};
+            for (int j = 1; j < 8; j++) sums[j] = sums[j - 1] + a[i + j];
+            for (int j = 0; j < 8; j++) out[i + j] = (T)(total + sums[j]);
+            total += sums[7];
+        }
+        for (; i < c->n; i++) {
             total += a[i];
             out[i] = (T)total;
         }

@@ -32,6 +32,7 @@ F32 = [
     ("log", (), np.log, 1, (1e-45, np.inf)),
     ("sin", (), np.sin, 1.6, (-8192, 8192)),
     ("cos", (), np.cos, 1.6, (-8192, 8192)),
+    ("tanh", (), np.tanh, 2.5, ()),
     ("sigmoid", (), special.expit, 3, (-87, np.inf)),
     ("silu", (), silu, 4, (-87, np.inf)),
     ("erf", (), special.erf, 2, ()),
@@ -70,7 +71,26 @@ def test_waves_near_their_zeros_and_far_out(name):
         assert ulp(out, getattr(np, name)(x.astype(np.float64))).max() <= bound
 
 
-@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos"])
+def test_logarithms_beside_one():
+    x = np.arange(0x3F000000, 0x40000000, 7, dtype=np.uint32).view(np.float32)
+    out = np.empty_like(x)
+    native.log_f32(out, x, x.size)
+    wanted = np.log(x.astype(np.float64))
+    beside = wanted != 0
+    assert ulp(out[beside], wanted[beside]).max() <= 1
+    assert not out[~beside].any()
+
+
+def test_tanh_stays_within_one_and_nears_it():
+    x = np.arange(0x40800000, 0x41400000, 11, dtype=np.uint32).view(np.float32)  # 4 to 12
+    out = np.empty_like(x)
+    native.tanh_f32(out, x, x.size)
+    assert out.max() == 1
+    assert (out[x > 9.1] == 1).all()
+    assert ulp(out, np.tanh(x.astype(np.float64))).max() <= 2.5
+
+
+@pytest.mark.parametrize("name", ["exp", "log", "sin", "cos", "tanh"])
 def test_edges_are_those_of_the_c_library(name):
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-45, -1e-45, 1e30, -1e30], np.float32)
     out = np.empty_like(x)

@@ -63,6 +63,9 @@ BINARY = {
     "threshold_backward": (0.5,),
     "leaky_relu_backward": (0.1,),
     "gelu_backward": ("none",),
+    "sigmoid_backward": (),
+    "tanh_backward": (),
+    "silu_backward": (),
 }
 
 
@@ -137,6 +140,64 @@ def test_large_functions_are_exactly_those_of_numpy(name, dtype, size, count, th
     np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("size", [LARGE, FRESH])
+@pytest.mark.parametrize("name", BINARY)
+def test_large_gradients(name, size, count, threads):
+    threads(count)
+    agree(name, numbers(size, np.float32), numbers(size, np.float32, 1), *BINARY[name])
+
+
+@pytest.mark.parametrize("name", ["threshold_backward", "leaky_relu_backward"])
+def test_gradients_of_rectifiers_pass_what_is_no_number(name):
+    grad, x = (np.tile(SPECIAL, 9 * 9).astype(np.float32) for _ in range(2))
+    x.sort()
+    with np.errstate(all="ignore"):
+        found, wanted = COMPILED[name](grad, x, 0.0), NUMPY[name](grad, x, 0.0)
+    np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int64, np.bool_, np.complex64, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("size", [10, 5_000, LARGE, FRESH])
+def test_filling_writes_every_element_and_keeps_the_sign_of_zero(size, dtype):
+    for value in (0, 0.0, -0.0, 1):
+        number = np.array(value, dtype)
+        filled, assigned = np.ones((2, size), dtype), np.ones((2, size), dtype)
+        COMPILED["fill_"](filled, value)
+        COMPILED["assign"](assigned, number)
+        made = COMPILED["full"]((2, size), value, FROM_NUMPY[np.dtype(dtype)])
+        for found in (filled, assigned, made):
+            assert (found == number).all()
+            assert found.tobytes() == np.full((2, size), number).tobytes()
+
+
+def test_filling_leaves_the_rest_of_a_region_alone():
+    for part in (np.s_[:, 1:-1], np.s_[1:-1], np.s_[::2]):
+        a = np.ones((300, 401), np.float32)
+        COMPILED["fill_"](a[part], 0)
+        b = np.ones((300, 401), np.float32)
+        COMPILED["assign"](b[part], np.float32(0).reshape(()))
+        wanted = np.ones((300, 401), np.float32)
+        wanted[part] = 0
+        np.testing.assert_array_equal(a, wanted)
+        np.testing.assert_array_equal(b, wanted)
+
+
+@pytest.mark.parametrize("size", [10, LARGE, FRESH])
+def test_a_copy_may_overlap_what_it_copies(size):
+    for to, of in ((np.s_[1:], np.s_[:-1]), (np.s_[:-1], np.s_[1:]), (np.s_[:], np.s_[::-1])):
+        a = numbers(size, np.float32)
+        wanted = a.copy()
+        wanted[to] = a[of].copy()
+        COMPILED["assign"](a[to], a[of])
+        np.testing.assert_array_equal(a, wanted)
+    other = np.zeros(size)
+    COMPILED["assign"](other, a)
+    np.testing.assert_array_equal(other, a)
+    COMPILED["assign"](a, wanted)
+    np.testing.assert_array_equal(a, wanted)
+
+
 @pytest.mark.parametrize("exponent", [2, 0.5, -1, 3, 1.5])
 @pytest.mark.parametrize("dtype", [*DTYPES, np.int64])
 def test_large_powers_are_exactly_those_of_numpy(dtype, exponent):
@@ -209,6 +270,17 @@ def test_large_copies_and_joins(dtype, size):
         np.testing.assert_array_equal(COMPILED["stack"](pair, dim), np.stack(pair, dim))
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("dtype", [*DTYPES, np.int64, np.bool_, np.complex128, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(0,), (7,), (0, 3), (70_001,), (40, 1_001)])
+def test_reversed_copies(shape, dtype, count, threads):
+    threads(count)
+    a = (numbers(shape, np.float64) * 9).astype(dtype)
+    for dims in ((len(shape) - 1,), (0,), tuple(range(len(shape)))):
+        for x in (a, a.T, a[::-1]):
+            np.testing.assert_array_equal(COMPILED["flip"](x, dims), np.flip(x, dims))
+
+
 def test_the_range_of_indices():
     for size in (1023, 1024, 70_001):
         places = np.random.default_rng(size).integers(-(1 << 62), 1 << 62, (1, size))
@@ -227,6 +299,21 @@ def test_reading_out_of_range_fails_in_any_row(bad, threads):
         threads(count)
         with pytest.raises(IndexError, match="index out of range"):
             COMPILED["gather"](a, 1, places)
+
+
+@pytest.mark.parametrize("bad", [-1, 33, -(1 << 62), 1 << 40])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reading_out_of_range_fails_at_any_place_of_a_row(dtype, bad):
+    a = numbers((2, 33), dtype)
+    for count in (1, 15, 16, 17, 40):
+        for place in {0, count // 2, count - 1}:
+            places = np.full((2, count), 32)
+            assert (COMPILED["gather"](a, 1, places) == a[:, 32:]).all()
+            places[1, place] = bad
+            with pytest.raises(IndexError, match="index out of range"):
+                COMPILED["gather"](a, 1, places)
+    with pytest.raises(IndexError, match="index out of range"):
+        COMPILED["gather"](a[:, :0].copy(), 1, places)
 
 
 @pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
@@ -274,6 +361,8 @@ ASKEW = {
     "index": (MATRIX, (PLACES[0],)),
     "index_put": (MATRIX, (PLACES[:2, 0],), MATRIX[:2], True),
     "scatter_add": (MATRIX, 0, PLACES, MATRIX),
+    "embedding_backward": (MATRIX, PLACES[0, :40], 60),
+    "var": (MATRIX, (1,), 1, False),
     "sort": (MATRIX, 1, False, True),
     "contiguous": (MATRIX,),
     "clamp": (MATRIX, -1.0, 1.0),
@@ -482,6 +571,63 @@ def test_adding_by_index(dtype):
         shape = (9, 5) if dim == 0 else (6, 9)
         places = np.random.default_rng(0).integers(0, a.shape[dim], shape)
         agree("scatter_add", a, dim, places, numbers(shape, dtype, 2))
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, ml_dtypes.bfloat16])
+@pytest.mark.parametrize("shape", [(), (0,), (7,), (3, 50)])
+def test_rows_of_a_gradient_are_added_to_those_of_a_table(shape, dtype):
+    rows = np.random.default_rng(0).integers(0, 5, shape)
+    for width in (0, 1, 40):
+        grad = numbers((*shape, width), np.float32).astype(dtype)
+        expanded = np.broadcast_to(np.ones((), dtype), grad.shape)
+        for g in (grad, np.asarray(grad, order="F"), expanded):
+            found = COMPILED["embedding_backward"](g, rows, 6)
+            assert found.dtype == dtype
+            wanted = np.zeros((6, width))
+            np.add.at(wanted, rows, g.astype(np.float64))
+            bound = 0.1 if dtype is ml_dtypes.bfloat16 else 1e-5
+            np.testing.assert_allclose(found.astype(np.float64), wanted, rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("mean", [0, 1e3])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(
+    ("shape", "dims"),
+    [((2,), (0,)), ((9, 33), (1,)), ((5, 3, 2049), (2,)), ((5, 3, 49), (1, 2)), ((70_001,), (0,)),
+     ((3, 1_500_001), (1,)), ((2_000_003,), (0,)), ((9, 33), (0,)), ((4, 5, 6), (0, 2))],
+)  # fmt: skip
+def test_variances(shape, dims, dtype, mean, count, threads):
+    threads(count)
+    x = numbers(shape, dtype) + dtype(mean)
+    for correction, keepdim in ((1, False), (0, True), (0.5, False)):
+        wanted = np.var(x.astype(np.float64), axis=dims, ddof=correction, keepdims=keepdim)
+        found = COMPILED["var"](x, dims, correction, keepdim)
+        assert found.dtype == dtype
+        assert found.shape == np.shape(wanted)
+        np.testing.assert_allclose(found, wanted, rtol=3e-7 if dtype is np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_variances_of_large_numbers_and_of_none(dtype):
+    x = np.array([[3e38, -3e38], [1e19, 3e19], [np.inf, 1], [np.nan, 1], [5, 5]], dtype)
+    with np.errstate(all="ignore"):
+        wanted = np.array([1.8e77, 2e38, np.nan, np.nan, 0]).astype(dtype)
+        np.testing.assert_allclose(COMPILED["var"](x, (1,), 1, False), wanted, rtol=1e-6)
+        for correction in (2, 3):
+            agree("var", x[4:], (1,), correction, False)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("size", [1, 7, 8, 9, 4099])
+def test_running_sums_of_blocks_and_of_what_is_no_number(size, dtype):
+    x = numbers((3, size), dtype)
+    agree("cumsum", x, 1)
+    x[1, size // 2], x[2, -1] = np.inf, np.nan
+    agree("cumsum", x, 1)
+    x[1, -1] = -np.inf
+    with np.errstate(all="ignore"):
+        agree("cumsum", x, 1)
 
 
 @pytest.mark.parametrize("descending", [False, True])

@@ -144,7 +144,40 @@ def _sigmoid(self: Tensor) -> Tensor:
 
 @_sigmoid.gradient
 def _(F, g, result):
-    return F.mul(F.mul(g, F.sub(F.scalar(1, result), result)), result)
+    return F.sigmoid_backward(g, result)
+
+
+@composite
+def _sigmoid_backward(grad: Tensor, result: Tensor) -> Tensor:
+    g, y = wide(grad), wide(result)
+    return cast(g * (1 - y) * y, grad.dtype)
+
+
+@_sigmoid_backward.gradient("grad")
+def _(F, g, result):
+    return F.sigmoid_backward(g, result)
+
+
+@_sigmoid_backward.gradient("result")
+def _(F, g, grad, result):
+    slope = F.sub(F.scalar(1, result), F.mul(result, F.scalar(2, result)))
+    return F.mul(F.mul(g, grad), slope)
+
+
+@composite
+def _tanh_backward(grad: Tensor, result: Tensor) -> Tensor:
+    g, y = wide(grad), wide(result)
+    return cast(g * (1 - y * y), grad.dtype)
+
+
+@_tanh_backward.gradient("grad")
+def _(F, g, result):
+    return F.tanh_backward(g, result)
+
+
+@_tanh_backward.gradient("result")
+def _(F, g, grad, result):
+    return F.mul(F.mul(g, grad), F.mul(result, F.scalar(-2, result)))
 
 
 @composite
@@ -155,8 +188,27 @@ def _silu(input: Tensor) -> Tensor:
 
 @_silu.gradient
 def _(F, g, input):
-    s, one = F.sigmoid(input), F.scalar(1, input)
-    return F.mul(F.mul(g, s), F.add(F.mul(input, F.sub(one, s)), one))
+    return F.silu_backward(g, input)
+
+
+@composite
+def _silu_backward(grad: Tensor, input: Tensor) -> Tensor:
+    g, x = wide(grad), wide(input)
+    s = _sigmoid(x)
+    return cast(g * s * (x * (1 - s) + 1), grad.dtype)
+
+
+@_silu_backward.gradient("grad")
+def _(F, g, input):
+    return F.silu_backward(g, input)
+
+
+@_silu_backward.gradient("input")
+def _(F, g, grad, input):
+    # With s = sigmoid(x): s' = s·(1 - s), f'' = s'·(2 + x·(1 - 2·s))
+    s, one, two = F.sigmoid(input), F.scalar(1, input), F.scalar(2, input)
+    bend = F.add(two, F.mul(input, F.sub(one, F.mul(s, two))))
+    return F.mul(F.mul(g, grad), F.mul(F.mul(s, F.sub(one, s)), bend))
 
 
 @composite

@@ -451,7 +451,7 @@ def _tanh(self: Tensor) -> Any:
 
 @_tanh.gradient
 def _(F, g, result):
-    return F.mul(g, F.sub(F.scalar(1, result), F.mul(result, result)))
+    return F.tanh_backward(g, result)
 
 
 @primitive(promotes="float")

@@ -39,6 +39,21 @@ def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Any = np.empty) -> Arr
     return _empty(shape, dtype) if few else empty(shape, dtype)
 
 
+def bytes_of(a: Array) -> Array:
+    """The memory of a row-major array."""
+    return a.reshape(-1).view(np.uint8)
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype) -> Array:
+    """A row-major array of zeros."""
+    size = prod(shape) * dtype.itemsize
+    if size < THRESHOLD:
+        return np.zeros(shape, dtype)
+    out = empty(shape, dtype)
+    native.clear(bytes_of(out), size)
+    return out
+
+
 def alike(first: Array, *others: Array | None) -> bool:
     """Whether all are row-major and of the dtype of `first`, or absent."""
     dtype = first.dtype

@@ -6,7 +6,7 @@ compiled code.
 
 from __future__ import annotations
 
-from math import inf
+from math import copysign, inf
 from typing import Any
 
 import numpy as np
@@ -17,32 +17,62 @@ from flambeau_native.kernels._common import (
     FLOAT64,
     Array,
     Kernel,
+    bytes_of,
     compiled,
     made,
     otherwise,
     unary,
+    zeros,
 )
 from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.kernels import _pointwise
 from flambeau_numpy.kernels._pointwise import copy_order
 from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY, large_cast, make_cast
 
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
+_assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
 _TRANSPOSES = {4: native.transpose_w4, 8: native.transpose_w8} if native else {}
 _SMALLEST = 1024  # elements, below which NumPy's copy is as fast
+_CLEARED_FROM = 8192  # bytes, from which on NumPy's filling with zeros is slower
 _LEAST_PERIOD = 64  # elements of a repeated operand, below which NumPy's loops are as fast
-_BYTE = np.dtype(np.uint8)
 
 
 def copied(a: Array) -> Array:
     """A copy of a large row-major array."""
     out = empty(a.shape, a.dtype)
-    native.copy(_bytes_of(out), _bytes_of(a), a.nbytes, 0)
+    native.copy(bytes_of(out), bytes_of(a), a.nbytes, 0)
     return out
 
 
-def _bytes_of(a: Array) -> Array:
-    return a.reshape(-1).view(_BYTE)
+def assign(dst: Array, src: Array) -> None:
+    size = dst.nbytes
+    if size >= _CLEARED_FROM and src.dtype == dst.dtype and dst.flags.c_contiguous:
+        if not src.ndim:
+            if not any(src.tobytes()):
+                native.clear(bytes_of(dst) if dst.dtype.kind == "V" else dst, size)
+                return
+        elif size >= THRESHOLD and src.shape == dst.shape and src.flags.c_contiguous:
+            if not np.may_share_memory(dst, src):
+                native.copy(bytes_of(dst), bytes_of(src), size, 0)
+                return
+    _assign(dst, src)
+
+
+def fill_(a: Array, value: Any) -> None:
+    if a.nbytes >= THRESHOLD and a.flags.c_contiguous and _is_clear(value):
+        native.clear(bytes_of(a), a.nbytes)
+    else:
+        _fill(a, value)
+
+
+def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+    return zeros(shape, TO_NUMPY[dtype]) if _is_clear(value) else _full(shape, value, dtype)
+
+
+def _is_clear(value: Any) -> bool:
+    """Whether all bits of a number are 0: not those of -0.0."""
+    return value == 0 and (type(value) is not float or copysign(1.0, value) > 0)
 
 
 def contiguous(a: Array) -> Any:
@@ -163,7 +193,7 @@ def _make_pow() -> Kernel:
     return power
 
 
-_FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "sqrt", "square")
+_FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square")
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 KERNELS: dict[str, Kernel] = {
@@ -181,4 +211,5 @@ KERNELS: dict[str, Kernel] = {
 }
 
 if native is not None:
-    KERNELS["cast"] = make_cast(_make_large_cast())
+    KERNELS |= {"cast": make_cast(_make_large_cast())}
+    KERNELS |= {"assign": assign, "fill_": fill_, "full": full}

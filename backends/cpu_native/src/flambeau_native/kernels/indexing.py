@@ -19,12 +19,13 @@ from flambeau_native.kernels._common import (
     made,
     made_like,
     otherwise,
+    zeros,
 )
 from flambeau_numpy.kernels.elementwise import clone, contiguous
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
-_topk = otherwise("topk")
+_topk, _embedding_backward = otherwise("topk"), otherwise("embedding_backward")
 _index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
@@ -110,6 +111,16 @@ def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> N
     _index_put_(a, indices, values, accumulate)
 
 
+def embedding_backward(grad: Array, indices: Array, rows: int) -> Array:
+    run = _add_rows.get(grad.dtype)
+    if run is None:
+        return _embedding_backward(grad, indices, rows)
+    grad, indices = np.ascontiguousarray(grad), np.ascontiguousarray(indices)
+    out = zeros((rows, grad.shape[-1]), grad.dtype)
+    run(out, indices, grad, indices.size, grad.shape[-1], rows)
+    return out
+
+
 def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
     out = clone(a)
     index_put_(out, indices, values, accumulate)
@@ -170,6 +181,7 @@ def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
 KERNELS: dict[str, Kernel] = {
     "index": index,
     "embedding": embedding,
+    "embedding_backward": embedding_backward,
     "gather": gather,
     "index_put": index_put,
     "index_put_": index_put_,

@@ -1,17 +1,16 @@
-"""Joining large arrays along their first dimension: copies of whole runs of memory."""
+"""Joining large arrays along their first dimension, and reversing rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import Array, Kernel, made, otherwise
+from flambeau_native.kernels._common import Array, Kernel, bytes_of, made, otherwise
 from flambeau_numpy.allocator import THRESHOLD
 
-_cat, _stack, _BYTE = otherwise("cat"), otherwise("stack"), np.dtype(np.uint8)
+_cat, _stack, _flip = otherwise("cat"), otherwise("stack"), otherwise("flip")
+_FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}
 
 
 def _are_runs(arrays: Sequence[Array], dim: int) -> bool:
@@ -25,9 +24,9 @@ def _are_runs(arrays: Sequence[Array], dim: int) -> bool:
 
 def _joined(arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
     out = made(shape, arrays[0].dtype)
-    target, offset = out.reshape(-1).view(_BYTE), 0
+    target, offset = bytes_of(out), 0
     for a in arrays:
-        native.copy(target, a.reshape(-1).view(_BYTE), a.nbytes, offset)
+        native.copy(target, bytes_of(a), a.nbytes, offset)
         offset += a.nbytes
     return out
 
@@ -48,4 +47,17 @@ def stack(arrays: Sequence[Array], dim: int) -> Any:
     return _joined(arrays, (len(arrays), *first.shape))
 
 
-KERNELS: dict[str, Kernel] = {"cat": cat, "stack": stack}
+def flip(a: Array, dims: tuple[int, ...]) -> Any:
+    run = _FLIPS.get(a.itemsize)
+    if run is None or dims != (a.ndim - 1,) or not _is_large(a):
+        return _flip(a, dims)
+    out = made(a.shape, a.dtype)
+    run(out, a, a.size // a.shape[-1], a.shape[-1])
+    return out
+
+
+def _is_large(a: Array) -> bool:
+    return a.size >= 1024 and a.flags.c_contiguous and a.dtype.kind != "V"
+
+
+KERNELS: dict[str, Kernel] = {"cat": cat, "stack": stack, "flip": flip}

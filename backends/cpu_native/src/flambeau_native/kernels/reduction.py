@@ -1,4 +1,4 @@
-"""Sums, means, products, norms and running sums of row-major arrays.
+"""Sums, means, products, norms, variances and running sums of row-major arrays.
 
 Sums of short runs are taken in the dtype and added up in float64.
 """
@@ -62,6 +62,25 @@ def _reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
     return kernel
 
 
+def _make_var() -> Kernel:
+    general, find = otherwise("var"), compiled("var").get
+
+    def var(a: Array, dims: Dims, correction: float, keepdim: bool) -> Any:
+        run, rank = find(a.dtype), a.ndim
+        kept = rank - len(dims)
+        if run is None or not a.size or not a.flags.c_contiguous or min(dims, default=0) < kept:
+            return general(a, dims, correction, keepdim)
+        left = a.shape[:kept]
+        count = a.size // prod(left)
+        out = np.empty((*left, *[1] * len(dims)) if keepdim else left, a.dtype)
+        if (divisor := count - correction) <= 0:
+            return general(a, dims, correction, keepdim)
+        run(out, a, out.size, count, divisor)
+        return out
+
+    return var
+
+
 def _make_cumsum() -> Kernel:
     general, find = otherwise("cumsum"), compiled("cumsum").get
 
@@ -98,5 +117,6 @@ KERNELS: dict[str, Kernel] = {
     "mean": _reduction("mean", "sum", mean=True),
     "prod": _reduction("prod"),
     "norm2": _reduction("norm2"),
+    "var": _make_var(),
     "cumsum": _make_cumsum(),
 }

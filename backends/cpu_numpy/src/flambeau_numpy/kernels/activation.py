@@ -106,6 +106,47 @@ def silu(a: Array) -> Any:
     return _silu(a)
 
 
+def _sigmoid_backward_block(out: Array, g: Array, y: Array, t: Array) -> None:
+    np.subtract(1, y, t)
+    np.multiply(g, t, out)
+    out *= y
+
+
+def _tanh_backward_block(out: Array, g: Array, y: Array, t: Array) -> None:
+    np.multiply(y, y, t)
+    np.subtract(1, t, t)
+    np.multiply(g, t, out)
+
+
+def _silu_backward_block(out: Array, g: Array, x: Array, s: Array, t: Array) -> None:
+    _sigmoid_block(s, x)
+    np.subtract(1, s, t)
+    t *= x
+    t += 1
+    t *= s
+    np.multiply(g, t, out)
+
+
+_sigmoid_backward = blockwise(_sigmoid_backward_block, scratch=1)
+_tanh_backward = blockwise(_tanh_backward_block, scratch=1)
+_silu_backward = blockwise(_silu_backward_block, scratch=2)
+
+
+def sigmoid_backward(grad: Array, result: Array) -> Any:
+    """grad · (1 - result) · result."""
+    return _sigmoid_backward(grad, result)
+
+
+def tanh_backward(grad: Array, result: Array) -> Any:
+    """grad · (1 - result²)."""
+    return _tanh_backward(grad, result)
+
+
+def silu_backward(grad: Array, a: Array) -> Any:
+    """grad · s · (1 + a·(1 - s)) with s = sigmoid(a)."""
+    return _silu_backward(grad, a)
+
+
 @quiet
 def softplus(a: Array, beta: float, threshold: float) -> Any:
     """log(1 + exp(beta·a)) / beta; `a` itself where beta·a exceeds `threshold`."""
@@ -334,7 +375,10 @@ KERNELS = {
     "threshold_backward": threshold_backward,
     "sigmoid": sigmoid,
     "sigmoid_": sigmoid_,
+    "sigmoid_backward": sigmoid_backward,
+    "tanh_backward": tanh_backward,
     "silu": silu,
+    "silu_backward": silu_backward,
     "softplus": softplus,
     "leaky_relu": leaky_relu,
     "leaky_relu_backward": leaky_relu_backward,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from flambeau_numpy.allocator import zeros
 from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.kernels.indexing import index_put_
 
 
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:
@@ -10,4 +12,11 @@ def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fre
     return weight.take(indices, 0)
 
 
-KERNELS = {"embedding": embedding}
+def embedding_backward(grad: Array, indices: Array, rows: int) -> Array:
+    """`rows` rows, each the sum of the rows ``grad[i]`` for which ``indices[i]`` is its number."""
+    out = zeros((rows, grad.shape[-1]), grad.dtype)
+    index_put_(out, (indices,), grad, True)
+    return out
+
+
+KERNELS = {"embedding": embedding, "embedding_backward": embedding_backward}
