@@ -22,7 +22,8 @@ SHAPES = [(1, 1), (3, 7), (2, 129), (5, 32)]
 def run() -> None:
     """Call the kernels on arrays that end where their elements end."""
     launcher = HostLauncher()
-    ops = SimpleNamespace(**kernels(NumpyLayer(launcher)))
+    layer = NumpyLayer(launcher)
+    ops = SimpleNamespace(**kernels(layer), faults=layer.faults)
     for dtype in (plugin.float32, plugin.float16):
         for shape in SHAPES:
             for numerics.deterministic in (True, False):
@@ -80,6 +81,11 @@ def call(ops, dtype, shape) -> None:
     index = seed.integers(0, columns, (rows, 4))
     ops.scatter_add(x, 1, index, ops.gather(x, 1, index))
     ops.topk(x, min(3, columns), 1, True)
+    faults = ops.faults
+    for given in (index, index[::2], index.T):
+        assert (faults.index(given, columns, True, -100, (IndexError, "")) == given).all()
+        assert (faults.divisor(given + 1) == given + 1).all()
+    faults.look()
     generator = SimpleNamespace(lock=threading.RLock(), engine=Philox(3))
     ops.uniform(shape, 0.0, 1.0, dtype, generator)
     ops.normal(shape, 0.0, 1.0, dtype, generator)

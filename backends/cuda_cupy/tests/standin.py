@@ -44,6 +44,12 @@ class Standin(ArrayBackend):
         """The current stream, which each thread has for itself."""
         return getattr(self.local, "stream", 0)
 
+    def on_host(self, array: Any) -> Any:
+        """See `ArrayBackend.on_host`; CUDA refuses to wait for what it only records."""
+        if self.current in {r.stream for r in self._recordings.values()}:
+            raise RuntimeError("cudaErrorStreamCaptureUnsupported: the stream is being recorded")
+        return super().on_host(array)
+
     # Streams that run at once, and recordings of what was launched in CUDA C.
 
     def new_stream(self, index: int, priority: int) -> int:

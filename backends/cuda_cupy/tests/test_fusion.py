@@ -211,6 +211,45 @@ def test_a_gradient_formula_is_one_launch(name, device):
     fb.testing.assert_close(found.to("cpu"), wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_what_several_ops_of_a_formula_read_is_computed_once(device):
+    """Of gelu's, whose gradient goes into two products and a sum."""
+    both = []
+    for where in (device, "cpu"):
+        x, w, b = (numbers(*shape).to(where).requires_grad_() for shape in ((5, 3), (4, 3), (4,)))
+        y, _ = fb.ops.linear_activation(x, w, b, "gelu_tanh", True)
+        seed = numbers(*y.shape).to(where)
+        standin.launcher.launched.clear()
+        both.append([g.to("cpu") for g in fb.autograd.grad(y, [x, w, b], seed)])
+        if where == device:
+            assert standin.launcher.launched.count(("", "elementwise")) == 1
+    for found, wanted in zip(*both, strict=True):
+        fb.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_gradients_that_are_one_deferred_result_are_not_one_memory(device):
+    from flambeau.ops._table import composite
+
+    @composite
+    def _both_for_this_test(a: Tensor, b: Tensor) -> Tensor:  # noqa: F821
+        return (a + b).exp()
+
+    def formula(F, g, result):
+        over = F.mul(g, result)
+        return over, over
+
+    try:
+        _both_for_this_test.gradient("a", "b")(formula)
+        x, y = (numbers(3).to(device).requires_grad_() for _ in "xy")
+        be = x._be
+        kernel = _both_for_this_test.decomposed(be)
+        be.both_for_this_test = be.formulas.both_for_this_test = kernel
+        _both_for_this_test(x, y).sum().backward()
+        x.grad.zero_()
+        assert y.grad.abs().min() > 0
+    finally:
+        del fb.ops.OPS["both_for_this_test"]
+
+
 def test_gradients_of_gradients_pass_through_fused_formulas(device):
     both = []
     for where in (device, "cpu"):

@@ -19,7 +19,9 @@ from test_ops import (  # noqa: F401 (the same tests, with this module's fixture
     default_dtype,
     deterministic,
     test_a_gathered_nan_keeps_its_bits,
+    test_a_zero_divisor_is_raised_when_the_device_is_waited_for,
     test_activations,
+    test_an_index_out_of_range_is_raised_when_the_device_is_waited_for,
     test_batch_norm,
     test_ctc,
     test_embedding,
@@ -38,6 +40,7 @@ from test_ops import (  # noqa: F401 (the same tests, with this module's fixture
     test_softmax_passes_nan_on_and_bears_infinities,
     test_the_gradient_of_an_embedding_is_summed_in_the_order_of_the_indices,
     test_topk_without_sorting,
+    test_what_is_in_range_is_used_as_it_is,
 )
 
 import flambeau as fb
@@ -126,6 +129,29 @@ def test_random_numbers_of_a_graph_go_on(device):
     for _ in range(3):
         recorded.replay()
         assert fb.equal(x, fb.rand(100, device=device, generator=eager))
+
+
+def test_targets_and_indices_of_a_graph_are_checked_by_each_replay(device):
+    table = fb.randn(7, 5, device=device, requires_grad=True)
+    tokens, target = (fb.tensor(v, device=device) for v in ([1, 6, 1, 0], [4, 0, -100, 2]))
+
+    def step():
+        rows = fb.nn.functional.embedding(tokens, table)
+        loss = fb.nn.functional.cross_entropy(rows, target)
+        return loss, *fb.autograd.grad(loss, table), table[-tokens], tokens // 3
+
+    step()
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        found = step()
+    tokens.copy_(fb.tensor([2, 3, 4, 5], device=device))
+    recorded.replay()
+    for a, b in zip(found, step(), strict=True):
+        fb.testing.assert_close(a, b)
+    target.fill_(5)
+    recorded.replay()
+    with pytest.raises(IndexError, match="Target 5 is out of bounds"):
+        fb.cuda.synchronize()
 
 
 def test_a_whole_training_step_is_replayed(device):

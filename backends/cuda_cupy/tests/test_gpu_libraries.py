@@ -1,10 +1,11 @@
-"""What needs a GPU: attention and recurrent layers by the real cuDNN, beside the CPU."""
+"""What needs a GPU: the real cuDNN and cuBLASLt, beside the CPU."""
 
 from __future__ import annotations
 
 import on_device
 import pytest
 from test_cudnn_attention import HALVES, QKV, SQUARE, attend
+from test_gemm import feed_forward
 from test_ops import agree, numbers
 from test_recurrences import FORMS, GATES, close
 
@@ -40,6 +41,17 @@ def test_attention(dtype, device):
     agree(attend(), [*QKV, numbers(4, 5, 7, seed=3)], dtype, device)
     agree(attend(enable_gqa=True), few, dtype, device)
     assert any(plan is not None for plan in library("Attention").plans.values())
+
+
+@pytest.mark.parametrize("activation", ["relu", fb.nn.GELU("tanh")], ids=str)
+@pytest.mark.parametrize("dtype", [fb.float32, *HALVES], ids=str)
+def test_activations_as_epilogues_of_products(dtype, activation, device, monkeypatch):
+    monkeypatch.setattr(fb.backends.cuda.matmul, "allow_tf32", False)
+    layer = fb.nn.TransformerEncoderLayer(64, 2, 256, 0.0, activation, dtype=fb.float64)
+    inputs = [numbers(16, 2, 64), *(p.detach() for p in layer.parameters())]
+    agree(feed_forward(layer), inputs, dtype, device)
+    made = library("Products").plans.items()
+    assert any(plan is not None and signature.epilogue & (2 | 32) for signature, plan in made)
 
 
 @pytest.mark.parametrize("form", FORMS, ids=str)

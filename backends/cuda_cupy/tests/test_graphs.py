@@ -94,6 +94,51 @@ def test_a_step_of_an_optimiser_is_replayed(device):
     fb.testing.assert_close(p, q)
 
 
+def test_steps_with_classes_and_indices_are_recorded_without_a_wait(device):
+    """Indices, targets and divisors are looked at by the device, in each replay."""
+    table = fb.randn(7, 5, device=device, requires_grad=True)
+    tokens, target = (fb.tensor(v, device=device) for v in ([1, 6, 1, 0], [4, 0, -100, 2]))
+    divisor = fb.tensor([2, 3, 5, 7], device=device)
+
+    def step():
+        rows = fb.nn.functional.embedding(tokens, table)
+        loss = fb.nn.functional.cross_entropy(rows, target)
+        fb.autograd.grad(loss, table)  # of which the stand-in runs some at once
+        return loss, rows.gather(1, tokens[:, None] % 5), table[-tokens], tokens // divisor
+
+    step()
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        found = step()
+    for new in ([1, 6, 1, 0], [2, 3, 4, 5]):
+        tokens.copy_(fb.tensor(new, device=device))
+        recorded.replay()
+        for a, b in zip(found, step(), strict=True):
+            fb.testing.assert_close(a, b)
+    for what, wrong, text in (
+        (tokens, [1, 7, 1, 0], "embedding has 7 rows"),
+        (target, [5, 0, 0, 0], "Target 5 is out of bounds"),
+        (divisor, [1, 1, 0, 1], "ZeroDivisionError"),
+    ):
+        before = what.clone()
+        what.copy_(fb.tensor(wrong, device=device))
+        recorded.replay()
+        with pytest.raises((IndexError, RuntimeError), match=text):
+            namespace(device).synchronize()
+        what.copy_(before)
+        recorded.replay()
+        namespace(device).synchronize()
+
+
+def test_a_recording_does_not_wait(device):
+    x = fb.ones(3, device=device)
+    with (
+        pytest.raises(RuntimeError, match="StreamCaptureUnsupported"),
+        fb.cuda.graph(fb.cuda.CUDAGraph()),
+    ):
+        x.sum().item()
+
+
 def test_what_a_graph_refuses(device):
     recorded = fb.cuda.CUDAGraph()
     with pytest.raises(RuntimeError, match="without a preceding successful capture"):

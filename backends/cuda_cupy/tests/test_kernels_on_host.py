@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 
 import ml_dtypes
@@ -16,7 +18,7 @@ from flambeau_cupy import philox
 from flambeau_cupy.expressions import C_TYPES, Elementwise, alone
 from flambeau_cupy.launch import Struct
 from flambeau_cupy.layer import NumpyLayer
-from flambeau_cupy.source import FAMILIES, FAMILY_OF, TYPES, families
+from flambeau_cupy.source import FAMILIES, FAMILY_OF, TYPES, families, text
 
 pytestmark = pytest.mark.skipif(
     on_host.COMPILER is None or sys.platform != "linux",
@@ -36,6 +38,19 @@ def test_every_kernel_has_a_name_of_its_own():
     assert families("float32") == list(FAMILIES)
 
 
+def test_every_kernel_of_every_source_is_listed():
+    """Those listed are compiled for devices (`test_sources`) and run here (`asan_cases`)."""
+    folder = files("flambeau_cupy.source")
+    found = {p.name for p in folder.iterdir() if p.name.endswith((".cu", ".cuh"))}
+    assert found == {"common.cuh", "elementwise.cuh", *(f"{family}.cu" for family in FAMILIES)}
+    for family, listed in FAMILIES.items():
+        command = [on_host.COMPILER, "-E", "-P", "-x", "c++", "-"]  # some come from macros
+        done = subprocess.run(command, input=text(family), capture_output=True, text=True)
+        names = re.findall(r"__global__\s+void\s+(\w+)\s*\(", done.stdout)
+        assert done.stdout.count("__global__") == len(names)
+        assert sorted(names) == sorted(listed), family
+
+
 # Halves.
 
 
@@ -46,8 +61,6 @@ def converted(numbers, dtype):
         '\nextern "C" __global__ void round_trip(T* out, const float* x, int64 n)'
         " { GRID_LOOP(i, n) out[i] = (T)x[i]; }"
     )
-    from flambeau_cupy.source import text
-
     run = on_host.Library(text("selection", dtype) + source, ["round_trip"])
     run("round_trip", 1, 32, out, numbers, I64(numbers.size))
     return out

@@ -434,6 +434,155 @@ def test_a_group_of_parameters_takes_one_launch(name, device):
     assert launched == [f"{name.lower().removesuffix('w')}_step"]
 
 
+# Wrong arguments that only the device sees.
+
+
+def wait(device):
+    fb.accelerator.namespace(device).synchronize()
+
+
+COMPLAINTS = {
+    "index": (
+        lambda x, i: x[i],
+        IndexError,
+        "index {} is out of bounds for dimension 0 with size 3",
+        (-4, 3),
+    ),
+    "index_put": (
+        lambda x, i: x.clone().index_put_((i,), x[0]),
+        IndexError,
+        "index {} is out of bounds for dimension 0 with size 3",
+        (-4, 3),
+    ),
+    "take": (lambda x, i: x.take(i), IndexError, "index {} is out of bounds", (-7, 6)),
+    "gather": (
+        lambda x, i: x.gather(0, i[:, None]),
+        RuntimeError,
+        r"gather\(\): index {} is out of bounds for dimension with size 3",
+        (-1, 3),
+    ),
+    "scatter": (
+        lambda x, i: x.scatter(0, i[:, None], x),
+        RuntimeError,
+        r"scatter\(\): index {} is out of bounds",
+        (-1, 3),
+    ),
+    "index_select": (
+        lambda x, i: x.index_select(0, i),
+        IndexError,
+        "out of (range|bounds)",
+        (-1, 3),
+    ),
+    "index_add": (
+        lambda x, i: x.index_add(0, i, x[:2]),
+        (IndexError, RuntimeError),
+        "index {} is out of bounds",
+        (-1, 3),
+    ),
+    "embedding": (
+        lambda x, i: fb.embedding(x, i),
+        IndexError,
+        "index out of range in self: embedding has 3 rows",
+        (-1, 3),
+    ),
+    "embedding_bag": (
+        lambda x, i: fb.nn.functional.embedding_bag(i, x, fb.tensor([0], device=x.device)),
+        RuntimeError,
+        r"embedding_bag: .* valid range \[0, 3\)",
+        (-1, 3),
+    ),
+    "nll_loss": (
+        lambda x, i: fb.nn.functional.nll_loss(x[:2], i),
+        IndexError,
+        "Target {} is out of bounds.",
+        (-1, 2),
+    ),
+    "cross_entropy": (
+        lambda x, i: fb.nn.functional.cross_entropy(x[:2], i),
+        IndexError,
+        "Target {} is out of bounds.",
+        (-1, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPLAINTS)
+def test_an_index_out_of_range_is_raised_when_the_device_is_waited_for(name, device):
+    function, error, text, numbers_ = COMPLAINTS[name]
+    x = numbers(3, 2).to(device)
+    for wrong in numbers_:
+        index = fb.tensor([0, wrong], device=device)
+        result = function(x, index)  # asks and goes on
+        assert result.device.type == device
+        with pytest.raises(error, match=text.replace("{}", str(wrong))):
+            result.tolist()
+        assert (x + 1).tolist() == (x.cpu() + 1).tolist()  # said once, and the device works
+        function(x, index)
+        with pytest.raises(error, match=text.replace("{}", str(wrong))):
+            wait(device)
+        wait(device)
+
+
+def test_what_is_in_range_is_used_as_it_is(device):
+    x, cpu = numbers(3, 2).to(device), numbers(3, 2)
+    for values in ([0, -1, 2, -3], [], [[1], [2]]):
+        index = fb.tensor(values, dtype=fb.int64)
+        assert fb.equal(x[index.to(device)].cpu(), cpu[index])
+    backwards = fb.arange(3).flip(0)
+    for index in (backwards[::2], backwards.expand(2, 3), backwards.to(fb.int32)):
+        assert fb.equal(x[index.to(device)].cpu(), cpu[index])
+    target = fb.tensor([1, -100, 0])
+    loss = fb.nn.functional.cross_entropy
+    fb.testing.assert_close(loss(x, target.to(device)).cpu(), loss(cpu, target))
+    with pytest.raises(IndexError, match="out of bounds"):  # nothing is in range: known at once
+        x[:0][fb.tensor([0], device=device)]
+    wait(device)
+
+
+@pytest.mark.parametrize("dtype", [fb.uint8, fb.int8, fb.int16, fb.int32, fb.int64], ids=str)
+@pytest.mark.parametrize("name", ["floor_divide", "remainder", "fmod"])
+def test_a_zero_divisor_is_raised_when_the_device_is_waited_for(name, dtype, device):
+    a, b = (fb.tensor(v, dtype=dtype) for v in ([7, 9, 4, 100], [2, 5, 3, 7]))
+    function = getattr(fb, name)
+    assert fb.equal(function(a.to(device), b.to(device)).cpu(), function(a, b))
+    assert fb.equal(function(a.to(device), 3).cpu(), function(a, 3))
+    b[2] = 0
+    for divisor in (b.to(device), b.to(device)[::2], b.to(device)[2]):
+        shape = (a[::2] if divisor.shape == (2,) else a).to(device)
+        result = function(shape, divisor)
+        with pytest.raises(RuntimeError, match="ZeroDivisionError: integer division or modulo"):
+            result.tolist()
+    if name != "fmod":
+        target = a.to(device)
+        getattr(target, f"{name}_")(b.to(device))
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            wait(device)
+    assert (a.to(device) / b.to(device)).tolist()[2] == float("inf")
+
+
+def test_with_launches_that_wait_the_exception_comes_at_once(device, monkeypatch):
+    monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
+    x = fb.ones(3, device=device)
+    with pytest.raises(IndexError, match="index 5 is out of bounds"):
+        x[fb.tensor([5], device=device)]
+    assert x.tolist() == [1.0] * 3
+
+
+def test_complaints_are_told_apart_up_to_a_number(monkeypatch):
+    from flambeau_cupy import faults
+    from flambeau_cupy.layer import NumpyLayer
+
+    monkeypatch.setattr(faults, "MOST", 2)
+    made, index = faults.Faults(NumpyLayer(standin.launcher)), fb.tensor([9]).numpy()
+    for i, text in enumerate(("first {index}", "second {index}")):
+        assert made.index(index, 3 + i, False, None, (ValueError, text)).tolist() == [0]
+        error, said = (ValueError, "first 9") if i == 0 else (IndexError, "index 9 is out of range")
+        with pytest.raises(error, match=said):
+            made.look()
+    assert made.index(index, 3, False, 9, (ValueError, "first")).tolist() == [9]
+    made.look()
+
+
 # Random numbers.
 
 

@@ -113,6 +113,30 @@ class ArrayBackend(plugin.Accelerator):
             seed, offset, _ = engine.place(words)
             launch(np.dtype(np.float32), "philox_place", 1, 32, base, seed, offset)
 
+    # Wrong arguments.
+
+    def checked_index(
+        self,
+        index: Array,
+        size: int,
+        wrap: bool,
+        allowed: int | None,
+        error: type[Exception],
+        text: str,
+    ) -> Array | None:
+        """See `plugin.Accelerator.checked_index`."""
+        faults = self.layer.faults
+        return None if faults is None else faults.index(index, size, wrap, allowed, (error, text))
+
+    def synchronize(self, index: int) -> None:
+        """Nothing to wait for, but perhaps something to say."""
+        self.look()
+
+    def look(self) -> None:
+        """After a wait: raise what the device found wrong."""
+        if (faults := self.layer.faults) is not None:
+            faults.look()
+
     # Host memory.
 
     def from_host(
@@ -133,7 +157,9 @@ class ArrayBackend(plugin.Accelerator):
 
     def to_host(self, array: Array) -> bytes:
         """The elements as C-contiguous little-endian bytes."""
-        return self.on_host(array).tobytes()
+        host = self.on_host(array)
+        self.look()
+        return host.tobytes()
 
     def scalar(self, value: Scalar, dtype: plugin.dtype) -> Array:
         """A 0-d array holding `value`."""
@@ -153,6 +179,7 @@ class ArrayBackend(plugin.Accelerator):
     def tolist(self, array: Array) -> Any:
         """The elements as nested lists of Python numbers."""
         host = self.on_host(array).reshape(array.shape)
+        self.look()
         return (host.astype(np.float32) if host.dtype == BFLOAT16 else host).tolist()
 
     # Strides.

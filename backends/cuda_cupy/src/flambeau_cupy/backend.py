@@ -22,6 +22,7 @@ from flambeau_cupy.attention import Attention
 from flambeau_cupy.convolutions import Convolutions
 from flambeau_cupy.dtypes import TO_NUMPY
 from flambeau_cupy.gemm import Products
+from flambeau_cupy.launch import told
 from flambeau_cupy.layer import CupyLayer
 from flambeau_cupy.recurrences import Recurrences, declared
 
@@ -47,7 +48,7 @@ class CupyBackend(ArrayBackend):
         self.products = Products(self.layer, CublasRuntime)
         self.layer.product = self.products
         load = cache(lambda: CudnnRuntime(self))
-        self.planned = tuple([made(self.layer, load) for made in PLANNED])
+        self.planned = (self.products, *[made(self.layer, load) for made in PLANNED])
         self._pool = cupy.cuda.MemoryPool()
         self._used: dict[int, deque[tuple[Any, Any]]] = {}
         self._peak: dict[int, list[int]] = {}
@@ -74,13 +75,25 @@ class CupyBackend(ArrayBackend):
         """Make a device the thread's current one."""
         runtime.setDevice(index)
 
+    def error_text(self, code: int) -> str:
+        """The name that CUDA has for it, and what it says."""
+        return str(runtime.CUDARuntimeError(code))
+
+    def _waited(self, wait: Callable[[], None]) -> None:
+        """Wait, and raise what has gone wrong meanwhile."""
+        try:
+            wait()
+        except RuntimeError as error:
+            raise told(error) from error
+        self.look()
+
     def index_of(self, array: Array) -> int:
         """The device that holds `array`."""
         return array.device.id
 
     def synchronize(self, index: int) -> None:
         """Wait for all streams of a device."""
-        cupy.cuda.Device(index).synchronize()
+        self._waited(cupy.cuda.Device(index).synchronize)
 
     def properties(self, index: int) -> plugin.DeviceProperties:
         """What the driver knows about a device."""
@@ -105,7 +118,7 @@ class CupyBackend(ArrayBackend):
         return {name: _on(index, kernel) for name, kernel in kernels.items()}
 
     def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
-        """What cuDNN plans, and composites of elementwise ops in one kernel."""
+        """What libraries plan, and composites of elementwise ops in one kernel."""
         forms = (library.compiled(op, decomposition) for library in self.planned)
         made = next((form for form in forms if form is not None), None)
         if made is None and (made := super().compile(op, decomposition)) is None:
@@ -132,6 +145,19 @@ class CupyBackend(ArrayBackend):
         if (takes := getattr(kernel, "takes", None)) is not None:
             run.takes = self._beside(takes)  # type: ignore[attr-defined]
         return run
+
+    def checked_index(
+        self,
+        index: Array,
+        size: int,
+        wrap: bool,
+        allowed: int | None,
+        error: type[Exception],
+        text: str,
+    ) -> Array | None:
+        """See `ArrayBackend.checked_index`."""
+        with index.device:
+            return super().checked_index(index, size, wrap, allowed, error, text)
 
     # Host memory.
 
@@ -160,7 +186,10 @@ class CupyBackend(ArrayBackend):
     def on_host(self, array: Array) -> np.ndarray:
         """A row-major NumPy array; waits for the work that makes `array`."""
         with array.device:
-            return cupy.asnumpy(array, order="C")
+            try:
+                return cupy.asnumpy(array, order="C")
+            except RuntimeError as error:  # perhaps of work that was asked for before
+                raise told(error) from error
 
     def to_device(self, array: Array, index: int) -> Array:
         """A copy of a native array on device `index`, in the order of both current streams."""
@@ -182,24 +211,22 @@ class CupyBackend(ArrayBackend):
     # Streams and events.
 
     def new_stream(self, index: int, priority: int) -> Any:
-        """A stream that does not wait for the default stream."""
-        least, greatest = runtime.deviceGetStreamPriorityRange()
+        """A stream that does not wait for the default stream; CUDA bounds the priority."""
         with cupy.cuda.Device(index):
-            bounded = max(greatest, min(priority, least))
-            return cupy.cuda.Stream(non_blocking=True, priority=bounded)
+            return cupy.cuda.Stream(non_blocking=True, priority=priority)
 
     def external_stream(self, index: int, handle: int) -> Any:
         """The stream of another library."""
-        return cupy.cuda.ExternalStream(handle, index)
+        return _Borrowed(handle, index)
 
     def default_stream(self, index: int) -> Any:
         """The legacy default stream, which has the same address on all devices."""
-        return cupy.cuda.ExternalStream(0, index)
+        return _Borrowed(0, index)
 
     def current_stream(self, index: int) -> Any:
         """The thread's current stream of a device."""
         found = cupy.cuda.get_current_stream(index)
-        return found if found.device_id >= 0 else cupy.cuda.ExternalStream(found.ptr, index)
+        return found if found.device_id >= 0 else _Borrowed(found.ptr, index)
 
     def set_stream(self, index: int, stream: Any) -> None:
         """Make a stream the thread's current one on its device."""
@@ -222,7 +249,7 @@ class CupyBackend(ArrayBackend):
     def stream_wait(self, stream: Any) -> None:
         """Wait until the stream is idle."""
         with cupy.cuda.Device(stream.device_id):
-            stream.synchronize()
+            self._waited(stream.synchronize)
 
     def new_event(self, index: int, timing: bool, blocking: bool, interprocess: bool) -> Any:
         """A CUDA event of a device."""
@@ -247,7 +274,7 @@ class CupyBackend(ArrayBackend):
 
     def event_wait(self, event: Any) -> None:
         """Wait until the event is reached."""
-        event.synchronize()
+        self._waited(event.synchronize)
 
     def elapsed_ms(self, first: Any, last: Any) -> float:
         """Milliseconds between two reached events."""
@@ -326,8 +353,10 @@ class CupyBackend(ArrayBackend):
             return runtime.memGetInfo()
 
     def empty_cache(self) -> None:
-        """Give the pool's free blocks back."""
-        self._pool.free_all_blocks()
+        """Give the pool's free blocks back, on every device."""
+        for index in range(self._count):
+            with cupy.cuda.Device(index):
+                self._pool.free_all_blocks()
 
     def record_use(self, array: Array, stream: Any) -> None:
         """Keep an array until a stream has done what it was asked so far."""
@@ -446,6 +475,17 @@ class CupyBackend(ArrayBackend):
     def fft_plan_cache(self, index: int) -> _PlanCache:
         """The plans of cuFFT that CuPy keeps for a device."""
         return _PlanCache(index)
+
+
+class _Borrowed(cupy.cuda.ExternalStream):
+    """A stream that others keep.
+
+    CuPy 14 warns of its own class for these; what it names instead, `Stream.from_external`, takes
+    the current device for that of the stream.
+    """
+
+    def __init__(self, handle: int, index: int) -> None:
+        super(cupy.cuda.ExternalStream, self).__init__(handle, index)
 
 
 class _PlanCache:

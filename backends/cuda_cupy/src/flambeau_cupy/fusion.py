@@ -42,14 +42,16 @@ class Deferred:
     Attributes:
         step: the step of `flambeau_cupy.expressions`, or "" for an input.
         operands: deferred results, arrays and floats.
+        made: the array, once it is computed.
     """
 
-    __slots__ = ("dtype", "operands", "shape", "step")
+    __slots__ = ("dtype", "made", "operands", "shape", "step")
 
     def __init__(
         self, step: str, dtype: np.dtype, shape: tuple[int, ...], operands: tuple[Any, ...] = ()
     ) -> None:
         self.step, self.dtype, self.shape, self.operands = step, dtype, shape, operands
+        self.made: Array | None = None
 
     @property
     def ndim(self) -> int:
@@ -110,7 +112,8 @@ class Fusion:
         shape = shapes[0]
         if any(s != shape for s in shapes):
             shape = np.broadcast_shapes(*shapes)
-        return Deferred(step, kind, shape, operands)
+        known = [a.made if type(a) is Deferred and a.made is not None else a for a in operands]
+        return Deferred(step, kind, shape, tuple(known))
 
     def held(self, a: Any) -> Any:
         """What a kernel returned, as an array or deferred result."""
@@ -156,21 +159,20 @@ class Fusion:
 
     def settle(self, results: Sequence[Any]) -> list[Any]:
         """`results` with arrays in place of what is deferred."""
-        found = list(results)
-        waiting: dict[tuple[int, ...], list[int]] = {}
-        for i, r in enumerate(found):
-            if type(r) is Deferred:
-                waiting.setdefault(r.shape, []).append(i)
-        for places in waiting.values():
-            roots = [found[i] for i in places]
+        waiting: dict[tuple[int, ...], dict[int, Deferred]] = {}
+        for r in results:
+            if type(r) is Deferred and r.made is None:
+                waiting.setdefault(r.shape, {})[id(r)] = r
+        for each in waiting.values():
+            roots = [*each.values()]
             traced = _linear(roots)
             if traced is None:
                 made: Sequence[Array] = [self._piecewise(root) for root in roots]
             else:
                 made = self.elementwise.run(*traced)
-            for i, array in zip(places, made, strict=True):
-                found[i] = array
-        return found
+            for root, array in zip(roots, made, strict=True):
+                root.made = array
+        return [r.made if type(r) is Deferred else r for r in results]
 
     def settled(self, value: Any) -> Any:
         """An argument of a kernel without anything deferred."""

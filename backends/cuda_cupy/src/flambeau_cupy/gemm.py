@@ -2,6 +2,9 @@
 
 CuPy's own products cannot be part of a graph, have no epilogue and take memory of their own; these
 have a workspace per stream.  Where the package ``nvmath-python`` is missing, CuPy's serve.
+
+What follows a product in the same call, its epilogue, is a bias, an activation, or both; of gelu
+cuBLASLt has the form with tanh.  That is what the op ``linear_activation`` asks for.
 """
 
 from __future__ import annotations
@@ -10,23 +13,26 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from flambeau.plugin import numerics
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
 from flambeau_cupy.layer import Array, Layer
-from flambeau_cupy.planning import Library
+from flambeau_cupy.planning import ALIGNMENT, Library
 
 # cudaDataType, cublasComputeType_t and the attributes of cublasLt.h, whose numbers are its ABI.
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 DATA_TYPES = {FLOAT32: 0, FLOAT64: 1, FLOAT16: 2, BFLOAT16: 14}
 COMPUTE_32F, COMPUTE_64F, COMPUTE_TF32 = 68, 70, 77
 TRANSA, TRANSB, EPILOGUE, BIAS_POINTER = 3, 4, 7, 8
+AUX_POINTER, AUX_LEADING = 11, 12
 BATCH_COUNT, BATCH_STRIDE = 5, 6
 MAX_WORKSPACE, ALIGNMENTS = 1, (5, 6, 7, 8)
-NO_EPILOGUE, ADD_BIAS = 1, 4
+NO_EPILOGUE, ADD_BIAS, KEEP_Z = 1, 4, 128
+ACTIVATIONS = {"": 0, "relu": 2, "gelu_tanh": 32}
+NOT_SUPPORTED = 15
 WORKSPACE = 32 << 20
 # cublasLtMatmulHeuristicResult_t; its first 64 bytes are the algorithm.
 RESULT = np.dtype(
@@ -81,7 +87,11 @@ class Factor:
 
 @dataclass(frozen=True)
 class Signature:
-    """What a plan depends on: (rows, inner)·(inner, columns), `batch` times."""
+    """What a plan depends on: (rows, inner)·(inner, columns), `batch` times.
+
+    Attributes:
+        epilogue: what follows the product, by the numbers of cuBLASLt.
+    """
 
     rows: int
     columns: int
@@ -90,7 +100,7 @@ class Signature:
     left: Factor
     right: Factor
     dtype: np.dtype
-    bias: bool
+    epilogue: int
     tf32: bool
     device: int
 
@@ -118,7 +128,9 @@ class Plan:
         self._product = lt.matmul_desc_create(compute, DATA_TYPES[scale])
         self._describe(TRANSA, np.int32(s.right.turned))
         self._describe(TRANSB, np.int32(s.left.turned))
-        self._describe(EPILOGUE, np.int32(ADD_BIAS if s.bias else NO_EPILOGUE))
+        self._describe(EPILOGUE, np.int32(s.epilogue))
+        if s.epilogue & KEEP_Z:
+            self._describe(AUX_LEADING, np.int64(s.columns))
         self._right = self._layout(kind, s.columns, s.inner, s.right, s.batch)
         self._left = self._layout(kind, s.inner, s.rows, s.left, s.batch)
         out = Factor(s.columns, False, s.rows * s.columns, 16)
@@ -131,11 +143,16 @@ class Plan:
             value = np.uint32(factor.alignment)
             self._set(lt.matmul_preference_set_attribute, preference, attribute, value)
         self._result, count = np.zeros((), RESULT), np.zeros((), np.int32)
-        lt.matmul_algo_get_heuristic(
-            *(handle, self._product, self._right, self._left, self._out, self._out, preference),
-            *(1, self._result.ctypes.data, count.ctypes.data),
-        )
-        lt.matmul_preference_destroy(preference)
+        try:
+            lt.matmul_algo_get_heuristic(
+                *(handle, self._product, self._right, self._left, self._out, self._out, preference),
+                *(1, self._result.ctypes.data, count.ctypes.data),
+            )
+        except lt.cuBLASLtError as error:
+            if error.status != NOT_SUPPORTED:
+                raise
+        finally:
+            lt.matmul_preference_destroy(preference)
         if not count:
             raise LookupError(f"cuBLASLt has no algorithm for {signature}")
 
@@ -146,14 +163,17 @@ class Plan:
         right: int,
         out: int,
         bias: int,
+        z: int,
         workspace: int,
         stream: int,
     ) -> None:
-        """Write the product of the arrays at these addresses."""
+        """Write the product of the arrays at these addresses, and what the activation reads."""
         one, zero, algorithm = (a.ctypes.data for a in (self._one, self._zero, self._result))
-        with self._lock:  # the bias stands in the descriptor
+        with self._lock:  # both addresses stand in the descriptor
             if bias:
                 self._describe(BIAS_POINTER, np.uint64(bias))
+            if z:
+                self._describe(AUX_POINTER, np.uint64(z))
             self._lt.matmul(
                 *(handle, self._product, one, right, self._right, left, self._left),
                 *(zero, out, self._out, out, self._out, algorithm, workspace, WORKSPACE, stream),
@@ -184,6 +204,8 @@ class Products(Library[Runtime]):
         plans: by signature; None where cuBLASLt has no algorithm.
     """
 
+    ops: ClassVar = {"linear_activation": "forward"}
+
     def __init__(self, layer: Layer, load: Callable[[], Runtime]) -> None:
         super().__init__(layer, load)
         self.plans: dict[Signature, Plan | None] = {}
@@ -195,8 +217,46 @@ class Products(Library[Runtime]):
         Args:
             a: (..., rows, inner) or (inner).
             b: (..., inner, columns) or (inner).
-            bias: (columns), or None.
+            bias: (columns), or None; others are not taken.
         """
+        return self._product(a, b, bias)
+
+    def takes(
+        self, x: Array, weight: Array, bias: Array | None, activation: str, saves: bool
+    ) -> bool:
+        """Whether `forward` is one call for these arguments."""
+        kind = x.dtype
+        if kind not in FLOATS or weight.dtype != kind or x.ndim < 2 or weight.ndim != 2:
+            return False
+        if x.shape[-1] != weight.shape[1]:
+            return False
+        if bias is not None and bias.shape != weight.shape[:1]:
+            return False
+        if not x.size or not weight.size or self.runtime() is None:
+            return False
+        # Rows of what is kept for the gradient are read and written eight elements at a time.
+        return activation == "relu" or not saves or weight.shape[0] % 8 == 0
+
+    def forward(
+        self, x: Array, weight: Array, bias: Array | None, activation: str, saves: bool
+    ) -> tuple[Array, Array] | None:
+        """The results of ``linear_activation``, or None where it must decompose."""
+        if not self.takes(x, weight, bias, activation, saves):
+            return None
+        kept = saves and activation != "relu"
+        shape = (*x.shape[:-1], weight.shape[0]) if kept else (0,)
+        z = self.layer.xp.empty(shape, x.dtype)
+        out = self._product(x, weight.T, bias, activation, z if kept else None)
+        return None if out is None else (out, z)
+
+    def _product(
+        self,
+        a: Array,
+        b: Array,
+        bias: Array | None,
+        activation: str = "",
+        z: Array | None = None,
+    ) -> Array | None:
         kind = a.dtype
         if kind not in FLOATS or b.dtype != kind or (runtime := self.runtime()) is None:
             return None
@@ -204,6 +264,8 @@ class Products(Library[Runtime]):
         left, right = (a[None] if a.ndim == 1 else a), (b[:, None] if b.ndim == 1 else b)
         batch_shape = np.broadcast_shapes(left.shape[:-2], right.shape[:-2])
         shape = (*batch_shape, left.shape[-2], right.shape[-1])
+        if bias is not None and bias.shape != shape[-1:]:
+            return None
         drop = (*([-2] if a.ndim == 1 else []), *([-1] if b.ndim == 1 else []))
         inner = left.shape[-1]
         out = (xp.empty if inner else xp.zeros)(shape, kind)
@@ -212,7 +274,21 @@ class Products(Library[Runtime]):
                 left = self.layer.dense(left).reshape(-1, inner)
                 batch_shape = ()
             first, second = (self._factor(m, batch_shape) for m in (left, right))
-            if not self._run(runtime, first, second, left, shape, batch_shape, bias, out):
+            epilogue = ACTIVATIONS[activation]
+            epilogue |= (ADD_BIAS if bias is not None else 0) | (KEEP_Z if z is not None else 0)
+            signature = Signature(
+                rows=left.shape[-2],
+                columns=shape[-1],
+                inner=inner,
+                batch=prod(batch_shape),
+                left=first[1],
+                right=second[1],
+                dtype=kind,
+                epilogue=epilogue or NO_EPILOGUE,
+                tf32=kind == FLOAT32 and numerics.matmul_tf32,
+                device=runtime.device(),
+            )
+            if not self._run(runtime, signature, first[0], second[0], bias, out, z):
                 return None
         elif bias is not None:
             out += bias
@@ -221,26 +297,13 @@ class Products(Library[Runtime]):
     def _run(
         self,
         runtime: Runtime,
-        left: tuple[Array, Factor],
-        right: tuple[Array, Factor],
-        rows_of: Array,
-        shape: tuple[int, ...],
-        batch_shape: tuple[int, ...],
+        signature: Signature,
+        left: Array,
+        right: Array,
         bias: Array | None,
         out: Array,
+        z: Array | None,
     ) -> bool:
-        signature = Signature(
-            rows=rows_of.shape[-2],
-            columns=shape[-1],
-            inner=rows_of.shape[-1],
-            batch=prod(batch_shape),
-            left=left[1],
-            right=right[1],
-            dtype=out.dtype,
-            bias=bias is not None,
-            tf32=out.dtype == FLOAT32 and numerics.matmul_tf32,
-            device=runtime.device(),
-        )
         try:
             plan = self.plans[signature]
         except KeyError:
@@ -252,14 +315,20 @@ class Products(Library[Runtime]):
         if plan is None:
             return False
         at = self.layer.address
-        added = None if bias is None else self.layer.dense(bias.astype(out.dtype, copy=False))
+        added = None if bias is None else self._vector(bias.astype(out.dtype, copy=False))
         stream = runtime.stream()
         workspace = self._workspace(signature.device, stream)
         plan.execute(
-            *(runtime.handle(), at(left[0]), at(right[0]), at(out)),
-            *(0 if added is None else at(added), at(workspace), stream),
+            *(runtime.handle(), at(left), at(right), at(out)),
+            *(0 if added is None else at(added), 0 if z is None else at(z)),
+            *(at(workspace), stream),
         )
         return True
+
+    def _vector(self, bias: Array) -> Array:
+        """A bias where epilogues can read it, several elements at a time."""
+        dense = self.layer.dense(bias)
+        return dense.copy() if self.layer.address(dense) % ALIGNMENT else dense
 
     def _workspace(self, device: int, stream: int) -> Array:
         """The memory of a stream: its products run one after another."""

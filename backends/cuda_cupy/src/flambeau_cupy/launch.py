@@ -11,11 +11,13 @@ passed; None, a null pointer; NumPy scalars of the parameter's exact type; and a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from flambeau.plugin.accelerator import DeviceError
 from flambeau_cupy.source import FAMILY_OF, text
 
 Grid = int | tuple[int, int]
@@ -84,7 +86,7 @@ class DeviceLauncher:
                 kernel
             )
         blocks = grid if isinstance(grid, tuple) else (grid,)
-        function(blocks, (block,), tuple([_passed(a) for a in arguments]))
+        self._launch(function, blocks, block, arguments)
 
     def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
         """See `Launch.program`; a text is compiled when it is first launched."""
@@ -98,7 +100,13 @@ class DeviceLauncher:
             code = f"{program.prelude}\n{program.body}"
             module = cupy.RawModule(code=code, options=("--std=c++17",))
             function = self._programs[key] = module.get_function(program.name)
-        function((grid,), (block,), tuple([_passed(a) for a in arguments]))
+        self._launch(function, (grid,), block, arguments)
+
+    def _launch(self, function: Any, grid: Any, block: int, arguments: Sequence[Any]) -> None:
+        try:
+            function(grid, (block,), tuple([_passed(a) for a in arguments]))
+        except RuntimeError as error:
+            raise told(error) from error
 
     def _module(self, device: int, kernel: str, kind: np.dtype) -> Any:
         import cupy
@@ -109,6 +117,12 @@ class DeviceLauncher:
                 code=text(key[1], kind.name), options=("--std=c++17",)
             )
         return self._modules[key]
+
+
+def told(error: Exception) -> Exception:
+    """What CuPy raised, by the class that programs know if it is an error of CUDA."""
+    code = getattr(error, "status", 0)
+    return DeviceError(code, str(error)) if code else error
 
 
 def _passed(argument: Any) -> Any:

@@ -20,6 +20,7 @@ from flambeau_cupy.dtypes import BFLOAT16, HALVES
 from flambeau_cupy.launch import DeviceLauncher, Launch
 
 if TYPE_CHECKING:
+    from flambeau_cupy.faults import Faults
     from flambeau_cupy.fusion import Fusion
 
 Array = Any
@@ -65,6 +66,11 @@ class Layer:
         """``a[key] += values``, counting places that come more than once each time."""
         raise NotImplementedError
 
+    def shared_words(self, count: int) -> tuple[np.ndarray, Any]:
+        """Zeros of 64 bits that host and devices write and read, and what keeps their memory."""
+        words = np.zeros(count, np.int64)
+        return words, words
+
     def quiet(self, kernel: Kernel) -> Kernel:
         """`kernel` without warnings about infinities and NaN."""
         return kernel
@@ -78,6 +84,13 @@ class Layer:
         from flambeau_cupy.fusion import Fusion
 
         return None if self.launch is None else Fusion(Elementwise(self))
+
+    @cached_property
+    def faults(self) -> Faults | None:
+        """What finds wrong arguments without waiting for the device; None without launches."""
+        from flambeau_cupy.faults import Faults
+
+        return None if self.launch is None else Faults(self)
 
     def wide(self, a: Array) -> Array:
         """`a` as kernels compute with it: half precisions as float32."""
@@ -134,6 +147,13 @@ class CupyLayer(Layer):
     ) -> Array:
         """See `Layer.window`; an array made over a pointer has no base, a view of it has."""
         return self.array(shape, a.dtype, a.data + offset, strides).view()
+
+    def shared_words(self, count: int) -> tuple[np.ndarray, Any]:
+        """See `Layer.shared_words`: page-locked memory, which has one address for all."""
+        memory = self.xp.cuda.alloc_pinned_memory(8 * count)
+        words = np.frombuffer(memory, np.int64, count)
+        words[...] = 0
+        return words, memory
 
     def add_at(self, a: Array, key: Any, values: Array) -> None:
         """See `Layer.add_at`; the hardware adds numbers of 32 and 64 bits only."""

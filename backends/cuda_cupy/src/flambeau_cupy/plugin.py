@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flambeau.plugin import Backend
     from flambeau.plugin.kernels import Copier
 
-api_version = "1.5"
+api_version = "1.6"
 
 
 @hookimpl

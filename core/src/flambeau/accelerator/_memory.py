@@ -90,12 +90,26 @@ class Memory:
         return backend.memory_info(self._runtime.index(device))
 
     def memory_summary(self, device: Any = None, abbreviated: bool = False) -> str:
-        """The figures as a table; `abbreviated` is accepted as PyTorch accepts it."""
-        found = self._statistics(device)
-        rows = [
+        """The figures as a table; not `abbreviated`, also those of the whole device."""
+        found, backend = self._statistics(device), self._runtime.found()
+        rows: list[tuple[str, int, int | None]] = [
             ("in tensors", found.allocated, found.max_allocated),
             ("held by the pool", found.reserved, found.max_reserved),
+            ("held and unused", found.reserved - found.allocated, None),
         ]
         lines = [f"{'':18}{'now':>14}{'most':>14}"]
-        lines += [f"{name:18}{amount(now):>14}{amount(most):>14}" for name, now, most in rows]
+        if not abbreviated:
+            if found.limit:
+                rows.append(("bound of the pool", found.limit, None))
+            if backend is not None:
+                index = self._runtime.index(device)
+                free, total = backend.memory_info(index)
+                rows += [("free on the device", free, None), ("of it in all", total, None)]
+                where = f"{self._runtime.device_type}:{index}"
+                lines.insert(0, f"{where} {backend.properties(index).name}")
+        for name, now, most in rows:
+            last = "" if most is None else amount(most)
+            lines.append(f"{name:18}{amount(now):>14}{last:>14}".rstrip())
+        if not abbreviated and (asked := found.hits + found.misses):
+            lines.append(f"{found.hits} of {asked} requests served by what the pool held")
         return "\n".join(lines)

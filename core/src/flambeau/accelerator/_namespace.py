@@ -100,7 +100,6 @@ class DeviceNamespace:
             for name in vars(type(part)):
                 if not name.startswith("_"):
                     setattr(self, name, getattr(part, name))
-        self._initialised = False
 
     def __repr__(self) -> str:
         return f"<devices of type {self._runtime.device_type!r}: {self.device_count()}>"
@@ -122,11 +121,10 @@ class DeviceNamespace:
             RuntimeError: something is missing; the message says what.
         """
         self._runtime.needed()
-        self._initialised = True
 
     def is_initialized(self) -> bool:
-        """Whether `init` was called and succeeded."""
-        return self._initialised
+        """Whether a device has been used, or `init` called."""
+        return self._runtime.used()
 
     def current_device(self) -> int:
         """The index of the device that a name without index stands for.

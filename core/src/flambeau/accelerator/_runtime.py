@@ -64,6 +64,12 @@ class Runtime:
             )
         return backend
 
+    def used(self) -> bool:
+        """Whether a device of the type has been used in this process."""
+        from flambeau._bound import _bound
+
+        return any(device_type == self.device_type for device_type, _ in [*_bound])
+
     def index(self, device: Any = None) -> int:
         """The index that `device` (an index, a device, its name, None: the current one) means.
 

@@ -18,11 +18,13 @@ from flambeau.cuda.graphs import (
     make_graphed_callables,
     make_graphed_step,
 )
+from flambeau.plugin.accelerator import DeviceError as _DeviceError
 
 _devices = _namespace("cuda")
 _memory = _devices._memory
 _random = _devices._random
 
+AcceleratorError = CudaError = _DeviceError
 Event = _devices.Event
 OutOfMemoryError = _devices.OutOfMemoryError
 Stream = _devices.Stream
@@ -69,6 +71,17 @@ globals().update(_legacy_types("cuda"))
 globals().update(
     {_storage_typed.legacy_name(d): kind for d, kind in _storage_typed.CUDA_LEGACY.items()}
 )
+
+
+def check_error(res: int) -> None:
+    """Raise `CudaError` unless the result of a call of the CUDA runtime says success, which is 0.
+
+    >>> import flambeau as fb
+    >>> fb.cuda.check_error(0)
+    """
+    if res:
+        text = getattr(_devices._runtime.found(), "error_text", lambda code: "")
+        raise CudaError(int(res), text(int(res)))
 
 
 def current_blas_handle() -> int:

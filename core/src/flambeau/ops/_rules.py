@@ -190,6 +190,29 @@ def pair(value: Any, name: str, count: int = 2) -> tuple[int, ...]:
     return (operator.index(value),) * count
 
 
+def in_range(
+    index: Tensor,
+    size: int,
+    error: type[Exception],
+    text: str,
+    facts: tuple[Any, ...],
+    *,
+    wrap: bool = False,
+    allowed: int | None = None,
+) -> Tensor | None:
+    """`index`, int64, as one in range, where the device finds out by itself; else None.
+
+    Such a device raises ``error(text.format(*facts))`` when it is next waited for, with the entry
+    in the place of ``{index}``; see `flambeau.plugin.Accelerator.checked_index`.
+    """
+    be = index._be
+    check = getattr(be.backend, "checked_index", None)
+    if check is None:
+        return None
+    found = check(index._a, size, wrap, allowed, error, text.format(*facts, index="{index}"))
+    return None if found is None else _dispatch.wrap(be, found, index.dtype)
+
+
 def extent(index: Tensor) -> tuple[int, int]:
     """The smallest and the largest element of an integer tensor that is not empty."""
     be, a = index._be, index._a

@@ -227,10 +227,17 @@ class Op:
         asked where the parts of a composite serve as well, or better, without such a kernel.
         """
         be = args[0]._be
-        takes = getattr(getattr(be, self.name), "takes", None)
+        takes = self.chooser(args[0])
         if takes is None or any(t._be is not be for t in self.tensors(args)):
             return False
         return takes(*[_lowered(a, k) for a, k in zip(args, self.kinds, strict=True)])
+
+    def chooser(self, x: Tensor) -> Callable[..., bool] | None:
+        """What the kernel of a tensor's device says about arguments; None if it is not to be asked.
+
+        See `taken`; this is for callers who would have to look for the arguments first.
+        """
+        return getattr(getattr(x._be, self.name), "takes", None)
 
     def __call__(self, *args: Any) -> Any:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""

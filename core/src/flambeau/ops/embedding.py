@@ -8,11 +8,11 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._modes import is_grad_enabled, no_grad
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import extent, need_tensor
+from flambeau.ops._rules import extent, in_range, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.counting import searchsorted, unique
 from flambeau.ops.creation import arange, full, zeros
-from flambeau.ops.indexing import _index
+from flambeau.ops.indexing import _index, _index_put
 from flambeau.ops.reduction import norm
 from flambeau.ops.scattering import index_add, index_copy, scatter_reduce
 
@@ -41,10 +41,26 @@ def _(F, g, weight_shape, indices, padding_idx, scale_grad_by_freq):
         one = F.add(F.zeros((), g), F.scalar(1, g))
         seen = F.index_put(F.zeros(weight_shape[:1], g), (indices,), one, True)
         g = F.div(g, F.reshape(F.index(seen, (indices,)), column))
-    return F.index_put(F.zeros(weight_shape, g), (indices,), g, True)
+    return F.embedding_backward(g, indices, weight_shape[0])
 
 
 @_embedding.gradient("indices")
+def _(F, g):
+    return None
+
+
+@composite(title="EmbeddingDenseBackwardBackward0")
+def _embedding_backward(grad: Tensor, indices: Tensor, rows: int) -> Tensor:
+    """`rows` rows, each the sum of the rows ``grad[i]`` for which ``indices[i]`` is its number."""
+    return _index_put(grad.new_zeros((rows, grad.shape[-1])), (indices,), grad, True)
+
+
+@_embedding_backward.gradient("grad")
+def _(F, g, indices):
+    return F.index(g, (indices,))
+
+
+@_embedding_backward.gradient("indices")
 def _(F, g):
     return None
 
@@ -79,8 +95,7 @@ def embedding(
             [3., 4.]])
     """
     w, i = _operands("embedding", weight, indices)
-    if i.numel() and i.device.type != "meta" and _outside(i, w.shape[0]):
-        raise IndexError(f"index out of range in self: embedding has {w.shape[0]} rows")
+    i = _rows_of(w, i, IndexError, "index out of range in self: embedding has {} rows")
     return _rows(w, i, padding_idx, scale_grad_by_freq, sparse)
 
 
@@ -103,8 +118,7 @@ def embedding_renorm_(
     w, i = _operands("embedding_renorm_", weight, indices)
     if not i.numel() or i.device.type == "meta":
         return w
-    if _outside(i, w.shape[0]):
-        raise IndexError(f"index out of range in self: embedding_renorm_ of {w.shape[0]} rows")
+    i = _rows_of(w, i, IndexError, "index out of range in self: embedding_renorm_ of {} rows")
     with no_grad():
         rows = unique(i.reshape(-1))
         chosen = _index(w, (rows,))
@@ -152,10 +166,8 @@ def embedding_bag(
     starts = _starts(offsets, count, include_last_offset)
     bags = starts.shape[0]
     padding = -1 if padding_idx is None else padding_idx + w.shape[0] * (padding_idx < 0)
-    if i.numel() and i.device.type != "meta" and _outside(i, w.shape[0]):
-        raise RuntimeError(
-            f"embedding_bag: an index of input is not in the valid range [0, {w.shape[0]})"
-        )
+    text = "embedding_bag: an index of input is not in the valid range [0, {})"
+    i = _rows_of(w, i, RuntimeError, text)
     if per_sample_weights is not None and per_sample_weights.dtype is not w.dtype:
         raise RuntimeError(
             f"embedding_bag: expected per_sample_weights to have the dtype {w.dtype} of weight, "
@@ -265,6 +277,14 @@ def _operands(name: str, weight: Any, indices: Any) -> tuple[Tensor, Tensor]:
     return w, cast(i, D.int64)
 
 
-def _outside(indices: Tensor, size: int) -> bool:
-    low, high = extent(indices)
-    return low < 0 or high >= size
+def _rows_of(w: Tensor, i: Tensor, error: type[Exception], text: str) -> Tensor:
+    """Indices of rows, once it is known, or will be, that there are such rows."""
+    size = w.shape[0]
+    if not i.numel() or i.device.type == "meta":
+        return i
+    if (late := in_range(i, size, error, text, (size,))) is not None:
+        return late
+    low, high = extent(i)
+    if low < 0 or high >= size:
+        raise error(text.format(size))
+    return i

@@ -14,7 +14,7 @@ from flambeau._out import deliver, deliver_all
 from flambeau._printing import named_tuple
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import broadcast_shapes, dim_of, extent, need_tensor
+from flambeau.ops._rules import broadcast_shapes, dim_of, extent, in_range, need_tensor
 from flambeau.ops._table import composite, primitive
 
 # -- canonical -------------------------------------------------------------------------------------
@@ -189,23 +189,28 @@ def _(F, g, result1, dim, self_shape):
 # == public functions ==============================================================================
 
 
-def checked_index(index: Tensor, size: int, name: str) -> Tensor:
+def checked_index(
+    index: Tensor,
+    size: int,
+    name: str,
+    error: type[Exception] = RuntimeError,
+    text: str = "{}(): index {index} is out of bounds for dimension with size {}",
+) -> Tensor:
     """An index tensor as non-negative int64.
 
     Raises:
         RuntimeError: wrong dtype.
-        IndexError: an entry is out of range.
+        error: an entry is out of range.
     """
     if index.dtype not in (D.int64, D.int32):
         raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
     index = cast(index, D.int64)
     if index.numel() and index.device.type != "meta":
+        if (late := in_range(index, size, error, text, (name, size))) is not None:
+            return late
         low, high = extent(index)
         if low < 0 or high >= size:
-            bad = low if low < 0 else high
-            raise RuntimeError(
-                f"{name}(): index {bad} is out of bounds for dimension with size {size}"
-            )
+            raise error(text.format(name, size, index=low if low < 0 else high))
     return index
 
 
@@ -374,12 +379,8 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     d = dim_of(dim, x.dim())
     if need_tensor(index, "index_select", "index").dim() > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    try:
-        i = checked_index(index, x._a.shape[d] if x.dim() else 1, "index_select")
-    except RuntimeError as error:
-        if "out of bounds" in str(error):
-            raise IndexError("index out of range in self") from None
-        raise
+    size, text = x._a.shape[d] if x.dim() else 1, "index out of range in self"
+    i = checked_index(index, size, "index_select", IndexError, text)
     i = i if len(i._a.shape) == 1 else i.reshape((-1,))
     if x.dim() == 0:
         return deliver(
@@ -449,6 +450,10 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
     index = cast(index, D.int64)
     if index.numel() == 0 or index.device.type == "meta":
         return index
+    text = "index {index} is out of bounds for dimension {} with size {}"
+    late = in_range(index, size, IndexError, text, (dim, size), wrap=True)
+    if late is not None:
+        return late
     low, high = extent(index)
     if low < -size or high >= size:
         bad = low if low < -size else high

@@ -12,6 +12,7 @@ from flambeau._tensor import Tensor
 from flambeau.autograd.node import Binary
 from flambeau.ops._rules import broadcast_shapes, need_tensor
 from flambeau.ops._table import composite, primitive
+from flambeau.ops.activation import _gelu, _relu
 
 __all__ = [
     "addmm",
@@ -181,6 +182,40 @@ def _(F, g, input):
 @_linear.gradient("bias")
 def _(F, g, bias_shape):
     return F.sum_to(g, bias_shape)
+
+
+@composite(results=2)
+def _linear_activation(
+    input: Tensor, weight: Tensor, bias: Tensor | None, activation: str, saves: bool
+) -> tuple[Tensor, Tensor]:
+    """(f(z), z) with z = input @ weight.T + bias, and f ``"relu"`` or ``"gelu_tanh"``.
+
+    z, which the gradient of gelu needs, is empty unless `saves`, and always for relu.
+    """
+    z, empty = _linear(input, weight, bias), input.new_zeros((0,))
+    if activation == "relu":
+        return _relu(z), empty
+    return _gelu(z, "tanh"), z if saves else empty
+
+
+@_linear_activation.gradient
+def _(F, g, input, weight, bias, result0, result1, activation, saves, needs):
+    over = None
+    if g[0] is not None:
+        if activation == "relu":
+            over = F.threshold_backward(g[0], result0, 0)
+        else:
+            z = result1 if saves else F.linear(input, weight, bias)
+            over = F.gelu_backward(g[0], z, "tanh")
+    if g[1] is not None and saves and activation != "relu":
+        over = g[1] if over is None else F.add(over, g[1])
+    if over is None:
+        over = F.zeros(result0.shape, result0)
+    return (
+        F.matmul(over, weight) if needs[0] else None,
+        F.matmul(F.mT(_rows(F, over)), _rows(F, input)) if needs[1] else None,
+        F.sum_to(over, bias.shape) if needs[2] else None,
+    )
 
 
 # == public functions ==============================================================================

@@ -7,7 +7,7 @@ import math
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import extent, need_tensor
+from flambeau.ops._rules import extent, in_range, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.creation import zeros
@@ -317,6 +317,10 @@ def class_targets(
         _check_class_weight(x, weight, classes)
     target = cast(target, D.int64)
     if target.numel() and target.device.type != "meta":
+        text = "Target {index} is out of bounds."
+        late = in_range(target, classes, IndexError, text, (), allowed=ignore_index)
+        if late is not None:
+            return late
         low, high = extent(target)
         if low < 0 or high >= classes:
             wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)

@@ -9,7 +9,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import broadcast_shapes, dim_of, need_tensor
+from flambeau.ops._rules import broadcast_shapes, dim_of, in_range, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
 from flambeau.ops.indexing import index_select, wrapped_index
@@ -39,6 +39,10 @@ def _vector(name: str, x: Tensor, d: int, index: Tensor, *, negative: bool = Fal
         )
     size = x.shape[d] if x.dim() else 1
     if not negative and index.numel() and index.device.type != "meta":
+        text = "{}_(): index {index} is out of bounds for dimension {}"
+        flat = cast(index.reshape(-1), D.int64)
+        if (late := in_range(flat, size, IndexError, text, (name, d))) is not None:
+            return late
         low = int(index.amin().item())
         if low < 0:
             raise IndexError(f"{name}_(): index {low} is out of bounds for dimension {d}")

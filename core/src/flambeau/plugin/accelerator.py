@@ -24,6 +24,21 @@ class OutOfMemoryError(RuntimeError):
     """A device has no memory left for an array, not even after its caches were emptied."""
 
 
+class DeviceError(RuntimeError):
+    """What the runtime of a device says went wrong, perhaps in work that was asked for long ago.
+
+    Attributes:
+        code: its number, which is never 0.
+
+    >>> DeviceError(700, "an illegal memory access was encountered")
+    DeviceError('an illegal memory access was encountered (700)')
+    """
+
+    def __init__(self, code: int, text: str = "") -> None:
+        super().__init__(f"{text or 'device error'} ({code})")
+        self.code = self.error_code = code
+
+
 @dataclass(frozen=True)
 class DeviceProperties:
     """What is known about one device.
@@ -95,6 +110,23 @@ class Accelerator(Backend):
     ) -> Mapping[str, Callable[..., Any]]:
         """The kernels for arrays of device `index`, whatever the current device is."""
         return kernels
+
+    def checked_index(
+        self,
+        index: Any,
+        size: int,
+        wrap: bool,
+        allowed: int | None,
+        error: type[Exception],
+        text: str,
+    ) -> Any:
+        """An int64 array as one whose elements are in [0, size), without waiting for the device.
+
+        ``error(text)`` is to be raised when the device is next waited for if an element was out of
+        range; ``{index}`` in the text stands for it. With `wrap`, negative ones count from the
+        end; `allowed` stays as it is. None where the core shall wait and look.
+        """
+        return None
 
     # Streams.
 

@@ -111,10 +111,15 @@ class Backend(ABC):
         return None
 
     def generator(self, index: int) -> Any:
-        """The source of random bits of device `index`; None for the core's own generator.
+        """A source of random bits for device `index`; None for the core's MT19937.
 
-        One with an attribute ``offset`` (an int that can be set) is counter-based: seed and offset
-        are its whole state.
+        Called for each `flambeau.Generator` of the device, which keeps the source to itself.  It
+        has ``seed(n)``, which starts the stream of `n`, and one of two kinds of state: an attribute
+        ``offset``, an int that can be set, of a counter-based source, which seed and offset
+        describe; or ``random_bits(n)``, `n` words of 32 bits, with ``get_words()`` and
+        ``set_words(words, position)``, the state of an MT19937, however it is computed.  The
+        decompositions of random ops call ``random_bits``: without it the backend has kernels for
+        them.
         """
         return None
 

@@ -77,6 +77,11 @@ def check_backend(backend: object, device_type: str) -> Backend:
         TypeError: it is no `Backend`, serves another device type, or lacks a required part.
     """
     kind = type(backend).__name__
+    if isinstance(backend, type):
+        raise TypeError(
+            f"flambeau_backend returned the class {backend.__name__} for device {device_type!r}; "
+            f"expected an instance, as {backend.__name__}() makes"
+        )
     if not isinstance(backend, Backend):
         raise TypeError(
             f"flambeau_backend returned {kind} for device {device_type!r}; "

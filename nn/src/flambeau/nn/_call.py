@@ -21,6 +21,18 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
         raise
 
 
+def watched(module: Any) -> bool:
+    """Whether hooks see the calls of a module, its own or global ones."""
+    own = module.__dict__
+    return bool(
+        _global_hooks.CALL_HOOKS
+        or own["_forward_hooks"]
+        or own["_forward_pre_hooks"]
+        or own["_backward_hooks"]
+        or own["_backward_pre_hooks"]
+    )
+
+
 class _Call:
     """One call in progress: its arguments and result as the hooks have left them."""
 

@@ -100,16 +100,6 @@ def make(layer: Layer) -> dict[str, Kernel]:
         function = layer.rounded(getattr(xp, name))
         return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
 
-    def division(name: str) -> Kernel:
-        function = layer.rounded(getattr(xp, name))
-
-        def kernel(a: Array, b: Array) -> Array:
-            if b.dtype.kind in "iu" and not bool((b != 0).all()):
-                raise ZeroDivisionError("integer division or modulo by zero")
-            return function(a, b)
-
-        return kernel
-
     def sign(a: Array) -> Array:
         if a.dtype.kind == "b":
             return a.copy()
@@ -157,7 +147,7 @@ def make(layer: Layer) -> dict[str, Kernel]:
     made |= {name: comparison(found) for name, found in COMPARISON.items()}
     made |= {name: float_binary(found) for name, found in BITS.items()}
     made |= {name: rounding(found) for name, found in ROUNDING.items()}
-    made |= {name: division(found) for name, found in DIVISION.items()}
+    made |= {name: layer.rounded(getattr(xp, found)) for name, found in DIVISION.items()}
 
     def in_place(kernel: Kernel) -> Kernel:
         def write(a: Array, *rest: Any) -> None:
@@ -166,6 +156,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return write
 
     names = [*UNARY, *BINARY, *BITS, *DIVISION, "pow", "reciprocal", "rsqrt", "sign"]
+    for name in DIVISION:
+        made[name] = _checked(layer, made[name])
     if fusion is None:
         # Comparisons and halves go through one temporary; the others could write directly.
         made |= {f"{name}_": in_place(made[name]) for name in names}
@@ -174,8 +166,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         generated = {name: fusion.kernel(name, made[name]) for name in made if name in STEPS}
         writers = {f"{name}_": fusion.writer(name, made[name]) for name in names}
         for name in DIVISION:
-            generated[name] = _checked(generated[name])
-            writers[f"{name}_"] = _checked(writers[f"{name}_"])
+            generated[name] = _checked(layer, fusion.kernel(name, made[name]))
+            writers[f"{name}_"] = _checked(layer, fusion.writer(name, made[name]))
         made |= generated | writers
         made["clone"] = _clone(made["clone"], clone)
         made["cast"] = _cast(fusion, cast)
@@ -183,12 +175,16 @@ def make(layer: Layer) -> dict[str, Kernel]:
     return {name: layer.quiet(kernel) for name, kernel in made.items()}
 
 
-def _checked(kernel: Kernel) -> Kernel:
+def _checked(layer: Layer, kernel: Kernel) -> Kernel:
     """A division that refuses zero divisors of integers."""
+    faults = layer.faults
 
     def run(a: Array, b: Array) -> Any:
-        if b.dtype.kind in "iu" and not bool((b != 0).all()):
-            raise ZeroDivisionError("integer division or modulo by zero")
+        if b.dtype.kind in "iu":
+            if faults is not None:
+                b = faults.divisor(b)
+            elif not bool((b != 0).all()):
+                raise ZeroDivisionError("integer division or modulo by zero")
         return kernel(a, b)
 
     if late := getattr(kernel, "late", None):

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 FAMILIES = {
+    "checks": ("checked_index", "checked_divisor"),
     "ctc": ("ctc_forward", "ctc_backward"),
     "indexing": (
         "take_rows",
@@ -82,7 +83,7 @@ TYPES = {
 }
 """Element types: what T is for them, and what A is, in which is computed."""
 
-WITH_INTEGERS = ("indexing", "pooling", "selection")
+WITH_INTEGERS = ("checks", "indexing", "pooling", "selection")
 """The families that exist for integers too; what is narrower than 64 bits is widened."""
 
 
@@ -91,7 +92,7 @@ def families(dtype: str) -> list[str]:
 
     >>> from flambeau_cupy.source import families
     >>> families("int64")
-    ['indexing', 'pooling', 'selection']
+    ['checks', 'indexing', 'pooling', 'selection']
     """
     return [f for f in FAMILIES if dtype != "int64" or f in WITH_INTEGERS]
 

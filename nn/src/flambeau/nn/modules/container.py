@@ -8,6 +8,8 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from typing import Any, Self, overload
 
 from flambeau.nn.module import Module
+from flambeau.nn.modules._pairs import ACTIVATIONS, activated, together
+from flambeau.nn.modules.linear import Linear
 
 
 class _Indexed(Module):
@@ -100,9 +102,23 @@ class Sequential(_Indexed):
 
     def forward(self, input: Any) -> Any:
         """The result of the last module; `input` itself without modules."""
+        if not together(input):
+            for module in self._modules.values():
+                input = module(input)
+            return input
+        linear = None  # still to be called
         for module in self._modules.values():
-            input = module(input)
-        return input
+            if linear is not None:
+                before, linear = linear, None
+                if type(module) in ACTIVATIONS:
+                    input = activated(before, module, input)
+                    continue
+                input = before(input)
+            if type(module) is Linear:
+                linear = module
+            else:
+                input = module(input)
+        return input if linear is None else linear(input)
 
     def insert(self, index: int, module: Module) -> Self:
         """Put a module before the position `index`.

@@ -12,6 +12,7 @@ from flambeau import Tensor
 from flambeau.nn import init
 from flambeau.nn.functional import gelu, relu
 from flambeau.nn.module import Module
+from flambeau.nn.modules._pairs import activated
 from flambeau.nn.modules.attention import MultiheadAttention
 from flambeau.nn.modules.container import ModuleList
 from flambeau.nn.modules.dropout import Dropout
@@ -63,7 +64,7 @@ class _Layer(Module):
         return attention(x, source, source, need_weights=False, **masks)[0]
 
     def _fed_forward(self, x: Tensor) -> Tensor:
-        return self.linear2(self.dropout(self.activation(self.linear1(x))))
+        return self.linear2(self.dropout(activated(self.linear1, self.activation, x)))
 
     def _with_residual(
         self, x: Tensor, norm: Module, dropout: Module, part: Callable[[Tensor], Tensor]

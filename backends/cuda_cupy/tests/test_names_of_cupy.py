@@ -1,0 +1,144 @@
+"""What the package asks of CuPy by name is there: CuPy can be imported without a device."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import flambeau_cupy
+
+cupy = pytest.importorskip("cupy", reason="needs CuPy, of whichever version of CUDA")
+
+FOLDER = Path(flambeau_cupy.__file__).parent
+# What names mean in which files; `xp` is the array module everywhere.
+RUNTIME = {"backend.py", "launch.py", "plugin.py"}
+# What is asked of objects, by their classes.
+MEMBERS = {
+    "cuda.Stream": "ptr device_id done synchronize use record wait_event priority begin_capture "
+    "end_capture is_capturing",
+    "cuda.ExternalStream": "done synchronize use wait_event priority is_capturing begin_capture",
+    "cuda.Event": "done record synchronize",
+    "cuda.Graph": "launch",
+    "cuda.MemoryPool": "malloc used_bytes total_bytes free_all_blocks",
+    "cuda.Device": "id synchronize compute_capability use",
+    "ndarray": "data device base strides flags itemsize nbytes view reshape transpose astype copy "
+    "take scatter_add ndim shape size dtype __dlpack__ __cuda_array_interface__",
+    "cuda.memory.MemoryPointer": "ptr",
+}
+
+
+def chain(node: ast.AST) -> tuple[str, ...]:
+    """The names of an expression with dots, such as ``("cupy", "cuda", "Stream")``."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(names)) if isinstance(node, ast.Name) and names else ()
+
+
+def of_cupy(names: tuple[str, ...], path: Path) -> str:
+    """What such an expression in a file is of CuPy, from its root; "" for nothing."""
+    if not names:
+        return ""
+    root, *rest = names
+    if root == "cupy":
+        return ".".join(rest)
+    if root == "runtime" and path.name in RUNTIME:
+        return ".".join(["cuda.runtime", *rest])
+    if "xp" in names[:-1]:
+        return ".".join(names[names.index("xp") + 1 :])
+    return ""
+
+
+def nodes(path: Path) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(path.read_text()))
+
+
+def asked(path: Path) -> set[str]:
+    """What a file asks of CuPy, from its root."""
+    return {of_cupy(chain(node), path) for node in nodes(path)} - {""}
+
+
+def found(name: str) -> Any:
+    where: Any = cupy
+    for part in name.split("."):
+        where = getattr(where, part)
+    return where
+
+
+def has(where: object, name: str) -> bool:
+    for part in name.split("."):
+        if not hasattr(where, part):
+            return False
+        where = getattr(where, part)
+    return True
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda p: p.stem)
+def test_cupy_has_what_a_file_asks_for(path):
+    assert [name for name in sorted(asked(path)) if not has(cupy, name)] == []
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.rglob("*.py")), ids=lambda p: p.stem)
+def test_calls_have_arguments_that_cupy_takes(path):
+    wrong = []
+    for node in nodes(path):
+        if not isinstance(node, ast.Call) or not (name := of_cupy(chain(node.func), path)):
+            continue
+        try:
+            signature = inspect.signature(found(name))
+        except ValueError:
+            continue  # compiled without one
+        places = [None for a in node.args if not isinstance(a, ast.Starred)]
+        known = {k.arg: None for k in node.keywords if k.arg}
+        bind = signature.bind if len(places) == len(node.args) else signature.bind_partial
+        try:
+            bind(*places, **known)
+        except TypeError as error:
+            wrong.append(f"line {node.lineno}: {name}: {error}")
+    assert wrong == []
+
+
+def test_functions_that_are_found_by_a_table_are_there():
+    from cupyx.scipy import special
+
+    from flambeau_cupy.kernels import elementwise
+
+    tables = elementwise.UNARY, elementwise.BINARY, elementwise.COMPARISON, elementwise.BITS
+    names = [n for t in (*tables, elementwise.ROUNDING, elementwise.DIVISION) for n in t.values()]
+    assert names and [n for n in names if not hasattr(cupy, n)] == []
+    chains = [chain(node) for path in FOLDER.rglob("*.py") for node in nodes(path)]
+    used = {names[-1] for names in chains if "special" in names}
+    assert used and [n for n in used if n != "special" and not hasattr(special, n)] == []
+
+
+@pytest.mark.parametrize("name", MEMBERS)
+def test_objects_have_what_is_asked_of_them(name):
+    instance = {"ptr", "device_id"}  # made by the constructor
+    assert [m for m in MEMBERS[name].split() if m not in instance and not has(found(name), m)] == []
+
+
+def test_the_backend_is_made_without_a_driver_and_without_a_warning():
+    program = (
+        "import warnings; warnings.simplefilter('error', DeprecationWarning)\n"
+        "from flambeau_cupy.backend import CupyBackend, _Borrowed\n"
+        "from flambeau_cupy.launch import told\n"
+        "from cupy.cuda import runtime\n"
+        "made = CupyBackend()\n"
+        "assert made.device_count() or made.unavailable()\n"
+        "stream = _Borrowed(5, 1)\n"
+        "assert (stream.ptr, stream.device_id) == (5, 1)\n"
+        "assert 'illegal memory access' in made.error_text(700)\n"
+        "error = told(runtime.CUDARuntimeError(700))\n"
+        "assert error.code == 700 and 'cudaErrorIllegalAddress' in str(error)\n"
+        "assert type(told(ValueError('x'))) is ValueError\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
