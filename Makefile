@@ -51,9 +51,14 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)
+	@# CuPy can be imported without a device, but not into .venv: there it would be one that is broken.
+	@if [ -d build/cupy/cupy ] || $(RUN) -m pip install --quiet --no-deps --target build/cupy cupy-cuda12x==14.2.0; \
+	  then (set -x; PYTHONPATH=$(CURDIR)/build/cupy $(PYTEST) backends/cuda_cupy/tests/test_names_of_cupy.py \
+	    backends/cuda_cupy/tests/test_plugin.py); \
+	  else echo 'skipped: CuPy cannot be installed here (no wheel for this machine, or no network)'; fi
 
 gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance kit, times (CUDA=cuda13)
-	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA)]'
+	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA),cudnn$(CUDA:cuda%=%),gemm$(CUDA:cuda%=%)]'
 	$(RUN) -m pytest backends/cuda_cupy/tests/test_gpu.py backends/cuda_cupy/tests/test_gpu_libraries.py $(ARGS)
 	$(RUN) -m pytest --pyargs flambeau.testing.backend --device cuda $(KIT)
 	$(RUN) benchmarks/run.py --device cuda

@@ -105,7 +105,12 @@ BUDGETS = {
     "fresh_ratio_to_torch": {"peak memory": 1.0, "import and first step": 0.25},
     "import_milliseconds": {"flambeau": 70},
     "installed_megabytes": {"flambeau": 10},
-    "reasons": {"add": "a reason from a profile", "MLP step, Adam": "not shown: the target is met"},
+    "reasons": {
+        "add": "a reason from a profile",
+        "MLP step, Adam": "not shown: the target is met",
+        "sum, 10⁶ elements": "what the memory gives",
+        "exp, 10⁶ elements": "not shown: it is faster",
+    },
 }
 
 
@@ -259,6 +264,8 @@ def test_the_page_says_what_was_measured_with_what_and_against_which_target(repo
     assert "![Ratios to PyTorch](benchmarks.png)" in page
     assert "| add, 1 thread | 0.50 | 0.4 | missed by 25 %: a reason from a profile |" in page
     assert "| MLP step, Adam, 1 thread | 0.50 | 0.8 | met |" in page
+    assert "Slower than PyTorch: sum 1.50.\n\n* sum: what the memory gives\n\n|" in page
+    assert "not shown" not in page
     assert "| add | 1 | 0.50 | 0.50 ± 0.05 | 2.00 ± 0.05 |" in page
     assert "| MLP step, Adam | 2 | 400.00 | 0.50 ± 0.05 | – |" in page
     assert "geometric mean of 2 ratios is 0.50. Slower than PyTorch: sum 1.50." in page

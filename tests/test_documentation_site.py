@@ -25,17 +25,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "build" / "docs" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
-# What a browser shows in a window as wide as a phone: the guide, and the pages with wide tables.
-ON_A_PHONE = [
-    "index.html",
-    "guide/start.html",
-    "guide/tensors.html",
-    "guide/from-pytorch.html",
-    "backends/primitives.html",
-    "design/contract.html",
-    "reference/ops.html",
-    "reference/flambeau.nn.html",
-]
 SEARCHES = {
     "cross_entropy": "flambeau.nn.functional.cross_entropy",
     "searchsorted": "flambeau.searchsorted",
@@ -114,6 +103,12 @@ def test_examples_stand_on_the_pages_as_they_are_written():
     assert ">>> fb.softmax(" in text
 
 
+def test_the_tutorial_lets_its_reader_save_the_program_that_it_runs():
+    page = SITE / "backends" / "tutorial.html"
+    (target,) = re.findall(r'href="([^"]*/digits\.py)"', read(page))
+    assert read(page.parent / target) == read(ROOT / "examples" / "digits.py")
+
+
 @pytest.fixture(scope="module")
 def browser() -> str:
     names = [os.environ["BROWSER_BINARY"]] if "BROWSER_BINARY" in os.environ else BROWSERS
@@ -125,7 +120,7 @@ def browser() -> str:
 
 PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title><pre id="found"></pre><script>
 const [pages, searches] = %s;
-const found = {wide: [], hits: {}};
+const found = {seen: 0, wide: [], hits: {}};
 function show(address, done) {
   return new Promise(resolve => {
     const frame = document.createElement("iframe");
@@ -138,6 +133,7 @@ function show(address, done) {
 (async () => {
   for (const page of pages)
     await show(page, d => {
+      found.seen += d.querySelector("h1, #searchbox") !== null;
       if (d.documentElement.scrollWidth > 360) found.wide.push(page);
     });
   for (const word of searches)
@@ -158,7 +154,8 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path != "/probe.html":
             return super().do_GET()
-        body = (PROBE % json.dumps([ON_A_PHONE, list(SEARCHES)])).encode()
+        shown = [page.relative_to(SITE).as_posix() for page in pages()]
+        body = (PROBE % json.dumps([shown, list(SEARCHES)])).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -203,6 +200,7 @@ def visit(browser: str, address: str, tmp_path_factory) -> tuple[dict, list[str]
 
 
 def test_no_page_writes_an_error_to_the_console(visit):
+    assert visit[0]["seen"] == len(pages()) > 100
     assert visit[1] == []
 
 

@@ -235,7 +235,7 @@ def test_constants_of_a_traced_composite_do_not_leak_into_later_ops() -> None:
 
 def test_the_page_on_accelerators_shows_the_plugin_module_as_it_is() -> None:
     page = (ROOT / "docs/backends/accelerators.md").read_text()
-    shown = dict(re.findall(r"^```python (\S+)\n(.*?)^```$", page, re.M | re.S))
+    shown = dict(re.findall(r"^`(\S+)`:\n\n```python \1\n(.*?)^```$", page, re.M | re.S))
     assert shown
     for name, text in shown.items():
         assert (EXAMPLES / "softmax" / name).read_text() == text

@@ -14,6 +14,8 @@ import pytest
 from flambeau.__main__ import main
 from flambeau._scaffold import write_backend
 from flambeau.plugin import API_VERSION
+from flambeau.plugin.discovery import Entry
+from flambeau.plugin.host import PluginHost
 
 REGISTER = (
     "import flambeau_acme.plugin as plugin\n"
@@ -134,3 +136,59 @@ def test_a_program_without_ops_has_nothing_to_rank(tmp_path: Path, capsys) -> No
     program.write_text("raise SystemExit(3)\n")
     assert main(["kernels", "ref", "--profile", str(program)]) == 1
     assert "ended with status 3" in capsys.readouterr().err
+    assert main(["kernels", "ref", "--profile", str(tmp_path / "absent.py")]) == 1
+    assert "absent.py: there is no such file" in capsys.readouterr().err
+    assert main(["kernels", "ref", "--profile"]) == 2
+    assert "name the script to run" in capsys.readouterr().err
+
+
+def test_what_a_program_does_on_other_devices_is_not_ranked(tmp_path: Path, capsys) -> None:
+    program = tmp_path / "program.py"
+    program.write_text("import flambeau as fb\nfb.ones(3, 3).softmax(0)\n")
+    assert main(["kernels", "ref", "--profile", str(program)]) == 1
+    assert "ran no op on 'ref'" in capsys.readouterr().err
+    program.write_text(
+        "import flambeau as fb\n"
+        "fb.nn.functional.silu(fb.ones(3))\n"
+        "fb.ones(3, device='ref').softmax(0)\n"
+    )
+    assert main(["kernels", "ref", "--profile", str(program)]) == 0
+    said = capsys.readouterr().out
+    assert "softmax" in said
+    assert "silu" not in said
+
+
+def test_the_shares_of_ops_outside_of_each_other_add_up_to_at_most_all(tmp_path, capsys) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import flambeau as fb\n"
+        "x = fb.ones(9, 9, device='ref', requires_grad=True)\n"
+        "x.softmax(0).sum().backward()\n"
+    )
+    assert main(["kernels", "ref", "--profile", str(program)]) == 0
+    rows = dict(re.findall(r"^(\w+) .* ([\d.]+) %$", capsys.readouterr().out, re.M))
+    assert {"softmax", "softmax_backward"} <= rows.keys()
+    shares = [float(rows[name]) for name in ("softmax", "softmax_backward")]
+    assert all(share > 0 for share in shares)
+    assert sum(shares) <= 100.1
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    command = f"{sys.executable} -m flambeau kernels ref | head -n 1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=300)
+    assert done.stdout.split() == ["op", "tier", "provider"]
+    assert done.stderr == ""
+
+
+def test_the_device_of_another_package_is_noted(tmp_path: Path, capsys) -> None:
+    class Elsewhere(PluginHost):
+        def installed(self):
+            return {"toy": (Entry("toy", "flambeau-toy", "0.1", "toy", lambda: None),)}
+
+    folder = ["--directory", str(tmp_path / "new")]
+    assert main(["new-backend", "toy", *folder], plugins=Elsewhere(entry_points=list)) == 0
+    said = capsys.readouterr()
+    assert "pip install -e . pytest && python -m pytest tests" in said.out
+    assert said.err == (
+        "note: flambeau-toy provides device 'toy' here already; only one package can own it\n"
+    )

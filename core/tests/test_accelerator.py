@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import importlib.util
+import re
 import sys
 import weakref
 from pathlib import Path
@@ -308,7 +310,33 @@ def test_memory_figures_follow_tensors(name):
     assert name.max_memory_cached() == before
     assert name.memory_stats()["reserved_bytes.all.current"] == before
     assert name.mem_get_info() == ((1 << 20) - before, 1 << 20)
-    assert "held by the pool" in name.memory_summary()
+    keep = fb.zeros(1024, device="fake")
+    whole, short = name.memory_summary().splitlines(), name.memory_summary(abbreviated=True)
+    assert whole[0] == "fake:0 Fake 0"
+    assert short.splitlines()[1].split()[:4] == ["in", "tensors", *_amount(before + 4096)]
+    assert [line.split("  ")[0] for line in whole[2:]] == [
+        *("in tensors", "held by the pool", "held and unused"),
+        *("free on the device", "of it in all"),
+    ]
+    assert all(line in whole for line in short.splitlines())
+    del keep
+
+
+def _amount(size):
+    return f"{size / 1024:.2f} KiB".split()
+
+
+def test_a_type_is_initialised_by_its_first_use(name, fake):
+    from flambeau import _bound
+
+    _bound.forget("fake")
+    assert not name.is_initialized()
+    assert name.is_available() and not name.is_initialized()  # a question is no use
+    fb.zeros(1, device="fake:1")
+    assert name.is_initialized()
+    _bound.forget("fake")
+    name.init()
+    assert name.is_initialized()
 
 
 def test_out_of_memory_empties_the_cache_and_tries_once_more(name, fake):
@@ -759,6 +787,47 @@ def test_cuda_without_a_package_answers_and_names_the_package():
     ):
         with pytest.raises(RuntimeError, match="pip install flambeau-cupy"):
             ask()
+
+
+def test_codes_of_the_runtime_become_errors(fake, monkeypatch):
+    fb.cuda.check_error(0)
+    monkeypatch.setattr(fb.cuda._devices, "_runtime", fb.accelerator.namespace("absent")._runtime)
+    with pytest.raises(fb.cuda.CudaError, match=r"device error \(2\)") as caught:
+        fb.cuda.check_error(2)
+    assert caught.value.code == caught.value.error_code == 2
+    assert isinstance(caught.value, RuntimeError) and fb.cuda.AcceleratorError is fb.cuda.CudaError
+    monkeypatch.setattr(fb.cuda._devices, "_runtime", fb.accelerator.namespace("fake")._runtime)
+    monkeypatch.setattr(fake, "error_text", lambda code: f"error {code} of the fake", raising=False)
+    with pytest.raises(fb.cuda.CudaError, match=r"error 3 of the fake \(3\)"):
+        fb.cuda.check_error(3)
+
+
+ALIASES = {
+    "namespaces of PyTorch": {"cuda/__init__", "cuda/comm", "cuda/graphs", "cuda/nvtx"},
+    "switches of PyTorch": {"backends/__init__", "backends/cuda", "backends/cudnn"},
+    "x.cuda(), x.is_cuda, x.__cuda_array_interface__, integer devices": {
+        *("_tensor", "_device", "_storage_untyped", "_storage_typed", "sparse/_coo"),
+        "ops/creation",
+    },
+    "profile(use_cuda=True)": {"autograd/_recorder", "autograd/profiler"},
+    "names and numbers in files and protocols": {
+        *("serialization/_names", "serialization/_locations", "utils/dlpack", "version"),
+    },
+    "the package to install, driver=": {"plugin/errors", "linalg/_eigenvalues"},
+}
+
+
+def test_only_the_documented_aliases_name_a_device_type_of_a_vendor():
+    root, found = Path(fb.__file__).parent, set()
+    for path in root.rglob("*.py"):
+        where = path.relative_to(root).with_suffix("").as_posix()
+        if where.split("/")[0] in ("nn", "optim", "testing"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if re.fullmatch(r"(torch\.)?cuda(:\d*)?", node.value):
+                    found.add(where)
+    assert found == set().union(*ALIASES.values())
 
 
 def test_legacy_types_of_cuda_name_dtype_and_device():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -83,6 +84,13 @@ def test_a_run_says_which_devices_there_are_if_none_is_named(tmp_path: Path) -> 
     assert "ref, toy" in output
 
 
+def test_a_result_that_could_not_be_written_is_refused_at_the_start(tmp_path: Path) -> None:
+    where = ("--conformance-json", "absent/result.json")
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "ref", *where)
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "--conformance-json absent/result.json: there is no such folder" in output
+
+
 def test_an_unknown_device_is_refused_with_the_hosts_words(tmp_path: Path) -> None:
     status, output = kit(tmp_path, *PRIMITIVES, "--device", "tyo")
     assert status == pytest.ExitCode.USAGE_ERROR
@@ -97,13 +105,77 @@ def test_the_summary_shows_levels_and_the_header_versions(tmp_path: Path) -> Non
     assert status == pytest.ExitCode.OK
     assert "ref: memory      passed   3 passed" in output
     assert "ref: primitives  not run" in output
-    assert "ref: level reached: memory" in output
+    assert "ref: level reached: memory, by a part of the kit (single files): no badge" in output
+    assert "ref: badge" not in output
     _, output = kit(tmp_path, *PRIMITIVES, "-vv", "--device", "toy", "--device", "ref")
     assert "device toy: toy 0.1 (" in output
     assert "toys 7.1" in output
     assert "toy: primitives  FAILED   8 failed, " in output
     assert "toy: level reached: none" in output
     assert "ref: primitives  passed" in output
+
+
+KIT = ("--pyargs", "flambeau.testing.backend", "--device", "ref", "--level", "memory")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ((), ""),
+        (("-k", "laziness", "-m", "not slow"), "-k, -m"),
+    ],
+)
+def test_only_a_run_of_the_whole_kit_earns_a_badge(options, why, tmp_path: Path) -> None:
+    status, output = kit(tmp_path, *KIT, *options, "--conformance-json", "result.json")
+    assert status == pytest.ExitCode.OK
+    result = json.loads((tmp_path / "result.json").read_text())["devices"]["ref"]
+    assert result["reached"] == "memory"
+    assert result["complete"] is (not why)
+    assert ("ref: badge: ![flambeau ref: memory]" in output) == bool(result["badge"]) == (not why)
+    assert (f"by a part of the kit ({why}): no badge" in output) == bool(why)
+
+
+def test_a_run_that_the_first_failure_ends_earns_no_badge(tmp_path: Path) -> None:
+    whole = ("--pyargs", "flambeau.testing.backend", "--device", "toy", "-x", "-p", "failing")
+    (tmp_path / "failing.py").write_text(
+        "import pytest\n"
+        "@pytest.hookimpl(trylast=True)\n"
+        "def pytest_collection_modifyitems(items):\n"
+        "    items.sort(key=lambda i: 'corners_agree[toy-exp-float64]' not in i.name)\n"
+    )
+    status, output = kit(tmp_path, *whole)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "by a part of the kit (stopped early): no badge" in output
+
+
+def test_the_result_for_programs_names_the_tests_that_did_not_pass(tmp_path: Path) -> None:
+    known = {"test_corners_agree[exp-float64]": "the toy's exp is half as much again"}
+    where = ("--conformance-json", "result.json")
+    status, _ = kit(tmp_path, *PRIMITIVES, *where, "--device", "toy", known_failures=known)
+    assert status == pytest.ExitCode.TESTS_FAILED
+    result = json.loads((tmp_path / "result.json").read_text())["devices"]["toy"]
+    assert result["tests"]["xfailed"] == ["test_corners_agree[toy-exp-float64]"]
+    assert "test_samples_agree[toy-exp-float64-sliced]" in result["tests"]["failed"]
+    assert len(result["tests"]["failed"]) == result["levels"]["primitives"]["outcomes"]["failed"]
+
+
+CHEATS = """
+import flambeau
+flambeau.set_cpu_fallback(True)
+"""
+
+
+def test_no_test_passes_because_the_cpu_stood_in(tmp_path: Path) -> None:
+    kernels = '{**KERNELS, "exp": exp_of_a_double_is_off}'
+    lacking = PLUGIN.replace(kernels, "{n: k for n, k in KERNELS.items() if n != 'exp'}")
+    lacking = lacking.replace('"toy"', '"cheat"').replace("**EXPECTATIONS", "")
+    (tmp_path / "cheats.py").write_text(lacking + CHEATS)
+    status, output = kit(tmp_path, *PRIMITIVES, "-p", "cheats", "--device", "cheat")
+    assert status == pytest.ExitCode.TESTS_FAILED
+    assert "an op of the device ran on the CPU" in output
+    where = ("--pyargs", "flambeau.testing.backend.test_laziness", "--device", "cheat")
+    _, output = kit(tmp_path, *where, "-p", "cheats")
+    assert "test_no_cpu_fallback_is_switched_on[cheat]" in output
 
 
 def test_known_failures_must_fail_and_are_none_of_the_runs(tmp_path: Path) -> None:
@@ -127,6 +199,13 @@ def test_a_known_failure_that_is_no_test_is_an_error(tmp_path: Path) -> None:
     assert "no tests of the kit: test_samples_agree[exp-float63-sliced]" in output
 
 
+def test_expectations_that_cannot_be_read_are_told_before_anything_runs(tmp_path: Path) -> None:
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "toy", unsupported_dtypes={"float61"})
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "--device toy: flambeau_expectations failed: ValueError" in output
+    assert "float61" in output
+
+
 def test_unsupported_dtypes_are_skipped_with_the_reason(tmp_path: Path) -> None:
     status, output = kit(
         tmp_path, *PRIMITIVES, "-rs", "--device", "toy", unsupported_dtypes={"float64"}
@@ -143,6 +222,13 @@ def test_a_tolerance_of_the_plugin_widens_the_kits(tmp_path: Path) -> None:
         tolerances={("exp", "float64"): 0.6},
     )
     assert status == pytest.ExitCode.OK
+
+
+def test_a_tolerance_of_no_op_is_an_error(tmp_path: Path) -> None:
+    misspelt = {("expp", "float64"): 0.6}
+    status, output = kit(tmp_path, *PRIMITIVES, "--device", "toy", tolerances=misspelt)
+    assert status == pytest.ExitCode.USAGE_ERROR
+    assert "tolerances of what is no op: expp" in output
 
 
 def test_other_projects_may_have_a_device_option_of_their_own(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import re
 from pathlib import Path
@@ -10,13 +9,17 @@ from pathlib import Path
 import pytest
 
 from flambeau import plugin
-from flambeau._tools.contract import complaint, main, surface
-from flambeau.plugin import hookspecs
+from flambeau._tools.contract import complaint, main, provisional, surface
 
 RECORD = Path(__file__).parent / "contract.json"
 PAGE = Path(__file__).resolve().parents[2] / "docs/backends/stability.md"
 
-OLD = {"Backend.item": "(array)", "primitive add": "self, other"}
+OLD = {
+    "Backend.item": "(array)",
+    "Accelerator.wait": "(stream)",
+    "primitive add": "self, other",
+    "composite relu": "self",
+}
 
 
 def test_the_surface_is_the_recorded_one(capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,7 +32,16 @@ def test_the_surface_is_the_recorded_one(capsys: pytest.CaptureFixture[str]) -> 
         (OLD, "1.3", ""),
         ({**OLD, "primitive erf": "self"}, "1.3", "raise API_VERSION from 1.3 to at least 1.4"),
         ({**OLD, "primitive erf": "self"}, "1.4", ""),
-        ({"primitive add": "self, other"}, "1.4", "removed or changed: Backend.item; raise"),
+        (
+            {n: v for n, v in OLD.items() if n != "Backend.item"},
+            "1.4",
+            "removed or changed: Backend.item; raise API_VERSION from 1.3 to at least 2.0",
+        ),
+        ({**OLD, "primitive add": "self, other, alpha"}, "1.4", "to at least 2.0"),
+        ({**OLD, "composite relu": "self, slope"}, "1.4", "to at least 2.0"),
+        ({**OLD, "composite gelu": "self"}, "1.3", ""),
+        ({**OLD, "Accelerator.wait": "(stream, event)"}, "1.3", "to at least 1.4"),
+        ({**OLD, "Accelerator.wait": "(stream, event)"}, "1.4", ""),
         ({**OLD, "Backend.item": "(array, index)"}, "1.4", "to at least 2.0"),
         ({**OLD, "Backend.item": "(array, index)"}, "2.0", ""),
     ],
@@ -59,14 +71,50 @@ def test_an_announced_change_is_recorded(tmp_path) -> None:
     assert main(record, write=False) == 0
 
 
+def rows() -> list[tuple[str, list[str], str]]:
+    """The heading, the names in code style and the stability of each row of the page's tables."""
+    found = []
+    heading = ""
+    for line in PAGE.read_text().splitlines():
+        if line.startswith("## "):
+            heading = line.removeprefix("## ")
+        elif line.startswith("| `"):
+            cells = [cell.strip() for cell in line.strip("|").split("|")]
+            names = re.findall(r"`([^`]+)`", cells[0])
+            if "other classes" in heading:
+                names = [f"{names[0]}.{member}" for member in re.findall(r"`(\w+)`", cells[1])]
+            elif heading.startswith("Members"):
+                names = [f"{heading.split('`')[1]}.{name}" for name in names]
+            stated = next((cell for cell in cells if cell in ("stable", "provisional")), "")
+            found.append((heading, names, stated))
+    return found
+
+
 def test_the_page_lists_every_public_name() -> None:
-    page = PAGE.read_text()
-    rows = re.findall(r"^\| (`.+?`) \|", page, re.MULTILINE)
-    listed = {name for row in rows for name in re.findall(r"`(\w+)`", row)}
-    members = {
-        *inspect.get_annotations(plugin.Backend),
-        *(n for n, m in vars(plugin.Backend).items() if callable(m) and n[0] != "_"),
+    listed = [name for _, names, _ in rows() for name in names]
+    known = {
+        name.rpartition(" ")[2]
+        for name in surface()
+        if name.partition(" ")[0] not in ("primitive", "composite", "strided")
     }
-    hooks = {name for name in vars(hookspecs) if name.startswith("flambeau_")}
-    assert listed == {*plugin.__all__, *members, *hooks}
-    assert f"**{plugin.API_VERSION}**" in page
+    assert sorted(listed) == sorted(known)
+    assert f"**{plugin.API_VERSION}**" in PAGE.read_text()
+
+
+def test_the_page_promises_what_the_record_is_compared_by() -> None:
+    for heading, names, stated in rows():
+        for name in names:
+            promised = stated or ("provisional" if "Accelerator" in heading else "")
+            assert promised == ("provisional" if provisional(name) else "stable"), name
+    assert set(plugin.__all__) == {
+        name.removeprefix("name ") for name in surface() if name.startswith("name ")
+    }
+
+
+def test_the_page_says_what_came_with_each_version() -> None:
+    page = PAGE.read_text()
+    listed = re.findall(r"^\| (1\.\d) \| \S", page, re.MULTILINE)
+    newest = int(plugin.API_VERSION.partition(".")[2])
+    assert listed == [f"1.{minor}" for minor in range(newest, 0, -1)]
+    since = set(re.findall(r"\| (1\.\d) \|$", page, re.MULTILINE))
+    assert since == {f"1.{minor}" for minor in range(newest + 1)}

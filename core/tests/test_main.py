@@ -227,6 +227,42 @@ def test_doctor_explains_a_broken_plugin_with_cause_and_remedy(capsys):
 
 
 @pytest.mark.usefixtures("nn_installed")
+def test_doctor_names_kernels_that_do_not_take_the_arguments_of_their_op(capsys):
+    class Kernels(Plugin):
+        @hookimpl
+        def flambeau_kernels(self):
+            kernels = {
+                "add": lambda a: a,
+                "add_": lambda a, b, out: None,
+                "erf": lambda a, *rest, precise=False: a,
+                "gelu": min,  # says nothing of its arguments
+            }
+            return KernelSet("flambeau-toy 0.1", kernels)
+
+    params = {"add": ("self", "other"), "erf": ("self",), "gelu": ("self", "approximate")}
+    ops = {n: SimpleNamespace(**{**vars(op), "params": params.get(n)}) for n, op in OPS.items()}
+    host = host_of(cpu(), entry("toy", Kernels(backend=Runtime("toy")), "flambeau-toy"), ops=ops)
+    status, text, _ = run(capsys, host, "doctor")
+    found = [line for line in squeezed(text) if "does not take" in line]
+    assert status == 1
+    assert found == [
+        "problem toy: the kernel of flambeau-toy 0.1 for 'add' does not take the arguments "
+        "(self, other): too many positional arguments",
+        "problem toy: the kernel of flambeau-toy 0.1 for 'add_' does not take the arguments "
+        "(self, other): missing a required argument: 'out'",
+    ]
+
+
+@pytest.mark.usefixtures("nn_installed")
+def test_doctor_goes_on_where_a_report_fails_or_is_no_text(capsys):
+    host = host_of(cpu("add", "erf", report=OSError("gone")), toy("add", "erf", report={"n": 3}))
+    status, text, _ = run(capsys, host, "doctor")
+    assert status == 1
+    assert "problem cpu: flambeau_report failed: OSError: gone" in squeezed(text)
+    assert "ok toy: flambeau-toy 0.1, 1 device" in squeezed(text)
+
+
+@pytest.mark.usefixtures("nn_installed")
 def test_doctor_shows_tracebacks_on_request(capsys):
     host = host_of(cpu("add", "erf"), entry("toy", ImportError("no"), "t"))
     _, text, _ = run(capsys, host, "doctor", "--traceback")

@@ -384,6 +384,7 @@ def test_every_failure_of_a_device_is_reported():
     ("backend", "text"),
     [
         (object(), "expected an instance of a subclass of flambeau.plugin.Backend"),
+        (Runtime, r"returned the class Runtime for device 'toy'; expected .* Runtime\(\) makes"),
         (Runtime("other"), "device_type is 'other', but it was returned for 'toy'"),
         (type("NoArray", (Runtime,), {"array": None})("toy"), "array must be the class"),
         (type("Views", (Runtime,), {"strided": True})("toy"), "must define strides, offset"),

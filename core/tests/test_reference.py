@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -25,9 +26,11 @@ from flambeau._dtype import (
     int64,
     uint8,
 )
+from flambeau.ops import OPS
 from flambeau.plugin.host import PluginHost
 from flambeau.testing.reference import KERNELS, RefArray, plugin, rounded
 from flambeau.testing.reference.backend import RefBackend
+from flambeau.testing.reference.meanings import MEANINGS
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Arr, Sample, realise
 
 INF, NAN = math.inf, math.nan
@@ -458,3 +461,11 @@ def test_a_plugin_host_activates_every_kernel() -> None:
     activation = host.activate("ref")
     assert isinstance(activation.backend, RefBackend)
     assert set(activation.kernels) == set(KERNELS)
+
+
+def test_every_primitive_has_its_meaning_in_words() -> None:
+    assert MEANINGS.keys() == {name for name, op in OPS.items() if op.tier == "primitive"}
+    for name, text in MEANINGS.items():
+        assert text.endswith("."), name
+        for word in re.findall(r"`(\w+)`", text):
+            assert word in {*OPS[name].params, *MEANINGS, "part", "ZeroDivisionError"}, (name, word)

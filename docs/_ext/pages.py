@@ -25,6 +25,7 @@ from tables import TABLES
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BLOCK = re.compile(r"^```\{generated\} ([\w-]+)\n```$", re.MULTILINE)
+PROGRAMS = {path: f"examples/{path.name}" for path in ROOT.glob("examples/*.py")}
 LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?![a-z]+:|#)([^)#\s]+)(#[^)\s]*)?\)")
 FENCE = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 
@@ -64,7 +65,12 @@ def page(path: Path, places: dict[Path, PurePosixPath], reference: Reference) ->
             return f"[{label}]({os.path.relpath(places[file], here)}{anchor})"
         if image or not file.exists() or file.is_relative_to(DOCS):
             return link[0]
-        return label if "`" in label else f"{label} (`{file.relative_to(ROOT).as_posix()}`)"
+        if file in PROGRAMS:
+            return f"{{download}}`{label} <{os.path.relpath(PROGRAMS[file], here)}>`"
+        name = file.relative_to(ROOT).as_posix()
+        if label == name:
+            return f"`{name}`"
+        return label if "`" in label else f"{label} (`{name}`)"
 
     parts = FENCE.split(text)
     return "".join(p if p.startswith("```") else LINK.sub(moved, p) for p in parts)
@@ -77,6 +83,8 @@ def build() -> dict[PurePosixPath, str]:
     written = {place: page(path, places, reference) for path, place in places.items()}
     for name, text in reference.all_pages().items():
         written[PurePosixPath("reference") / f"{name}.md"] = text
+    for path, place in PROGRAMS.items():  # to be downloaded
+        written[PurePosixPath(place)] = path.read_text("utf-8")
     return written
 
 

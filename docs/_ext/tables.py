@@ -13,22 +13,25 @@ import docstrings
 from inventory import Entry, members
 from reference import Reference, arguments, directive, signature
 
-import flambeau
 from flambeau.ops import OPS, random
-from flambeau.plugin import Backend, hookspecs
+from flambeau.plugin import Backend, dtypes, hookspecs
 from flambeau.plugin.host import host
-from flambeau.testing.samples import DTYPE, SAMPLES, Arr
+from flambeau.testing.backend._support import ANY_ZERO
+from flambeau.testing.reference.meanings import MEANINGS
+from flambeau.testing.samples import DTYPE, DTYPES, SAMPLES, Arr
 
 CONTRACT = Path(__file__).resolve().parents[1] / "design" / "contract.md"
 UNLISTED = {"no-index": ""}  # the reference of `flambeau.plugin` describes it, too
-# How the contract speaks of ops whose names it shortens.
-SPOKEN = {
-    "maximum": "max",
-    "minimum": "min",
-    "remainder": "remainder|division by zero",
-    "fmod": "fmod|division by zero",
+CATEGORIES = {0: "`bool`", 1: "integers", 2: "floats", 3: "complex numbers"}
+# Where the declaration leaves it to the shape rule, or there is no array to have it from.
+RESULTS = {
+    "abs": "that of the array, and of complex numbers the real one",
+    "arange": "`dtype`",
+    "cast": "`dtype`",
+    "full": "`dtype`",
+    "sort": "that of the array; the indices are `int64`",
+    "where": "that of `self` and `other`",
 }
-FAMILY = re.compile(r"^## Canonical primitives.*?\n(?=In-place kernels)", re.DOTALL | re.MULTILINE)
 
 
 def op_table(_: Reference) -> str:
@@ -61,73 +64,47 @@ def _usable(device: str) -> bool:
     return True
 
 
-def meanings() -> dict[str, tuple[str, str]]:
-    """Of each primitive in the contract's table: the family and the sentence about it."""
-    found: dict[str, tuple[str, str]] = {}
-    family = ""
-    section = FAMILY.search(CONTRACT.read_text("utf-8"))
-    for row in section[0].splitlines() if section else ():
-        cells = [cell.strip() for cell in row.strip("|").split("|")]
-        if not row.startswith("|") or len(cells) < 3 or cells[0].startswith(("family", "-")):
-            continue
-        family = cells[0] or family
-        for code in re.findall(r"`([^`]+)`", cells[1]):
-            for name in re.sub(r"\([^)]*\)", " ", code).split():
-                found[name] = (family, cells[2])
-    return found
-
-
 def primitives(_: Reference) -> str:
-    """Every primitive: its signature, what it means, its shape rule, and calls that are tested."""
-    known = meanings()
-    parts = []
+    """Every primitive: what it means, dtypes, calls that are tested, and its shape rule."""
     families: dict[str, list[str]] = {}
     for name, op in OPS.items():
         if op.tier == "primitive":
-            family = known.get(name, (op.body.__module__.rpartition(".")[2], ""))[0]
-            families.setdefault(family, []).append(name)
+            families.setdefault(op.body.__module__.rpartition(".")[2], []).append(name)
+    parts = []
     for family, names in families.items():
         parts.append(f"## {family.capitalize()}")
-        parts += [_primitive(name, known.get(name, ("", ""))[1]) for name in sorted(names)]
+        parts += [_primitive(name) for name in sorted(names)]
     return "\n\n".join(parts)
 
 
-def _primitive(name: str, meaning: str) -> str:
+def _primitive(name: str) -> str:
     op = OPS[name]
-    rule = textwrap.dedent(inspect.getsource(op.body))
-    kinds = {"same": "that of the first array", None: "that of the shape rule"}
-    result = kinds.get(op.out, f"`{getattr(op.out, 'name', op.out)}`")
-    facts = [_public_meaning(name), _about(name, meaning)]
-    facts.append(f"Dtype of the result: {result}. Gradient: {op.gradient_state}.")
-    if op.promotes == "float":
-        facts.append("Integers arrive as the default float.")
-    body = [" ".join(fact for fact in facts if fact)]
+    facts = [f"* Dtypes: {_dtypes(name)}. The result has {_result(name)}."]
+    if name in ANY_ZERO:
+        facts.append("* A zero may have either sign.")
+    facts.append(f"* Gradient: {op.gradient_state}.")
     if calls := _calls(name):
-        body.append(f"Tested with, among others: {calls}.")
-    body.append("```python\n" + rule.rstrip() + "\n```")
-    return f"### {name}\n\n`{name}({', '.join(op.params)})`\n\n" + "\n\n".join(body)
+        facts.append(f"* Tested with, among others: {calls}.")
+    rule = textwrap.dedent(inspect.getsource(op.body)).rstrip()
+    head = f"### {name}\n\n`{name}({', '.join(op.params)})`"
+    return f"{head}\n\n{MEANINGS[name]}\n\n" + "\n".join(facts) + f"\n\n```python\n{rule}\n```"
 
 
-def _public_meaning(name: str) -> str:
-    """What the public function of this name says about itself first."""
-    function = getattr(flambeau, name, None)
-    first = inspect.cleandoc(getattr(function, "__doc__", None) or "").split("\n\n")[0]
-    others = set(arguments(function)) - {*OPS[name].params, "input"}
-    if not first or ">>>" in first or others & set(re.findall(r"\w+", first)):
-        return ""  # it is about more than the op: `alpha` of `add`
-    return docstrings.text(first, lambda _: None).rstrip(".") + "."
+def _dtypes(name: str) -> str:
+    """The dtypes that a primitive is asked for, by category where all of one are."""
+    found = []
+    for category, words in CATEGORIES.items():
+        every = [d for d in dtypes if d.category == category]
+        asked = [d for d in every if d in DTYPES[name]]
+        found += [words] if asked == every else [f"`{d.name}`" for d in asked]
+    return ", ".join(found)
 
 
-def _about(name: str, meaning: str) -> str:
-    """The clauses of the contract's sentence that are about `name`, where it is about several."""
-    row = [other for other, (_, text) in meanings().items() if text == meaning]
-    kept = []
-    for clause in meaning.split("; "):
-        about = [other for other in row if re.search(rf"\b({SPOKEN.get(other, other)})\b", clause)]
-        if name in about or (not about and clause not in ("unary", "binary")) or len(row) == 1:
-            kept.append(clause)
-    meaning = "; ".join(kept)
-    return f"{meaning[0].upper()}{meaning[1:].rstrip('.')}." if meaning else ""
+def _result(name: str) -> str:
+    out = OPS[name].out
+    if name in RESULTS:
+        return RESULTS[name]
+    return "that of the first array" if out == "same" else f"`{out.name}`"
 
 
 def _calls(name: str) -> str:

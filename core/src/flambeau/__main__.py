@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -45,12 +46,13 @@ def _parser() -> argparse.ArgumentParser:
 
     kernels = commands.add_parser("kernels", help="who runs each op on a device")
     kernels.add_argument("device", metavar="DEVICE", help="a device type, such as cpu")
-    kernels.add_argument(
+    form = kernels.add_mutually_exclusive_group()
+    form.add_argument(
         "--missing",
         action="store_true",
         help="only the kernels that the device owes and lacks; status 1 if there are any",
     )
-    kernels.add_argument(
+    form.add_argument(
         "--profile",
         nargs=argparse.REMAINDER,
         metavar="SCRIPT",
@@ -82,6 +84,9 @@ def _devices(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 def _kernels(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     device = arguments.device
+    if arguments.profile == []:
+        print("--profile: name the script to run, and its arguments after it", file=sys.stderr)
+        return 2
     if arguments.profile:
         return _printed(lambda p: hotspots(p, device, arguments.profile), plugins)
     if not arguments.missing:
@@ -97,22 +102,28 @@ def _kernels(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 
 def _new_backend(arguments: argparse.Namespace, plugins: PluginHost) -> int:
-    folder = arguments.directory or Path(f"flambeau-{arguments.name.replace('_', '-')}")
+    name = arguments.name
+    folder = arguments.directory or Path(f"flambeau-{name.replace('_', '-')}")
     try:
-        written = write_backend(arguments.name, folder)
+        written = write_backend(name, folder)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     for path in written:
         print(path)
     print(f"\n{folder / 'README.md'} says what to write next; to begin:")
-    print(f"  cd {folder} && python -m pip install -e . && python -m pytest tests")
+    print(f"  cd {folder} && python -m pip install -e . pytest && python -m pytest tests")
+    if taken := ", ".join(entry.distribution for entry in plugins.installed().get(name, ())):
+        print(
+            f"note: {taken} provides device {name!r} here already; only one package can own it",
+            file=sys.stderr,
+        )
     return 0
 
 
 def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     findings = diagnose(plugins)
-    print(format_findings(findings, with_traceback=arguments.traceback))
+    _show(format_findings(findings, with_traceback=arguments.traceback))
     return int(any(finding.level == PROBLEM for finding in findings))
 
 
@@ -128,11 +139,18 @@ def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 def _printed(text: Callable[[PluginHost], str], plugins: PluginHost) -> int:
     try:
-        print(text(plugins))
+        _show(text(plugins))
     except (RuntimeError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _show(text: str) -> None:
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # a reader such as `head` has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for the flush at exit
 
 
 if __name__ == "__main__":

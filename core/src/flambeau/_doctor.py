@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from flambeau.plugin.activation import Activation
 from flambeau.plugin.discovery import canonical, core_version
 from flambeau.plugin.errors import BackendLoadError, Problem
 from flambeau.plugin.host import PluginHost
+from flambeau.plugin.validation import OpTable
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
 
@@ -108,11 +110,38 @@ def _device(host: PluginHost, device_type: str) -> Iterator[Finding]:
             f"{device_type}: required primitives without a kernel ({len(missing)}): {shown}",
             f"python -m flambeau kernels {device_type} lists them; its provider must supply them",
         )
+    yield from _misfits(active, ops, device_type)
     for problem in active.problems:
         yield _of_problem(problem)
-    for name, fact in host.report(device_type).items():
+    try:
+        facts = host.report(device_type)
+    except Exception as error:
+        cause = f"{type(error).__name__}: {error}"
+        yield Finding(PROBLEM, f"{device_type}: flambeau_report failed: {cause}", "", error)
+        return
+    for name, fact in facts.items():
         if fact.startswith("not "):  # an accelerator says why it offers nothing
             yield Finding(NOTE, f"{device_type}: {name}: {fact}")
+
+
+def _misfits(active: Activation, ops: OpTable, device_type: str) -> Iterator[Finding]:
+    """Kernels that cannot be called with the arguments of their op."""
+    for name, kernel in sorted(active.kernels.items()):
+        op = ops.get(name) or ops.get(name.removesuffix("_"))
+        if (params := getattr(op, "params", None)) is None:
+            continue
+        try:
+            inspect.signature(kernel).bind(*params)
+        except ValueError:
+            continue  # written in C, says nothing of its arguments
+        except TypeError as error:
+            yield Finding(
+                PROBLEM,
+                f"{device_type}: the kernel of {active.providers[name]} for {name!r} does not take "
+                f"the arguments ({', '.join(params)}): {error}",
+                "correct the kernel; arguments come by position",
+                error,
+            )
 
 
 def _hardware(active: Activation, text: str) -> Iterator[Finding]:

@@ -51,7 +51,10 @@ ACTIVATION = {
         Sample((GRAD, Arr((2, 3)), "none"), "exact", True),
         Sample((GRAD, Arr((2, 3)), "tanh"), "tanh approximation", True),
     ],
+    "sigmoid_backward": [Sample((GRAD, PROBABILITIES), "matrix", True)],
+    "tanh_backward": [Sample((GRAD, Arr((2, 3), low=-0.9375, high=0.9375)), "matrix", True)],
     "silu": _pointwise(Arr((2, 3))),
+    "silu_backward": [Sample((GRAD, Arr((2, 3))), "matrix", True)],
     "softplus": [
         *_pointwise(Arr((2, 3)), 1.0, 20.0),
         Sample((KINKED, 2.0, 0.125), "mostly linear", True),
@@ -170,6 +173,22 @@ LINALG = {
         Sample((Arr((2, 2, 3)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "batch", True),
         Sample((Arr((3,)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "vector", True),
         Sample((Arr((0, 3)), Arr((4, 3), seed=1), Arr((4,), seed=2)), "no rows"),
+    ],
+    "linear_activation": [
+        Sample((*operands, activation, saves), f"{form}, {name}", grad)
+        for form, activation, saves in (
+            ("relu", "relu", True),
+            ("gelu", "gelu_tanh", True),
+            ("gelu that keeps nothing", "gelu_tanh", False),
+        )
+        for name, grad, operands in (
+            ("bias", True, (_MATRIX, Arr((8, 3), seed=1), Arr((8,), seed=2))),
+            ("no bias", True, (_MATRIX, Arr((8, 3), seed=1), None)),
+            ("batch", True, (Arr((2, 2, 3), seed=3), Arr((4, 3), seed=1), Arr((4,), seed=2))),
+            ("vector", True, (Arr((3,), seed=3), Arr((4, 3), seed=1), Arr((4,), seed=2))),
+            ("no rows", False, (Arr((0, 3)), Arr((4, 3), seed=1), Arr((4,), seed=2))),
+            ("no features", False, (Arr((2, 0)), Arr((4, 0)), Arr((4,), seed=2))),
+        )
     ],
 }
 

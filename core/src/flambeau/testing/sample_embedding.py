@@ -21,6 +21,11 @@ EMBEDDING = {
         Sample((_TABLE, Arr((), int64, kind="literal", literal=(3,)), -1, False), "one row", True),
         Sample((_TABLE, Arr((0,), int64), -1, True), "no rows"),
     ],
+    "embedding_backward": [
+        Sample((Arr((2, 3, 3)), _PLACES, 4), "repeated rows", True),
+        Sample((Arr((3,)), Arr((), int64, kind="literal", literal=(3,)), 4), "one row", True),
+        Sample((Arr((0, 3)), Arr((0,), int64), 4), "no rows"),
+    ],
     "constant_pad_nd": [
         Sample((Arr((2, 3)), ((0, 0), (1, 2)), 0), "last", True),
         Sample((Arr((2, 3)), ((2, 0), (-1, 1)), 0.5), "padded and cropped", True),

@@ -8,6 +8,7 @@ argument ``device`` runs for each device, with ``@kit.cases("name dtype", functi
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,10 +17,12 @@ from typing import Any
 import pytest
 
 import flambeau as fb
+from flambeau.ops import OPS
 from flambeau.plugin import API_VERSION, Expectations
 from flambeau.plugin.host import host
 from flambeau.testing.backend import HINTS, LEVELS
 
+_KIT = "flambeau.testing.backend"
 _PROPERTY = "flambeau level"
 HINT = "flambeau hint"
 
@@ -37,6 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
             "say which device to test: --device TYPE, several times if you like; "
             f"there are {', '.join(host.device_types())}"
         )
+    written: str | None = config.getoption("conformance_json")
+    if written and not Path(written).absolute().parent.is_dir():  # said before the run, not after
+        raise pytest.UsageError(f"--conformance-json {written}: there is no such folder")
     for device in devices:
         if device == "meta":
             raise pytest.UsageError("device 'meta' has no data, so there is nothing to compare")
@@ -44,6 +50,12 @@ def pytest_configure(config: pytest.Config) -> None:
             host.activate(device)
         except RuntimeError as error:
             raise pytest.UsageError(f"--device {device}: {error}") from error
+        for hook, answer in (("expectations", host.expectations), ("report", host.report)):
+            try:
+                answer(device)
+            except Exception as error:
+                cause = f"flambeau_{hook} failed: {type(error).__name__}: {error}"
+                raise pytest.UsageError(f"--device {device}: {cause}") from error
     config.stash[DEVICES] = devices
     config.stash[NAMES] = {device: set() for device in devices}
 
@@ -135,6 +147,11 @@ def _refuse_unknown(device: str, expectations: Expectations, found: set[str]) ->
             f"the expectations of device {device!r} list known failures that are no tests of the "
             f"kit: {', '.join(unknown)}"
         )
+    if no_ops := sorted({op for op, _ in expectations.tolerances} - OPS.keys()):
+        raise pytest.UsageError(
+            f"the expectations of device {device!r} have tolerances of what is no op: "
+            f"{', '.join(no_ops)}"
+        )
 
 
 @pytest.fixture(autouse=True)
@@ -149,15 +166,20 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
     """The levels that each device has reached."""
     tally: dict[str, Counter[str]] = {}
     hints: dict[str, list[str]] = {}
+    named: dict[str, dict[str, list[str]]] = {d: {} for d in config.stash[DEVICES]}
     for outcome, reports in terminalreporter.stats.items():
         for report in reports:
             for name, value in getattr(report, "user_properties", ()):
                 if name == _PROPERTY and outcome not in ("", "deselected"):
                     tally.setdefault(value, Counter())[outcome] += 1
+                    if outcome not in ("passed", "skipped"):
+                        test = report.nodeid.rpartition("::")[2]
+                        named[value.partition(" ")[0]].setdefault(outcome, []).append(test)
                 elif name == HINT and outcome == "passed":
                     device, _, text = value.partition(" ")
                     hints.setdefault(device, []).append(text)
     terminalreporter.section("conformance")
+    left_out = what_left_tests_out(config, terminalreporter)
     summaries = {}
     for device in config.stash[DEVICES]:
         results = [(level, tally.get(f"{device} {level}", Counter())) for level in LEVELS]
@@ -167,11 +189,15 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
         for text in hints.get(device, ()):
             terminalreporter.line(f"{device}: hint: {text}")
         reached = level_reached(results)
-        terminalreporter.line(f"{device}: level reached: {reached}")
-        terminalreporter.line(f"{device}: badge: {badge(device, reached)}")
+        by = f", by a part of the kit ({left_out}): no badge" if left_out else ""
+        terminalreporter.line(f"{device}: level reached: {reached}{by}")
+        earned = "" if left_out else badge(device, reached)
+        if earned:
+            terminalreporter.line(f"{device}: badge: {earned}")
         summaries[device] = {
             "reached": reached,
-            "badge": badge(device, reached),
+            "badge": earned,
+            "complete": not left_out,
             "providers": dict(Counter(host.providers(device).values())),
             "report": host.report(device),
             "levels": {
@@ -179,10 +205,30 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
                 for level, counts in results
             },
             "hints": hints.get(device, []),
+            "tests": {outcome: sorted(tests) for outcome, tests in named[device].items()},
         }
     if path := config.getoption("conformance_json"):
         written = {"flambeau": fb.__version__, "api": API_VERSION, "devices": summaries}
         Path(path).write_text(json.dumps(written, indent=2, sort_keys=True) + "\n")
+
+
+def what_left_tests_out(config: pytest.Config, terminalreporter: Any) -> str:
+    """Why the run was not of all tests up to its level; empty if it was."""
+    asked = {
+        "-k": config.option.keyword,
+        "-m": config.option.markexpr,
+        "--deselect": config.option.deselect,
+        "--ignore": config.option.ignore or config.option.ignore_glob,
+        "--last-failed": config.getoption("lf", False),
+    }
+    found = [option for option, value in asked.items() if value]
+    whole = (_KIT, str(Path(__file__).parent))
+    if not any(argument.rstrip(os.sep) in whole for argument in config.args):
+        found.append("single files")
+    session = terminalreporter._session
+    if session is not None and (session.shouldstop or session.shouldfail):
+        found.append("stopped early")
+    return ", ".join(found)
 
 
 def level_reached(results: list[tuple[str, Counter[str]]]) -> str:

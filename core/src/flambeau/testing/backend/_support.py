@@ -37,7 +37,7 @@ ACCUMULATING_UNITS = 40
 _ACCUMULATING = frozenset(
     [
         *("sum", "prod", "cumsum", "cumprod", "matmul", "index_put", "scatter_add", "pow"),
-        *("mean", "var", "linear", "addmm"),
+        *("mean", "var", "linear", "addmm", "linear_activation"),
     ]
 )
 
@@ -63,6 +63,12 @@ def call(device: str, name: str, args: tuple[Any, ...]) -> Any:
     be = bind(device)
     native = be.fresh(getattr(be, name)(*args))
     return wrap(be, native, be.dtype_of(native))
+
+
+def wait(device: str) -> None:
+    """Wait until a device has done all it was asked."""
+    be = bind(device)
+    be.backend.synchronize(be.device.index or 0)
 
 
 def comparable(name: str, op: Callable[..., Any] | None = None) -> Callable[..., Any]:
@@ -322,7 +328,8 @@ def complaints(
     if found.error is not None or wanted.error is not None:
         if type(found.error) is type(wanted.error):
             return []
-        return [f"gave {found.error or 'a result'!r}, expected {wanted.error or 'a result'!r}"]
+        gave, expected = (repr(o.error) if o.error else "a result" for o in (found, wanted))
+        return [f"gave {gave}, expected {expected}"]
     wrong = [f"input {i} was changed" for i in found.changed]
     if len(found.results) != len(wanted.results):
         return [*wrong, f"{len(found.results)} results, expected {len(wanted.results)}"]
@@ -347,7 +354,12 @@ def differences(
 
     An element may be off by ``rtol`` of itself plus ``slack`` of the largest one plus ``floor``.
     """
-    native = t._be.dtype_of(t._a)
+    if not isinstance(t._a, t._be.array):
+        return [f"an object of class {type(t._a).__name__}, expected {t._be.array.__name__}"]
+    try:
+        native = t._be.dtype_of(t._a)
+    except Exception as error:
+        return [f"an array of which dtype_of says {type(error).__name__}: {error}"]
     if native is not e.dtype or t.dtype is not e.dtype:
         return [f"dtype {native}, expected {e.dtype}"]
     if not isinstance(t._a.shape, tuple) or t._a.shape != e._a.shape:

@@ -284,8 +284,13 @@ def errors(device: str) -> Iterator[Any]:
 @kit.cases("function kind text", errors)
 def test_wrong_arguments(device: str, function: Any, kind: Any, text: str) -> None:
     shown = str(bind(device).device)
-    with pytest.raises(kind, match="(?s)" + text.replace("%(device)s", shown)) as caught:
+
+    def run() -> None:
         function(device)
+        kit.wait(device)  # what only the device sees may be raised then
+
+    with pytest.raises(kind, match="(?s)" + text.replace("%(device)s", shown)) as caught:
+        run()
     assert type(caught.value) is kind
 
 

@@ -63,18 +63,23 @@ def work(device: str, seed: int) -> list[Any]:
 def test_threads_do_not_disturb_each_other(device: str) -> None:
     alone = {seed: work(device, seed) for seed in range(1, 5)}
     found: dict[int, list[list[Any]]] = {seed: [] for seed in alone}
+    raised: list[Exception] = []
 
     def repeat(seed: int) -> None:
-        for _ in range(5):
-            found[seed].append(work(device, seed))
+        try:
+            for _ in range(5):
+                found[seed].append(work(device, seed))
+        except Exception as error:  # nobody else would see it
+            raised.append(error)
 
     threads = [threading.Thread(target=repeat, args=(seed,)) for seed in alone]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if raised:
+        raise AssertionError(f"a thread raised {raised[0]!r}") from raised[0]
     for seed, numbers in alone.items():
-        assert len(found[seed]) == 5, "a thread raised an exception"
         for again in found[seed]:
             assert not kit.difference(again, numbers)
 

@@ -12,7 +12,7 @@ from flambeau_jax import __version__
 if TYPE_CHECKING:
     from flambeau.plugin import Backend
 
-api_version = "1.0"
+api_version = "1.1"
 
 
 @hookimpl
