@@ -414,7 +414,9 @@ def feed_forward(layer):
 
 
 @pytest.mark.parametrize("dtype", [fb.float64, fb.float32, fb.float16, fb.bfloat16], ids=str)
-@pytest.mark.parametrize("activation", [fb.nn.functional.relu, fb.nn.GELU("tanh")], ids=str)
+@pytest.mark.parametrize(
+    "activation", [fb.nn.functional.relu, fb.nn.GELU("tanh")], ids=["relu", "gelu"]
+)
 def test_a_transformer_layer_takes_one_call_for_both(activation, dtype, device):
     kind = fb.nn.TransformerEncoderLayer
     layer = kind(8, 2, 16, 0.0, activation, dtype=fb.float64)
