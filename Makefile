@@ -52,7 +52,8 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)
 	@# CuPy can be imported without a device, but not into .venv: there it would be one that is broken.
-	@if [ -d build/cupy/cupy ] || $(RUN) -m pip install --quiet --no-deps --target build/cupy cupy-cuda12x==14.2.0; \
+	@if [ -d build/cupy/cupy ] || $(RUN) -m pip install --quiet --no-deps --target build/cupy \
+	    cupy-cuda12x==14.2.0 cuda-pathfinder; \
 	  then (set -x; PYTHONPATH=$(CURDIR)/build/cupy $(PYTEST) backends/cuda_cupy/tests/test_names_of_cupy.py \
 	    backends/cuda_cupy/tests/test_plugin.py); \
 	  else echo 'skipped: CuPy cannot be installed here (no wheel for this machine, or no network)'; fi
