@@ -82,7 +82,6 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(2700)  # the whole kit in one process: four minutes of a core that is free
 def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, wheels: Path) -> None:
     """Typed one after another in an environment of their own, without a network."""
     project, environment = tmp_path / "toy", tmp_path / "env"
@@ -109,7 +108,7 @@ def test_the_commands_of_the_page_do_what_it_says(tmp_path: Path, wheels: Path) 
             env=variables,
             capture_output=True,
             text=True,
-            timeout=2400,
+            timeout=840,
         )
         assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
         key = command.split()[2 if "-m" in command else 1]

@@ -27,7 +27,7 @@ class Together:
             self.ran.append(args)
             return OP.decomposed(fb._bound.bind("ref"))(*args)
 
-        kernel.takes = lambda *args: self.answer  # type: ignore[attr-defined]
+        kernel.takes = lambda *args: self.answer  # type: ignore[attr-defined] - `Op.taken` asks
         return KernelSet("together", {OP.name: kernel})
 
 
@@ -40,7 +40,7 @@ def together():
 
 
 class Seen(fb.Tensor):
-    calls: list[str] = []  # noqa: RUF012
+    calls: list[str] = []  # noqa: RUF012 - meant to be shared
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

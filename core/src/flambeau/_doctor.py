@@ -115,7 +115,7 @@ def _device(host: PluginHost, device_type: str) -> Iterator[Finding]:
         yield _of_problem(problem)
     try:
         facts = host.report(device_type)
-    except Exception as error:
+    except Exception as error:  # a plugin's code may raise anything, and the rest is to be told
         cause = f"{type(error).__name__}: {error}"
         yield Finding(PROBLEM, f"{device_type}: flambeau_report failed: {cause}", "", error)
         return

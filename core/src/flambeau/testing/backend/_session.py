@@ -53,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
         for hook, answer in (("expectations", host.expectations), ("report", host.report)):
             try:
                 answer(device)
-            except Exception as error:
+            except Exception as error:  # a plugin's code may raise anything
                 cause = f"flambeau_{hook} failed: {type(error).__name__}: {error}"
                 raise pytest.UsageError(f"--device {device}: {cause}") from error
     config.stash[DEVICES] = devices

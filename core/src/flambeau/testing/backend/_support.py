@@ -358,7 +358,7 @@ def differences(
         return [f"an object of class {type(t._a).__name__}, expected {t._be.array.__name__}"]
     try:
         native = t._be.dtype_of(t._a)
-    except Exception as error:
+    except Exception as error:  # a backend's code may raise anything: a fault that it has
         return [f"an array of which dtype_of says {type(error).__name__}: {error}"]
     if native is not e.dtype or t.dtype is not e.dtype:
         return [f"dtype {native}, expected {e.dtype}"]
