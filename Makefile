@@ -52,9 +52,10 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)
 	@# CuPy can be imported without a device, but not into .venv: there it would be one that is broken.
-	@if [ -d build/cupy/cupy ] || $(RUN) -m pip install --quiet --no-deps --target build/cupy \
+	@# No folder in build may have a package's name: pyright would find it there from build/merged.
+	@if [ -d build/with-cupy/cupy ] || $(RUN) -m pip install --quiet --no-deps --target build/with-cupy \
 	    cupy-cuda12x==14.2.0 cuda-pathfinder; \
-	  then (set -x; PYTHONPATH=$(CURDIR)/build/cupy $(PYTEST) backends/cuda_cupy/tests/test_names_of_cupy.py \
+	  then (set -x; PYTHONPATH=$(CURDIR)/build/with-cupy $(PYTEST) backends/cuda_cupy/tests/test_names_of_cupy.py \
 	    backends/cuda_cupy/tests/test_plugin.py); \
 	  else echo 'skipped: CuPy cannot be installed here (no wheel for this machine, or no network)'; fi
 
@@ -66,17 +67,17 @@ gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance ki
 
 foreign: $(VENV)/with-test ## the backend on JAX: its own tests, the digits, a sample of the kit
 	@# Not into .venv, where `make test` would find it and run the whole kit on it.
-	@if [ -d build/jax/jax ] || $(RUN) -m pip install --quiet --target build/jax --group foreign; \
+	@if [ -d build/with-jax/jax ] || $(RUN) -m pip install --quiet --target build/with-jax --group foreign; \
 	  then $(MAKE) --no-print-directory foreign-kit; \
 	  else echo 'skipped: JAX cannot be installed here (no wheel for this Python, or no network)'; fi
 
 # Compiling is what takes the time.
 foreign-kit: export JAX_DISABLE_MOST_OPTIMIZATIONS = 1
 foreign-kit:
-	$(RUN) -m pip install --quiet --no-deps --upgrade --target build/foreign ./examples/backends/jax
-	PYTHONPATH=$(CURDIR)/build/jax \
+	$(RUN) -m pip install --quiet --no-deps --upgrade --target build/with-foreign ./examples/backends/jax
+	PYTHONPATH=$(CURDIR)/build/with-jax \
 	$(PYTEST) tests/test_foreign_backends.py -k 'not conformance_kit and not toy' $(ARGS)
-	PYTHONPATH=$(CURDIR)/build/foreign:$(CURDIR)/build/jax \
+	PYTHONPATH=$(CURDIR)/build/with-foreign:$(CURDIR)/build/with-jax \
 	$(PYTEST) --pyargs flambeau.testing.backend --device jax -k '$(FOREIGN)' $(KIT)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from importlib.util import find_spec
 
+import numpy as np
 import pytest
 
 
@@ -38,3 +40,27 @@ def threads():
     before = get_num_threads()
     yield set_num_threads
     set_num_threads(before)
+
+
+@pytest.fixture
+def agree_at_once():
+    """A function that repeats several computations, each in a thread of its own, at one time."""
+
+    def run(compute, items, wanted):
+        wrong = []
+
+        def work(item, expected):
+            for _ in range(20):
+                if not np.array_equal(compute(item), expected):
+                    wrong.append(item)
+
+        pairs = zip(items, wanted, strict=True)
+        workers = [threading.Thread(target=work, args=pair, daemon=True) for pair in pairs]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join(60)
+        assert not any(worker.is_alive() for worker in workers), "a thread hangs"
+        assert not wrong
+
+    return run

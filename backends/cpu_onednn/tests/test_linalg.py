@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import threading
 from typing import Any
 
 import numpy as np
@@ -309,25 +308,11 @@ def test_parts_of_several_threads_make_the_whole_product(
         close(found, single.astype(np.float64), 2 * scale, dtype)
 
 
-def test_products_of_several_python_threads_do_not_disturb_each_other(threads):
+def test_products_of_several_python_threads_do_not_disturb_each_other(threads, agree_at_once):
     threads(2)
     b = draw(256, 200)
     factors = [draw(150, 256) * scale for scale in (1, 2, 4, 8)]
-    wanted = [linalg.matmul(a, b) for a in factors]
-    wrong: list[int] = []
-
-    def work(i: int) -> None:
-        for _ in range(20):
-            if not np.array_equal(linalg.matmul(factors[i], b), wanted[i]):
-                wrong.append(i)
-
-    workers = [threading.Thread(target=work, args=(i,), daemon=True) for i in range(len(factors))]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert not any(worker.is_alive() for worker in workers), "a thread hangs"
-    assert not wrong
+    agree_at_once(lambda a: linalg.matmul(a, b), factors, [linalg.matmul(a, b) for a in factors])
 
 
 def test_the_number_of_openmp_threads_of_the_caller_is_put_back():

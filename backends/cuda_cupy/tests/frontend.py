@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16
 
@@ -99,8 +100,8 @@ int cuDriverGetVersion(int *version) { *version = 13000; return 0; }
 """
 
 
-def with_a_driver_that_answers(folder: Path) -> tuple[dict[str, str] | None, str]:
-    """An environment whose libcuda.so.1 has no device, so that cuDNN can be asked what it takes.
+def said_with_a_driver_that_answers(program: str, folder: Path) -> list[str]:
+    """What a program prints where libcuda.so.1 has no device: libraries say what they take.
 
     What is compiled at run time, as attention is, cuDNN only weighs where the driver's library
     can be loaded.  Every function of this one but the version fails as on a machine without the
@@ -108,7 +109,7 @@ def with_a_driver_that_answers(folder: Path) -> tuple[dict[str, str] | None, str
     """
     compiler = shutil.which("gcc") or shutil.which("cc")
     if compiler is None or sys.platform != "linux":
-        return None, "needs a C compiler on Linux"
+        pytest.skip("needs a C compiler on Linux")
     source, library = folder / "cuda.c", folder / "libcuda.so.1"
     names = sorted(_driver_functions() - {"cuDriverGetVersion"})
     source.write_text(STUB + "".join(f"int {name}(void) {{ return 34; }}\n" for name in names))
@@ -117,7 +118,14 @@ def with_a_driver_that_answers(folder: Path) -> tuple[dict[str, str] | None, str
     paths = [str(folder), os.environ.get("LD_LIBRARY_PATH", "")]
     own = [str(Path(__file__).parent), *sys.path]
     told = {"LD_LIBRARY_PATH": ":".join(filter(None, paths)), "PYTHONPATH": ":".join(own)}
-    return {**os.environ, **told}, ""
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **told},
+        capture_output=True,
+        text=True,
+    )
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    return answer.stdout.splitlines()
 
 
 def _driver_functions() -> set[str]:

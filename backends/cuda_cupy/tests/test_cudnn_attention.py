@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import subprocess
-import sys
 from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from frontend import KINDS, Names, NotSupportedError, Side, with_a_driver_that_answers
+from frontend import KINDS, Names, NotSupportedError, Side, said_with_a_driver_that_answers
 from planned import served
 from test_ops import agree, numbers
 
@@ -468,13 +466,6 @@ def noted(library, asked):
 
 @pytest.mark.slow
 def test_cudnn_takes_every_dtype_and_form_of_both_passes(cudnn, tmp_path):
-    environment, why = with_a_driver_that_answers(tmp_path)
-    if environment is None:
-        pytest.skip(why)
-    answer = subprocess.run(
-        [sys.executable, "-c", DEVICELESS], env=environment, capture_output=True, text=True
-    )
-    assert answer.returncode == 0, answer.stderr[-2000:]
-    lines = answer.stdout.splitlines()
+    lines = said_with_a_driver_that_answers(DEVICELESS, tmp_path)
     assert len(lines) == len(list(signatures()))
     assert [line for line in lines if not line.endswith(": yes")] == []

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import sys
 from itertools import count
 
 import numpy as np
 import pytest
-from frontend import with_a_driver_that_answers
+from frontend import said_with_a_driver_that_answers
 from planned import served
 from test_ops import agree
 
@@ -541,11 +539,5 @@ def test_the_real_library_takes_every_descriptor(tmp_path):
     pytest.importorskip("nvmath.bindings.cublasLt", reason="needs nvmath-python")
     pytest.importorskip("nvidia.cublas", reason="needs nvidia-cublas-cu12")
     pytest.importorskip("nvidia.cudnn", reason="needs cuDNN, which names the driver's functions")
-    environment, why = with_a_driver_that_answers(tmp_path)
-    if environment is None:
-        pytest.skip(why)
-    answer = subprocess.run(
-        [sys.executable, "-c", DESCRIBED], env=environment, capture_output=True, text=True
-    )
-    assert answer.returncode == 0, answer.stderr[-2000:]
-    assert len(answer.stdout.splitlines()) == len(gemm.DATA_TYPES) * 8 * 2
+    lines = said_with_a_driver_that_answers(DESCRIBED, tmp_path)
+    assert len(lines) == len(gemm.DATA_TYPES) * 8 * 2

@@ -85,7 +85,7 @@ class Faults:
             if self._words is None:
                 with self._lock:
                     if self._words is None:
-                        self._words, self._room = self._layer.shared_words(MOST + 1)
+                        self._words = self._layer.shared_words(MOST + 1)
             address = np.uintp(self._words.__array_interface__["data"][0])
             launch(INT64, kernel, *blocks_for(n), *given, address, number)
             if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":

@@ -66,10 +66,9 @@ class Layer:
         """``a[key] += values``, counting places that come more than once each time."""
         raise NotImplementedError
 
-    def shared_words(self, count: int) -> tuple[np.ndarray, Any]:
-        """Zeros of 64 bits that host and devices write and read, and what keeps their memory."""
-        words = np.zeros(count, np.int64)
-        return words, words
+    def shared_words(self, count: int) -> np.ndarray:
+        """Zeros of 64 bits that host and devices write and read."""
+        return np.zeros(count, np.int64)
 
     def quiet(self, kernel: Kernel) -> Kernel:
         """`kernel` without warnings about infinities and NaN."""
@@ -148,12 +147,12 @@ class CupyLayer(Layer):
         """See `Layer.window`; an array made over a pointer has no base, a view of it has."""
         return self.array(shape, a.dtype, a.data + offset, strides).view()
 
-    def shared_words(self, count: int) -> tuple[np.ndarray, Any]:
+    def shared_words(self, count: int) -> np.ndarray:
         """See `Layer.shared_words`: page-locked memory, which has one address for all."""
         memory = self.xp.cuda.alloc_pinned_memory(8 * count)
         words = np.frombuffer(memory, np.int64, count)
         words[...] = 0
-        return words, memory
+        return words
 
     def add_at(self, a: Array, key: Any, values: Array) -> None:
         """See `Layer.add_at`; the hardware adds numbers of 32 and 64 bits only."""
