@@ -5,29 +5,25 @@ Without a compiler the package installs all the same and offers no kernels.
 
 import os
 import platform
-import sys
 from glob import glob
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
+UNIX += ["-fopenmp-simd", "-pthread"]  # of OpenMP the pragmas for vectors, which need no library
 
 
 class Build(build_ext):
     """Adds what the compiler in use understands."""
 
     def build_extension(self, ext):
-        """Compile with OpenMP where the platform's compiler has it."""
+        """Choose by the compiler; see the base class."""
         if self.compiler.compiler_type == "msvc":
             ext.extra_compile_args = ["/std:c11", "/O2", "/openmp:experimental"]
         else:
             ext.extra_compile_args = list(UNIX)
-            if sys.platform == "darwin":  # Apple's compiler knows the pragmas, not the runtime
-                ext.extra_compile_args.append("-fopenmp-simd")
-            else:
-                ext.extra_compile_args.append("-fopenmp")
-                ext.extra_link_args = ["-fopenmp"]
+            ext.extra_link_args = ["-pthread"]
             if os.environ.get("FLAMBEAU_NATIVE_SANITIZE"):
                 flags = ["-fsanitize=address,undefined", "-g", "-O1"]
                 ext.extra_compile_args += flags

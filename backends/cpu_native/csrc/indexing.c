@@ -12,7 +12,7 @@ typedef struct {
     const char *a;
     const int64_t *index;
     int64_t size, count, inner;
-    int *outside; /* becomes 1 where a step finds an index out of range */
+    Flag *outside; /* becomes 1 where a step finds an index out of range */
 } Rows;
 
 /* Rows of `inner` bytes. */
@@ -71,13 +71,13 @@ static void take(const Args *k) {
             const W *a = (const W *)c->a + o * c->size;                                  \
             W *out = (W *)c->out + o * c->count;                                         \
             if (!row(out, a, c->index + o * c->count, c->count, (uint64_t)c->size)) {    \
-                _Pragma("omp atomic write") *c->outside = 1;                             \
+                *c->outside = 1;                                                         \
                 return;                                                                  \
             }                                                                            \
         }                                                                                \
     }                                                                                    \
     static void gather_##S(const Args *k) {                                              \
-        int outside = 0;                                                                 \
+        Flag outside = 0;                                                                \
         Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3], &outside};       \
         const int64_t count = k->n[0] * c.count * c.inner;                               \
         if (c.inner == 1) {                                                              \

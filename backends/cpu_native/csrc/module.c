@@ -95,13 +95,14 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
             holding++, arrays++;
         }
     }
-    const char *error = NULL;
-    Args packed = {pointers, integers, floats, thread_limit, &error};
+    const char *error = NULL, *failure = NULL;
+    Args packed = {pointers, integers, floats, thread_limit, &error, &failure};
     Py_BEGIN_ALLOW_THREADS
     row->kernel(&packed);
     Py_END_ALLOW_THREADS
     release(held, holding);
     if (error != NULL) return PyErr_Format(PyExc_IndexError, "%s(): %s", row->name, error);
+    if (failure != NULL) return PyErr_Format(PyExc_RuntimeError, "%s(): %s", row->name, failure);
     Py_RETURN_NONE;
 failed:
     release(held, holding);
@@ -145,9 +146,6 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "flambeau_native.
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
-#ifdef _OPENMP
-    thread_limit = omp_get_max_threads(); /* OMP_NUM_THREADS, or the processors at hand */
-#endif
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (const Row *row = tables[t]; row->name != NULL; row++) {
             /* The definitions live as long as the process, as the functions do. */

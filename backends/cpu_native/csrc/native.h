@@ -15,7 +15,8 @@ typedef struct {
     const int64_t *n;
     const double *x;
     int threads;
-    const char **error; /* what a kernel sets that refuses an index; Python then raises IndexError */
+    const char **error;   /* what a kernel sets that refuses an index; Python then raises IndexError */
+    const char **failure; /* the same for anything else; RuntimeError */
 } Args;
 
 typedef void (*Kernel)(const Args *);
@@ -37,12 +38,17 @@ typedef struct {
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
+/* Atomics and threads of POSIX; elsewhere kernels have one thread. */
+#if !defined(_WIN32) && !defined(__STDC_NO_ATOMICS__)
+#define HAS_THREADS 1
+typedef _Atomic int Flag; /* that several threads may set */
+#else
+#define HAS_THREADS 0
+typedef int Flag;
+#endif
+
 /* Elements per thread below which a second thread costs more than it brings. */
 #define GRAIN 16384
-
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 /* The threads for `work` elements. */
 static inline int team(const Args *a, int64_t work) {
@@ -66,24 +72,9 @@ static inline int in_range(const Args *a, const int64_t *index, int64_t count, i
     return 0;
 }
 
-/* Runs STEP(context, begin, end) over [0, count) in at most `threads` parts; parts are contiguous, so
-   that a result depends on their number only where a kernel says so. */
+/* Runs STEP(context, begin, end) over [0, count) in `threads` contiguous parts, whoever computes them:
+   a result depends on the number of parts only where a kernel says so. */
 typedef void (*Step)(const void *context, int64_t begin, int64_t end);
-
-static inline void split(Step step, const void *context, int64_t count, int threads) {
-#ifdef _OPENMP
-    if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-        {
-            int64_t parts = omp_get_num_threads(), part = omp_get_thread_num();
-            int64_t begin = count * part / parts, end = count * (part + 1) / parts;
-            if (begin < end) step(context, begin, end);
-        }
-        return;
-    }
-#endif
-    (void)threads;
-    if (count > 0) step(context, 0, count);
-}
+void split(Step step, const void *context, int64_t count, int threads);
 
 #endif

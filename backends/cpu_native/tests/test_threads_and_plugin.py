@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -39,6 +42,112 @@ def test_results_do_not_depend_on_the_number_of_threads(name, threads):
         found.append(np.asarray(CALLS[name]()))
     np.testing.assert_array_equal(found[0], found[1])
     np.testing.assert_array_equal(found[0], found[2])
+
+
+def test_several_python_threads_share_the_workers(threads):
+    threads(3)
+    wanted = {name: np.asarray(call()) for name, call in CALLS.items()}
+    wrong = []
+
+    def work(name, pause):
+        for _ in range(40):
+            time.sleep(pause)  # workers sleep in the longer ones, and look for work in the others
+            if not np.array_equal(np.asarray(CALLS[name]()), wanted[name]):
+                wrong.append(name)
+
+    workers = [
+        threading.Thread(target=work, args=(name, pause), daemon=True)
+        for name in CALLS
+        for pause in (0, 0.001)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert not any(worker.is_alive() for worker in workers), "a thread hangs"
+    assert not wrong
+
+
+def test_more_threads_than_processors_compute_the_same(threads):
+    threads(1)
+    wanted = {name: np.asarray(call()) for name, call in CALLS.items()}
+    threads(64)
+    for name, call in CALLS.items():
+        np.testing.assert_array_equal(np.asarray(call()), wanted[name])
+
+
+SGEMM = ctypes.CFUNCTYPE(
+    *(ctypes.c_int, ctypes.c_char, ctypes.c_char, *[ctypes.c_int64] * 3),
+    *(ctypes.c_float, ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64),
+    *(ctypes.c_float, ctypes.c_void_p, ctypes.c_int64),
+)
+
+
+class Multiplied:
+    """A function like dnnl_sgemm, by NumPy; `parts` are the sizes that it was called with."""
+
+    def __init__(self, status=0):
+        self.parts, self.status = [], status
+        self.function = SGEMM(self)
+        self.address = ctypes.cast(self.function, ctypes.c_void_p).value
+
+    def __call__(self, of_a, of_b, m, n, k, alpha, a, a_step, b, b_step, beta, c, c_step):
+        def matrix(address, rows, columns, step):
+            room = ctypes.c_float * ((rows - 1) * step + columns)
+            flat = np.frombuffer(room.from_address(address), np.float32)
+            return np.lib.stride_tricks.as_strided(flat, (rows, columns), (4 * step, 4))
+
+        left = matrix(a, k, m, a_step).T if of_a == b"T" else matrix(a, m, k, a_step)
+        right = matrix(b, n, k, b_step).T if of_b == b"T" else matrix(b, k, n, b_step)
+        out = matrix(c, m, n, c_step)
+        out[...] = alpha * (left @ right) + (beta * out if beta else 0)
+        self.parts.append((m, n))
+        return self.status
+
+
+def product(function, a, b, out, bias=None, relu=False, alpha=1.0, beta=0.0):
+    (m, k), n = a.shape, b.shape[1]
+    turned = [x.strides[1] != 4 for x in (a, b)]
+    steps = [max(x.strides) // 4 for x in (out, a, b)]
+    addresses = [x.__array_interface__["data"][0] for x in (out, a, b)]
+    native.sgemm(
+        *(function.address, 0, 0, *addresses, bias, m, n, k, *steps, *turned, relu, alpha, beta)
+    )
+
+
+@pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("m", "n"), [(200, 150), (150, 200), (131, 129)])
+@pytest.mark.parametrize("relu", [False, True])
+def test_products_of_a_library_are_cut_along_the_longer_side(m, n, turned, relu, threads):
+    draw = np.random.default_rng(m).normal
+    factors = [draw(size=size).astype(np.float32) for size in ((m, 130), (130, n))]
+    a, b = (np.asarray(x, order="F" if t else "C") for x, t in zip(factors, turned, strict=True))
+    bias, out = draw(size=n).astype(np.float32), np.full((m, n), np.nan, np.float32)
+    threads(2)
+    function = Multiplied()
+    product(function, a, b, out, bias, relu, alpha=0.5, beta=1.0)
+    wanted = 0.5 * (a.astype(np.float64) @ b) + bias
+    np.testing.assert_allclose(out, wanted.clip(0) if relu else wanted, rtol=1e-4, atol=1e-4)
+    assert len(function.parts) == 2
+    assert {part[m >= n] for part in function.parts} == {min(m, n)}
+    assert sum(part[m < n] for part in function.parts) == max(m, n)
+
+
+def test_a_small_product_of_a_library_is_one_part_and_keeps_nan(threads):
+    threads(2)
+    a, b, out = np.ones((4, 3), np.float32), np.ones((3, 5), np.float32), np.zeros((4, 5), "f")
+    a[1, 1], a[2] = np.nan, -1
+    function = Multiplied()
+    product(function, a, b, out, relu=True)
+    np.testing.assert_array_equal(out[:, 0], [3, np.nan, 0, 3])
+    assert function.parts == [(4, 5)]
+
+
+def test_a_product_that_the_library_refuses_is_an_error(threads):
+    threads(2)
+    a = np.ones((160, 160), np.float32)
+    with pytest.raises(RuntimeError, match="the library refuses the product"):
+        product(Multiplied(status=2), a, a, np.empty_like(a))
 
 
 def test_set_num_threads_governs_the_compiled_kernels(threads):

@@ -8,6 +8,8 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+import flambeau as fb
+
 
 def _missing() -> str:
     if find_spec("flambeau_onednn") is None:
@@ -34,12 +36,11 @@ def missing():
 
 @pytest.fixture
 def threads():
-    """A function that sets the number of threads of oneDNN for one test."""
-    from flambeau_onednn.threads import get_num_threads, set_num_threads
-
-    before = get_num_threads()
-    yield set_num_threads
-    set_num_threads(before)
+    """A function that sets the number of threads of all kernels for one test."""
+    fb.ones(1)  # whoever offers kernels follows from now on
+    before = fb.get_num_threads()
+    yield fb.set_num_threads
+    fb.set_num_threads(before)
 
 
 @pytest.fixture

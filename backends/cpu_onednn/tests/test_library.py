@@ -70,5 +70,5 @@ def test_with_the_library_oneDNN_serves_convolutions_and_products_and_nothing_el
     )
     names = [f"conv{n}d{s}" for n in (2, 3) for s in ("", "_input_grad", "_weight_grad")]
     if platform.machine().lower() in ("x86_64", "amd64"):
-        names += ["matmul", "addmm", "linear"]
+        names += ["matmul", "addmm", "linear", "linear_activation"]
     assert _run(program) == str(sorted(names))

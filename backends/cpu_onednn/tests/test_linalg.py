@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+import flambeau as fb
+from flambeau.plugin.host import host
 from flambeau_numpy import products
 from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import linalg
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import Plans
-from flambeau_onednn.threads import limited, set_num_threads
+from flambeau_onednn.threads import limited
 
 pytestmark = pytest.mark.skipif(
     not linalg.KERNELS, reason="on other processors than x86-64 products are NumPy's"
@@ -74,9 +76,22 @@ def check_matmul(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return found
 
 
+@pytest.fixture(autouse=True, params=["compiled threads", "Python's threads"])
+def parts(monkeypatch, request):
+    """Whose threads compute the parts of a float32 product."""
+    sgemm = None
+    if request.param == "compiled threads":
+        native = pytest.importorskip("flambeau_native.extension").native
+        if native is None:
+            pytest.skip("flambeau-native was installed without a compiler")
+        sgemm = native.sgemm
+    monkeypatch.setattr(products, "sgemm", sgemm)
+    return request.param
+
+
 @pytest.fixture
-def everything(monkeypatch, request):
-    """oneDNN is asked for products of any size; the calls of its `sgemm` are counted."""
+def everything(monkeypatch):
+    """oneDNN is asked for products of any size; those by its `sgemm` are counted."""
     monkeypatch.setattr(linalg, "LEAST", 0)
     monkeypatch.setattr(linalg, "LEAST_HALF", 0)
     with monkeypatch.context() as small:
@@ -86,13 +101,13 @@ def everything(monkeypatch, request):
     monkeypatch.setattr(linalg, "matmul", matmul)
     monkeypatch.setattr(linalg, "linear", linear)
     made: list[int] = []
-    gemm = linalg._gemm
+    whole = linalg._sum
 
-    def counted(*arguments: Any) -> None:
+    def counted(*arguments: Any, **options: Any) -> np.ndarray:
         made.append(1)
-        gemm(*arguments)
+        return whole(*arguments, **options)
 
-    monkeypatch.setattr(linalg, "_gemm", counted)
+    monkeypatch.setattr(linalg, "_sum", counted)
     return made
 
 
@@ -261,7 +276,7 @@ def test_nan_and_infinity_reach_their_row_or_column_and_no_other(dtype):
 
 
 def test_small_products_and_vectors_are_left_to_numpy(monkeypatch):
-    monkeypatch.setattr(linalg, "_gemm", None)  # would fail
+    monkeypatch.setattr(linalg, "_sum", None)  # would fail
     a, b = draw(100, 100), draw(1, 2_000_000)
     np.testing.assert_array_equal(linalg.matmul(a, a), NUMPY["matmul"](a, a))
     np.testing.assert_array_equal(linalg.matmul(b, b.T), NUMPY["matmul"](b, b.T))
@@ -297,6 +312,8 @@ def test_parts_of_several_threads_make_the_whole_product(
         (draw(50, 40, dtype=dtype).T, draw(70, 50, dtype=dtype).T),
         (draw(4, 33, 50, dtype=dtype), draw(1, 50, 40, dtype=dtype)),
         (draw(2, 50, dtype=dtype), draw(50, 400, dtype=dtype)),
+        (draw(150, 130, dtype=dtype), draw(130, 140, dtype=dtype)),
+        (draw(130, 140, dtype=dtype), draw(150, 140, dtype=dtype).T),
     ]
     threads(1)
     wanted = [linalg.matmul(a, b) for a, b in cases]
@@ -324,6 +341,52 @@ def test_the_number_of_openmp_threads_of_the_caller_is_put_back():
         assert library.get_threads() == 3
 
 
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("shift", [True, False], ids=["bias", "no bias"])
+@pytest.mark.parametrize("shape", [(9, 400), (64, 200), (3, 40, 70), (30,)], ids=str)
+def test_linear_and_relu_in_one_are_the_two(everything, threads, shape, shift, count):
+    threads(count)
+    x, weight = draw(*shape), draw(300, shape[-1])
+    x[..., 0] = 0
+    bias = draw(300) if shift else None
+    if bias is not None:
+        bias[:2] = np.nan, -np.inf
+    found, nothing = linalg.linear_activation(x, weight, bias, "relu", True)
+    np.testing.assert_array_equal(found, NUMPY["relu"](linalg.linear(x, weight, bias)))
+    assert nothing.size == 0
+    taken = linalg.linear_activation.takes(x, weight, bias, "relu", True)
+    assert taken == (products.sgemm is not None and x.ndim > 1)
+    assert not linalg.linear_activation.takes(x, weight, bias, "gelu_tanh", True)
+
+
+@pytest.mark.parametrize("dtype", [*DTYPES, np.dtype(np.float64)], ids=str)
+def test_linear_and_gelu_keep_what_the_gradient_needs(dtype):
+    x, weight, bias = (draw(*shape, dtype=dtype) for shape in ((20, 30), (40, 30), (40,)))
+    z = linalg.linear(x, weight, bias)
+    for saves in (True, False):
+        found, kept = linalg.linear_activation(x, weight, bias, "gelu_tanh", saves)
+        np.testing.assert_array_equal(found, host.activate("cpu").kernels["gelu"](z, "tanh"))
+        np.testing.assert_array_equal(kept, z if saves else z[:0, 0])
+
+
+def test_layers_and_their_relu_are_one_kernel_and_have_the_gradients_of_two(parts):
+    if not host.providers("cpu")["linear_activation"].startswith("flambeau-onednn"):
+        pytest.skip("another package has precedence, or flambeau-onednn is blocked")
+    nn = fb.nn
+    layers = nn.Linear(300, 200), nn.ReLU(), nn.Linear(200, 300), nn.ReLU()
+    model, x = nn.Sequential(*layers), fb.tensor(draw(80, 300)).requires_grad_()
+    found = model(x)
+    together = parts == "compiled threads"
+    assert (found.grad_fn.name() == "LinearActivationBackward0") == together
+    apart = x
+    for layer in layers:
+        apart = layer(apart)
+    inputs = [x, *model.parameters()]
+    wanted = fb.autograd.grad(apart.square().sum(), inputs)
+    for one, two in zip(fb.autograd.grad(found.square().sum(), inputs), wanted, strict=True):
+        fb.testing.assert_close(one, two)
+
+
 @pytest.mark.parametrize("dtype", [BFLOAT16, FLOAT16], ids=str)
 def test_old_plans_are_destroyed_and_made_again(everything, monkeypatch, dtype):
     monkeypatch.setattr(linalg, "plans", Plans(2))
@@ -337,19 +400,16 @@ def test_old_plans_are_destroyed_and_made_again(everything, monkeypatch, dtype):
 
 
 def test_the_recorded_path_and_the_gradients_use_oneDNN(monkeypatch):
-    import flambeau as fb
-    from flambeau.plugin.host import host
-
     if not host.providers("cpu")["matmul"].startswith("flambeau-onednn"):
         pytest.skip("another package has precedence, or flambeau-onednn is blocked")
     made: list[tuple[int, ...]] = []
-    gemm = linalg._gemm
+    whole = linalg._sum
 
-    def noted(a: np.ndarray, b: np.ndarray, *rest: Any) -> None:
+    def noted(a: np.ndarray, b: np.ndarray, *rest: Any) -> np.ndarray:
         made.append((*a.shape, b.shape[1]))
-        gemm(a, b, *rest)
+        return whole(a, b, *rest)
 
-    monkeypatch.setattr(linalg, "_gemm", noted)
+    monkeypatch.setattr(linalg, "_sum", noted)
     before = fb.get_num_threads()
     try:
         fb.set_num_threads(1)
@@ -361,7 +421,7 @@ def test_the_recorded_path_and_the_gradients_use_oneDNN(monkeypatch):
 
 
 def _in_child(queue, a, b):
-    set_num_threads(4)
+    fb.set_num_threads(4)
     queue.put(linalg.matmul(a, b))
 
 

@@ -5,12 +5,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from flambeau_numpy.threads import sleeping_when_idle
-
 native: Any
 try:
-    with sleeping_when_idle():
-        from flambeau_native import _native as native  # type: ignore[attr-defined] - compiled
+    from flambeau_native import _native as native  # type: ignore[attr-defined] - compiled
 except ImportError:
     native = None
 else:

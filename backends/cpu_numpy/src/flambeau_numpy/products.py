@@ -31,6 +31,12 @@ SERIAL = 1 << 18
 SMALLEST = 1 << 22
 """Multiplications that a part must have, to be worth waking a thread for."""
 
+sgemm: Callable[..., object] | None = None
+"""flambeau-native's function that makes float32 products of a library on its own threads.
+
+Waking those takes less than waking Python's.  None where that package offers no kernels.
+"""
+
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
 
 

@@ -1,7 +1,7 @@
 """One number of threads for all that computes on the CPU, and how idle threads wait.
 
-NumPy's and SciPy's BLAS each have a pool, compiled kernels of other packages use OpenMP. All of
-them follow `set_num_threads`. Idle threads sleep: they would spin for milliseconds otherwise, on
+NumPy's and SciPy's BLAS each have a pool, and so have other packages with kernels. All of them
+follow `set_num_threads`. Idle threads sleep: they would spin for milliseconds otherwise, on
 processors that another pool, or another process, has work for. A forked child has one thread for
 good, because the threads of its parent's pools do not exist there, and waiting for them would be
 forever.

@@ -20,6 +20,7 @@ from ctypes import (
     c_int64,
     c_size_t,
     c_void_p,
+    cast,
 )
 from ctypes.util import find_library
 from functools import cache
@@ -143,6 +144,10 @@ class Library:
         # Symbols of the OpenMP that oneDNN itself uses; a build for another runtime has none.
         self.get_threads = getattr(loaded, "omp_get_max_threads", None)
         self.set_threads = getattr(loaded, "omp_set_num_threads", None)
+        self.addresses = tuple(
+            0 if function is None else cast(function, c_void_p).value or 0
+            for function in (self.sgemm, self.get_threads, self.set_threads)
+        )
         self.call("set_primitive_cache_capacity", 0)  # `primitives` keeps them, with their memory
         self.engine = self.made("engine_create", CPU, 0)
         self.attributes = self.made("primitive_attr_create")

@@ -6,8 +6,9 @@ float32 where the processor has no instructions for them (AMX, AVX-512 FP16). Sm
 products of vectors, batches of float32, and other dtypes are left to the NumPy kernels. So is all
 on other processors than x86-64, for which oneDNN's `sgemm` has no code of its own.
 
-Large products are cut as in `flambeau_numpy.products`, and every part runs in one thread: OpenMP's
-threads meet within a product, which on a busy machine costs more than the product.
+Large products are cut, and every part runs in one thread: OpenMP's threads meet within a product,
+which on a busy machine costs more than the product. The threads are those of flambeau-native, or
+without it those of `flambeau_numpy.products`.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.plugin.host import host
+from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
+from flambeau_numpy.kernels import activation as activations
 from flambeau_numpy.kernels import linalg as general
 from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, wide
-from flambeau_numpy.products import spread
 from flambeau_numpy.silence import quiet
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import LIMIT, Array, Plans, Product, address
@@ -97,24 +100,48 @@ def _large_matmul(a: Array, b: Array) -> Array:
     return general.large_matmul(a, b)
 
 
-def _sum(a: Array, b: Array, added: Array | None, beta: Any, alpha: Any) -> Array:
+def _sum(
+    a: Array, b: Array, added: Array | None, beta: Any, alpha: Any, *, relu: bool = False
+) -> Array:
     """beta·added + alpha·(a @ b) of matrices; without `added` only the product."""
     out = empty((a.shape[0], b.shape[1]), FLOAT32)
-    if added is None:
-        kept = 0.0
-    else:
+    line, kept, factor = None, 0.0, float(alpha)
+    if added is not None:
         kept = 1.0
-        if beta == 1:
+        if products.sgemm is not None and beta == 1 and added.shape == out.shape[1:]:
+            line = np.ascontiguousarray(added)
+        elif beta == 1:
             np.copyto(out, added)
         else:
             np.multiply(added, np.asarray(beta).astype(FLOAT32), out)
-    factor = float(alpha)
+    if products.sgemm is not None:
+        _compiled(a, b, line, out, factor, kept, relu)
+        return out
 
     def run(a: Array, b: Array, out: Array) -> None:
         _gemm(a, b, out, factor, kept)
 
-    spread(run, a, b, out, get_num_threads())
+    products.spread(run, a, b, out, get_num_threads())
+    if relu:
+        activations.relu_(out)
     return out
+
+
+def _compiled(
+    a: Array, b: Array, line: Array | None, out: Array, alpha: float, beta: float, relu: bool
+) -> None:
+    """The same as `_gemm` on several threads, after each line of `out` was made `line`."""
+    library = onednn()
+    assert library is not None
+    assert products.sgemm is not None
+    left, of_left, left_step = _operand(a)
+    right, of_right, right_step = _operand(b)
+    products.sgemm(
+        *library.addresses,
+        *(address(out), address(left), address(right), line),
+        *(*out.shape, a.shape[1], out.strides[0] >> 2, left_step, right_step),
+        *(of_left == b"T", of_right == b"T", relu, alpha, beta),
+    )
 
 
 # 16-bit floats
@@ -164,7 +191,7 @@ def _by_plan(a: Array, b: Array, bias: Array | None) -> Array | None:
     def run(a: Array, b: Array, out: Array) -> None:
         served.append(_planned(a, b, bias, out))
 
-    spread(run, left, right, out, get_num_threads(), whole_rows=True)
+    products.spread(run, left, right, out, get_num_threads(), whole_rows=True)
     return out if all(served) else None
 
 
@@ -238,6 +265,39 @@ def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
 
 linear = general.make_linear(_any_linear)
 
+
+def _fused(x: Array, weight: Array, bias: Array | None, activation: str, saves: bool) -> bool:
+    """Whether an activation costs less with the product than after it."""
+    if activation != "relu" or products.sgemm is None or x.ndim < 2 or weight.ndim != 2:
+        return False
+    return x.dtype == FLOAT32 and _suits(x.reshape(prod(x.shape[:-1]), x.shape[-1]), weight.T)
+
+
+@quiet
+def linear_activation(
+    x: Array, weight: Array, bias: Array | None, activation: str, saves: bool
+) -> tuple[Array, Array]:
+    """The activation of `linear`, and what it was applied to if that is asked for."""
+    nothing = empty((0,), x.dtype)
+    if _fused(x, weight, bias, activation, saves):
+        flat = x.reshape(prod(x.shape[:-1]), x.shape[-1])
+        out = _sum(flat, weight.T, bias, 1, 1, relu=True)
+        return out.reshape(*x.shape[:-1], len(weight)), nothing
+    z = linear(x, weight, bias)
+    if activation == "relu":
+        activations.relu_(z)
+        return z, nothing
+    gelu = host.activate("cpu").kernels["gelu"]  # which may be another package's
+    return gelu(z, "tanh"), z if saves else nothing
+
+
+linear_activation.takes = _fused  # type: ignore[attr-defined] - see `Composite.taken`
+
 KERNELS: dict[str, Any] = {}
 if platform.machine().lower() in ("x86_64", "amd64"):
-    KERNELS = {"matmul": matmul, "addmm": addmm, "linear": linear}
+    KERNELS = {
+        "matmul": matmul,
+        "addmm": addmm,
+        "linear": linear,
+        "linear_activation": linear_activation,
+    }
