@@ -48,6 +48,14 @@ def of_the_whole_memory(K: Kernels) -> Any:
     return exp
 
 
+def the_nearest_element(K: Kernels) -> Any:
+    def kernel(a, indices):
+        sizes = zip(indices, a.shape, strict=False)
+        return K["index"](a, tuple(None if i is None else i.clip(0, n - 1) for i, n in sizes))
+
+    return kernel
+
+
 def index_put_in_place(K: Kernels) -> Any:
     def put(a, indices, values, accumulate):
         a[...] = K["index_put"](a, indices, values, accumulate)
@@ -191,6 +199,7 @@ FAULTS: dict[str, tuple[str, Callable[[Kernels], Any]]] = {
     "input is written to": ("neg", negated_in_place),
     "memory instead of view": ("exp", of_the_whole_memory),
     "written in place": ("index_put", index_put_in_place),
+    "every index has an element": ("index", the_nearest_element),
     "scan leaves out the element": (
         "cumsum",
         lambda K: (
@@ -305,6 +314,7 @@ PRIMITIVES = [
     test_primitives.test_samples_agree,
     test_primitives.test_corners_agree,
     test_primitives.test_mixed_dtypes_promote,
+    test_errors.test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows,
 ]
 MEMORY = [f for n, f in vars(test_memory).items() if n.startswith("test_")]
 ERRORS = [f for n, f in vars(test_errors).items() if n.startswith("test_")]

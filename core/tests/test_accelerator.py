@@ -837,6 +837,54 @@ def test_legacy_types_of_cuda_name_dtype_and_device():
         fb.cuda.FloatTensor([1.0])
 
 
+# Arguments that a device looks at by itself.
+
+REFUSED = {
+    "index": lambda x, i: x[i],
+    "gather": lambda x, i: x.gather(0, i),
+    "embedding": lambda x, i: fb.embedding(x.reshape(3, 1), i),
+    "index_add": lambda x, i: x.index_add(0, i, x[:2]),
+    "nll_loss": lambda x, i: fb.nll_loss(x.reshape(1, 3), i[1:]),
+    "embedding_bag": lambda x, i: fb.embedding_bag(x.reshape(3, 1), i * 0, i),
+    "bernoulli": lambda x, i: fb.bernoulli(x * 2),
+    "poisson": lambda x, i: fb.poisson(-x),
+    "multinomial": lambda x, i: fb.multinomial(x / 0, 1),
+    "normal": lambda x, i: fb.normal(0.0, -x),
+}
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_a_device_that_looks_by_itself_is_not_waited_for(function, fake, monkeypatch):
+    x, index = fb.ones(3, device="fake"), fb.tensor([0, 3], device="fake")
+    call = REFUSED[function]
+    with pytest.raises((IndexError, RuntimeError)) as said:
+        call(x, index)
+
+    class LaterError(Exception):
+        """What the device would raise; it ends the call here, which is not about results."""
+
+    def later(error, text):
+        raise LaterError(error, text.replace("{index}", "3"))
+
+    def checked_index(index, size, wrap, allowed, error, text):
+        inside = all(-size * wrap <= i < size or i == allowed for i in index.data)
+        return index if inside else later(error, text)
+
+    def check_values(values, low, high, error, text):
+        return all(low <= v <= high for v in values.data) or later(error, text)
+
+    asked = {"checked_index": checked_index, "check_values": check_values}
+    for name, method in asked.items():
+        monkeypatch.setattr(fake, name, method)
+    with pytest.raises(LaterError) as found:
+        call(x, index)
+    assert found.value.args == (type(said.value), str(said.value))
+    monkeypatch.setattr(fake, "checked_index", lambda *args: None)
+    monkeypatch.setattr(fake, "check_values", lambda *args: False)  # the core shall look
+    with pytest.raises(type(said.value), match=re.escape(str(said.value))):
+        call(x, index)
+
+
 # Switches.
 
 

@@ -10,6 +10,7 @@ import threading
 
 import pytest
 
+import flambeau as fb
 from flambeau import _dtype as D
 from flambeau import random
 from flambeau._device import device
@@ -409,14 +410,53 @@ def test_rows_of_weights_are_sampled_each_on_its_own():
     assert streams.multinomial(weights, (2, 3), 2, True, D.float32, seeded(0)) == [0, 0, 2, 2]
 
 
+@pytest.mark.parametrize("device", ["cpu", "ref"])
 @pytest.mark.parametrize(
-    ("least", "largest", "least_sum"),
-    [(-1.0, 1.0, 1.0), (0.0, math.inf, math.inf), (math.nan, math.nan, math.nan), (0.0, 1.0, 0.0)],
+    ("row", "text"),
+    [
+        ((-1.0, 2.0), "either `inf`, `nan` or element < 0"),
+        ((0.0, math.inf), "either `inf`, `nan` or element < 0"),
+        ((1.0, math.nan), "either `inf`, `nan` or element < 0"),
+        ((0.0, 0.0), "invalid distribution"),
+    ],
 )
-def test_weights_that_are_no_distribution_are_refused(least, largest, least_sum):
-    with pytest.raises(RuntimeError, match="multinomial: "):
-        streams.check_weights(least, largest, least_sum)
-    streams.check_weights(0.0, 1.0, 0.5)
+def test_weights_that_are_no_distribution_are_refused(row, text, device):
+    for dtype in (fb.float16, fb.float32, fb.float64):
+        weights = fb.tensor([(0.0, 0.5), row], dtype=dtype, device=device)
+        for how in ((1,), (2, True)):
+            with pytest.raises(RuntimeError, match=f"multinomial: .*{text}"):
+                fb.multinomial(weights, *how)
+            assert fb.multinomial(weights[:1], *how).tolist() == [[1] * how[0]]
+            assert fb.multinomial(weights[:0], *how).shape == (0, how[0])
+    smallest = fb.tensor([0.0, 5e-324], dtype=fb.float64, device=device)
+    assert fb.multinomial(smallest, 1).tolist() == [1]
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+def test_probabilities_rates_and_deviations_are_refused_outside_of_their_interval(device):
+    def of(*values):
+        return fb.tensor(values, device=device)
+
+    for wrong in (-1e-6, math.nan, 1.0001, math.inf):
+        with pytest.raises(RuntimeError, match="p_in >= 0 && p_in <= 1"):
+            fb.bernoulli(of(0.5, wrong))
+        with pytest.raises(RuntimeError, match="p_in >= 0 && p_in <= 1"):
+            of(1.0, 1.0).bernoulli_(of(0.5, wrong))
+    for wrong in (-1e-6, math.nan):
+        with pytest.raises(RuntimeError, match="invalid Poisson rate"):
+            fb.poisson(of(0.5, wrong))
+        with pytest.raises(RuntimeError, match="all elements of std >= 0"):
+            fb.normal(of(0.0, 0.0), of(1.0, wrong))
+        with pytest.raises(RuntimeError, match="all elements of std >= 0"):
+            fb.normal(0.0, of(wrong))
+    with pytest.raises(RuntimeError, match="non-complex"):
+        fb.normal(0.0, of(1j))
+    assert fb.bernoulli(of(0.0, 1.0)).tolist() == [0, 1]
+    assert fb.poisson(of(0.0, -0.0)).tolist() == [0, 0]
+    assert fb.normal(of(2.0), of(0.0)).tolist() == [2]
+    assert fb.normal(of(2, 3).double(), of(0, 0)).tolist() == [2, 3]
+    for nothing in (fb.bernoulli(of()), fb.poisson(of()), fb.normal(of(), of())):
+        assert nothing.tolist() == []
 
 
 @pytest.mark.parametrize(

@@ -175,6 +175,12 @@ def test_refusals_are_of_one_class(call: Any) -> None:
     check_error(call, (TABLE,))
 
 
+def test_a_bag_that_begins_before_the_indices_is_refused() -> None:
+    """PyTorch reads somewhere, or takes the bag to be empty."""
+    with pytest.raises(RuntimeError, match="can not be negative .* got offsets.-1. of -1"):
+        fb.nn.functional.embedding_bag(long(fb, 1, 2), fb.ones(5, 3), long(fb, 0, -1))
+
+
 LAYERS = {
     "Embedding": lambda t: t.nn.Embedding(5, 3),
     "Embedding padding": lambda t: t.nn.Embedding(5, 3, padding_idx=-2),

@@ -399,6 +399,36 @@ def test_manual_seed_raises_what_torch_raises(seed):
 # The public names.
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda lib: lib.bernoulli(lib.tensor([0.5, 1.5])),
+        lambda lib: lib.bernoulli(lib.tensor([float("nan")])),
+        lambda lib: lib.poisson(lib.tensor([-0.5])),
+        lambda lib: lib.poisson(lib.tensor([float("nan")])),
+        lambda lib: lib.multinomial(lib.tensor([1.0, float("inf")]), 1),
+        lambda lib: lib.multinomial(lib.tensor([[0.0, 1.0], [0.0, 0.0]]), 2, True),
+        lambda lib: lib.normal(lib.zeros(2), lib.tensor([1.0, -1.0])),
+        lambda lib: lib.normal(lib.zeros(2), lib.tensor([1.0, float("nan")])),
+        lambda lib: lib.normal(lib.zeros(2), lib.tensor([1j, 1.0])),
+    ],
+)
+def test_what_is_no_probability_rate_or_deviation_raises_as_in_torch(call):
+    import flambeau as fb
+
+    for lib in (torch, fb):
+        with pytest.raises(RuntimeError):
+            call(lib)
+
+
+def test_no_rows_of_weights_give_no_samples():
+    import flambeau as fb
+
+    for lib in (torch, fb):
+        assert lib.multinomial(lib.zeros(0, 3), 2).shape == (0, 2)
+        assert lib.multinomial(lib.zeros(0, 3), 2, True).shape == (0, 2)
+
+
 def test_public_functions_give_torchs_numbers():
     import flambeau as fb
 

@@ -172,6 +172,8 @@ X = torch.zeros(3, 2)
     [
         (lambda t, x: x.index_add(0, t.tensor([5]), t.ones(1, 2)), "out of bounds"),
         (lambda t, x: x.index_add(0, t.tensor([-1]), t.ones(1, 2)), "out of bounds"),
+        (lambda t, x: x[:, 0].index_add(0, t.tensor([5]), t.ones(1)), ""),
+        (lambda t, x: x[:, 0].index_add(0, t.tensor([-1]), t.ones(1)), ""),
         (lambda t, x: x.index_add(0, t.tensor([0, 1]), t.ones(1, 2)), "Number of indices (2)"),
         (lambda t, x: x.index_add(0, t.tensor([0]), t.ones(1, 2).double()), "same"),
         (lambda t, x: x.index_add(0, t.tensor([0]), t.ones(1, 3)), "must match self tensor shape"),

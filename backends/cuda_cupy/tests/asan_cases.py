@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,8 @@ from on_host import HostLauncher
 from flambeau import plugin
 from flambeau.plugin import numerics
 from flambeau_cupy.dtypes import TO_NUMPY
-from flambeau_cupy.kernels import kernels
+from flambeau_cupy.faults import ANY
+from flambeau_cupy.kernels import indexing, kernels
 from flambeau_cupy.layer import NumpyLayer
 from flambeau_cupy.philox import Philox
 from flambeau_cupy.source import FAMILIES, families
@@ -81,6 +83,16 @@ def call(ops, dtype, shape) -> None:
     index = seed.integers(0, columns, (rows, 4))
     ops.scatter_add(x, 1, index, ops.gather(x, 1, index))
     ops.topk(x, min(3, columns), 1, True)
+    assert not ops.index(x, (np.array([rows, -1, 1 << 40]),)).any()
+    with suppress(IndexError):
+        ops.faults.look()
+        raise AssertionError("rows that are none were taken")
+    long, several = fresh(rows, 20 * columns), indexing.LONG_ROW
+    for indexing.LONG_ROW in (1, several):
+        for k in (1, columns, 12 * columns):
+            ops.topk(long, k, 1, False)
+        if rows == 2:
+            ops.topk(fresh(5001), 2100, 0, True)
     faults = ops.faults
     for given in (index, index[::2], index.T):
         assert (faults.index(given, columns, True, -100, (IndexError, "")) == given).all()
@@ -90,6 +102,12 @@ def call(ops, dtype, shape) -> None:
     ops.uniform(shape, 0.0, 1.0, dtype, generator)
     ops.normal(shape, 0.0, 1.0, dtype, generator)
     ops.bernoulli_scalar(shape, 0.5, dtype, generator)
+    assert faults.values(x, 0.0, 9.0, ANY) and faults.values(index, 0, columns, ANY)
+    ops.bernoulli(x, generator)
+    ops.poisson(x * kind.type(30), generator)
+    for how in ((3, True), (1, False)):
+        ops.multinomial(x, *how, generator)
+    faults.look()
     ops.dropout(x, 0.25, generator)
     ops.randint(0, 9, shape, plugin.int64, generator)
     state = [fresh(*shape) for _ in range(3)]

@@ -18,7 +18,6 @@ import on_host
 
 from flambeau.plugin import Backend, KernelSet, hookimpl
 from flambeau.plugin.host import host
-from flambeau_cupy import plugin
 from flambeau_cupy.arrays import ArrayBackend, Recording
 from flambeau_cupy.kernels import kernels
 from flambeau_cupy.launch import Program
@@ -99,11 +98,6 @@ def flambeau_kernels(device_type: str, backend: Any) -> KernelSet | None:
     if device_type != DEVICE:
         return None
     return KernelSet("flambeau-cupy on NumPy", kernels(backend.layer))
-
-
-@hookimpl
-def flambeau_expectations(device_type: str) -> Any:
-    return plugin.flambeau_expectations("cuda") if device_type == DEVICE else None
 
 
 if "FLAMBEAU_STANDIN" in os.environ:

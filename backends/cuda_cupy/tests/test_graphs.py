@@ -130,6 +130,139 @@ def test_steps_with_classes_and_indices_are_recorded_without_a_wait(device):
         namespace(device).synchronize()
 
 
+def recorded_step(step):
+    step()
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        found = step()
+    return recorded, found
+
+
+def test_draws_from_tensors_are_recorded_without_a_wait(device):
+    """Probabilities, rates, weights and deviations are looked at by the device, in each replay."""
+    generator = fb.Generator(device=device).manual_seed(4)
+    p, rates, deviations = (
+        fb.tensor(v, device=device) for v in ([0.2, 0.9, 1.0], [0.5, 30.0, 0.0], [0.0, 1.0, 2.0])
+    )
+    weights = fb.tensor([[0.0, 1.0, 3.0], [2.0, 0.0, 0.5]], device=device)
+    means = fb.tensor([1.0, 2.0, 3.0], device=device)
+
+    def step(generator=generator):
+        return (
+            fb.bernoulli(p, generator=generator),
+            fb.zeros(2, 3, device=device).bernoulli_(p, generator=generator),
+            fb.poisson(rates, generator=generator),
+            fb.multinomial(weights, 5, True, generator=generator),
+            fb.normal(means, deviations, generator=generator),
+        )
+
+    recorded, found = recorded_step(step)
+    others = fb.Generator(device=device).manual_seed(4)
+    step(others)
+    for change in (0.5, 0.1):
+        p.mul_(change)
+        rates.add_(change)
+        weights.add_(change)
+        deviations.mul_(change)
+        recorded.replay()
+        drawn = [found[i].tolist() for i in (0, 2, 3, 4)]  # the write in place is NumPy's here
+        wanted = step(others)
+        assert drawn == [wanted[i].tolist() for i in (0, 2, 3, 4)]
+        assert generator.get_offset() == others.get_offset()
+    for what, wrong, text in (
+        (p, 1.5, "p_in >= 0 && p_in <= 1"),
+        (rates, float("nan"), "invalid Poisson rate"),
+        (weights, fb.inf, "either `inf`, `nan` or element < 0"),
+        (deviations, -1.0, "all elements of std >= 0"),
+    ):
+        before = what.clone()
+        what.fill_(wrong)
+        recorded.replay()
+        with pytest.raises(RuntimeError, match=text):
+            namespace(device).synchronize()
+        what.copy_(before)
+        recorded.replay()
+        namespace(device).synchronize()
+
+
+def test_labels_of_ctc_are_recorded_without_a_wait(device):
+    scores = fb.randn(6, 2, 4, device=device, requires_grad=True)
+    padded = fb.tensor([[1, 2, 3], [2, 2, 0]], device=device)
+    joined = fb.tensor([1, 2, 3, 2, 2], device=device)
+    loss = fb.nn.functional.ctc_loss
+
+    def step():
+        y = scores.log_softmax(2)
+        losses = [loss(y, t, (6, 5), (3, 2), reduction="none") for t in (padded, joined)]
+        grads = [fb.autograd.grad(n, y, fb.ones_like(n), retain_graph=True)[0] for n in losses]
+        return *losses, *grads
+
+    recorded, found = recorded_step(step)
+    for new in ([1, 2, 3, 2, 2], [3, 3, 1, 1, 2]):
+        joined.copy_(fb.tensor(new, device=device))
+        padded.copy_(fb.tensor([new[:3], [*new[3:], 0]], device=device))
+        recorded.replay()
+        for a, b in zip(found, step(), strict=True):
+            fb.testing.assert_close(a, b)
+        fb.testing.assert_close(found[0], found[1])
+    for what in (padded, joined):
+        before = what.clone()
+        what.fill_(4)
+        recorded.replay()
+        with pytest.raises(RuntimeError, match=r"ctc_loss: a target is not in \[0, 4\)"):
+            namespace(device).synchronize()
+        what.copy_(before)
+        recorded.replay()
+        namespace(device).synchronize()
+
+
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("include_last", [False, True])
+def test_bags_are_recorded_without_a_wait(mode, include_last, device, monkeypatch):
+    """Of their steps the stand-in runs many at once, and their launches too, here."""
+    table = fb.randn(7, 5, device=device, requires_grad=True)
+    tokens, offsets = (fb.tensor(v, device=device) for v in ([1, 6, 1, 0], [0, 1, 3]))
+    how = {"mode": mode, "include_last_offset": include_last}
+
+    def step():
+        found = fb.nn.functional.embedding_bag(tokens, table, offsets, **how)
+        return found, fb.autograd.grad(found, table, fb.ones_like(found))[0]
+
+    monkeypatch.setattr(standin.launcher, "at_once", True)
+    recorded, found = recorded_step(step)
+    for a, b in zip(found, step(), strict=True):
+        fb.testing.assert_close(a, b)
+    recorded.replay()
+    namespace(device).synchronize()
+    for wrong, text in (([1, 1, 3], "offsets.0. has to be 0"), ([0, 1, 5], "input's length 4 but")):
+        offsets.copy_(fb.tensor(wrong, device=device))
+        recorded.replay()
+        with pytest.raises(RuntimeError, match=text):
+            namespace(device).synchronize()
+
+
+def test_samples_without_replacement_are_looked_at_without_a_wait(device, monkeypatch):
+    monkeypatch.setattr(standin.launcher, "at_once", True)  # places are copied by NumPy
+    weights = fb.tensor([0.0, 1.0, 3.0, 0.5], device=device)
+    recorded, found = recorded_step(lambda: fb.multinomial(weights, 3))
+    assert sorted(found.tolist()) == [1, 2, 3]
+    weights.fill_(-1)
+    recorded.replay()
+    with pytest.raises(RuntimeError, match="either `inf`, `nan` or element < 0"):
+        namespace(device).synchronize()
+
+
+def test_classes_of_a_known_number_are_spread_without_a_wait(device, monkeypatch):
+    monkeypatch.setattr(standin.launcher, "at_once", True)
+    classes = fb.tensor([[2, 0], [1, 2]], device=device)
+    recorded, found = recorded_step(lambda: fb.nn.functional.one_hot(classes, 3))
+    assert fb.equal(found.cpu(), fb.nn.functional.one_hot(classes.cpu(), 3))
+    classes.fill_(3)
+    recorded.replay()
+    with pytest.raises(RuntimeError, match="index 3 is out of bounds for dimension with size 3"):
+        namespace(device).synchronize()
+
+
 def test_a_recording_does_not_wait(device):
     x = fb.ones(3, device=device)
     with (

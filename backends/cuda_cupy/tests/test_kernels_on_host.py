@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 
 from flambeau_cupy import philox
 from flambeau_cupy.expressions import C_TYPES, Elementwise, alone
+from flambeau_cupy.kernels import indexing
 from flambeau_cupy.launch import Struct
 from flambeau_cupy.layer import NumpyLayer
 from flambeau_cupy.source import FAMILIES, FAMILY_OF, TYPES, families, text
@@ -119,6 +121,138 @@ def test_the_size_of_a_grid_changes_no_result(grid, block):
             launch("float64", name, *shape, out, x, I64(rows), I64(columns), I64(inner))
             results.append(out)
         np.testing.assert_allclose(*results, 1e-13)
+
+
+# The first k.
+
+
+def first_of_a_stable_sort(x, k, dim, largest):
+    """By NumPy: the elements as numbers of their order, NaN the largest and zeros the same."""
+    _, rank = np.unique(
+        x.astype(np.float32) if x.dtype in HALVES.values() else x, return_inverse=True
+    )
+    rank = rank.reshape(x.shape)
+    places = np.argsort(-rank if largest else rank, axis=dim, kind="stable")
+    places = np.take(places, range(k), axis=dim)
+    return np.take_along_axis(x, places, dim), places
+
+
+def drawn(rng, shape, kind, how):
+    """Numbers of all sizes, few different ones, or one, with both zeros, NaN and infinities."""
+    n = math.prod(shape)
+    if kind.kind in "iu":
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        limits = {"wide": (low, high), "ties": (low, low + 2), "equal": (high, high)}[how]
+        return rng.integers(*limits, n, kind, endpoint=True).reshape(shape)
+    made = {"wide": rng.normal(size=n), "ties": rng.integers(-1, 2, n), "equal": np.full(n, 0.0)}
+    x = made[how].astype(kind)
+    odd = np.array([np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0]).astype(kind)
+    some = rng.random(n) < 0.1
+    x[some] = rng.choice(odd if how != "equal" else odd[4:], some.sum())
+    return x.reshape(shape)
+
+
+def check_first(x, k, dim, largest):
+    """By the kernels, against NumPy's sort: the same places, and bit by bit what is there."""
+    launcher = on_host.HostLauncher()
+    values, places = indexing.make(NumpyLayer(launcher))["topk"](x, k, dim, largest)
+    wanted, first = first_of_a_stable_sort(x, k, dim, largest)
+    assert values.dtype == x.dtype and places.dtype == np.int64
+    assert values.flags.c_contiguous and places.flags.c_contiguous
+    np.testing.assert_array_equal(places, first)
+    bits = np.dtype(f"u{x.itemsize}")
+    np.testing.assert_array_equal(values.view(bits), np.ascontiguousarray(wanted).view(bits))
+    return {name for _, name in launcher.launched}
+
+
+TOGETHER = {"count_digits", "collect_first", "order_first"}
+
+
+@pytest.mark.parametrize("how", ["wide", "ties", "equal"])
+@pytest.mark.parametrize("dtype", sorted(KINDS))
+def test_the_first_k_are_those_of_a_stable_sort(dtype, how, monkeypatch):
+    rng, kind = np.random.default_rng(len(dtype)), KINDS[dtype]
+    monkeypatch.setattr(indexing, "PER_BLOCK", 200)
+    for columns in (1, 2, 31, 257, 1023, 2305):
+        for k in sorted({1, min(7, columns), (columns + 1) // 2, columns}):
+            largest, x = bool((columns + k) % 2), drawn(rng, (2, columns), kind, how)
+            if k > 2048:  # of which two sorts would be more work than one of all
+                assert not check_first(x, k, 1, largest) & {"select_many", "count_digits"}
+                continue
+            monkeypatch.setattr(indexing, "LONG_ROW", columns + 1)
+            assert check_first(x, k, 1, largest) == {"select_many" if k > 256 else "select_few"}
+            monkeypatch.setattr(indexing, "LONG_ROW", 1)
+            assert check_first(x, k, 1, not largest) == TOGETHER
+
+
+@pytest.mark.parametrize("how", ["wide", "ties", "equal"])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "int64", "uint8"])
+@pytest.mark.parametrize("long", [1, 1 << 17])
+def test_more_of_the_first_k_than_a_block_puts_in_order(dtype, how, long, monkeypatch):
+    monkeypatch.setattr(indexing, "LONG_ROW", long)
+    rng, kind = np.random.default_rng(3), KINDS[dtype]
+    for shape, k in (((2, 4098), 2049), ((1, 20011), 5000)):
+        names = check_first(drawn(rng, shape, kind, how), k, 1, bool(long & 1))
+        assert names >= ({"count_digits", "collect_first"} if long == 1 else {"select_many"})
+        assert "order_first" not in names
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_first_k_of_any_rows_wherever_they_lie(seed, monkeypatch):
+    rng = np.random.default_rng(seed)
+    kinds = list(KINDS.values())
+    for _ in range(6):
+        kind, how = kinds[rng.integers(len(kinds))], str(rng.choice(["wide", "ties"]))
+        rank, columns = int(rng.integers(1, 4)), int(np.exp(rng.uniform(0, 9)))
+        dim = int(rng.integers(rank))
+        shape = [columns if d == dim else int(rng.integers(1, 4)) for d in range(rank)]
+        memory = drawn(rng, (math.prod(shape) * 2 + 3,), kind, how)
+        start, step = int(rng.integers(4)), int(rng.integers(1, 3))
+        x = memory[start:][: math.prod(shape) * step : step].reshape(shape)
+        if rng.random() < 0.3:
+            x = x[..., ::-1]
+        monkeypatch.setattr(indexing, "LONG_ROW", int(rng.choice([1, 1 << 17])))
+        monkeypatch.setattr(indexing, "PER_BLOCK", int(rng.choice([100, 1000])))
+        check_first(x, int(rng.integers(columns + 1)), dim, bool(rng.integers(2)))
+
+
+@pytest.mark.parametrize(("dtype", "how"), [("float32", "wide"), ("bfloat16", "ties")])
+def test_the_first_k_of_a_million(dtype, how):
+    x = drawn(np.random.default_rng(1), (1, 1_000_003), KINDS[dtype], how)
+    assert check_first(x, 1000, 1, True) == TOGETHER
+    assert check_first(x[0], 5000, 0, False) >= {"count_digits", "collect_first"}
+
+
+def test_each_row_of_several_blocks_has_its_own_counts(monkeypatch):
+    """Rows that need different digits: one by one they end after other passes."""
+    monkeypatch.setattr(indexing, "LONG_ROW", 1)
+    monkeypatch.setattr(indexing, "PER_BLOCK", 1000)
+    rng = np.random.default_rng(2)
+    rows = [drawn(rng, (5003,), np.dtype(np.float32), how) for how in ("wide", "ties", "equal")]
+    x = np.stack([*rows, rows[0] * np.float32(1e-30), np.arange(5003, dtype=np.float32)])
+    for k in (1, 255, 300, 2048, 2500):
+        for largest in (False, True):
+            assert check_first(x, k, 1, largest) >= {"count_digits", "collect_first"}
+
+
+@pytest.mark.parametrize(
+    ("shape", "k", "dim"),
+    [((3, 5), 0, 1), ((0, 5), 3, 1), ((3, 0), 0, 1), ((4, 0, 2), 3, 0), ((0,), 0, 0)],
+)
+def test_nothing_is_launched_for_the_first_k_of_nothing(shape, k, dim):
+    assert check_first(np.zeros(shape, np.float32), k, dim, True) == set()
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 32), (1, 1024), (3, 64), (9, 128)])
+def test_the_size_of_a_grid_changes_no_selection(grid, block, monkeypatch):
+    """One block for several rows uses its shared memory again."""
+    monkeypatch.setattr(indexing, "rows_for", lambda rows, columns: (grid, block))
+    rng = np.random.default_rng(4)
+    for long in (1, 1 << 17):
+        monkeypatch.setattr(indexing, "LONG_ROW", long)
+        for k in (5, 300, 600):
+            check_first(drawn(rng, (5, 1300), np.dtype(np.float32), "wide"), k, 1, True)
+            check_first(drawn(rng, (5, 1300), np.dtype(np.int16), "ties"), k, 1, False)
 
 
 # Random words.

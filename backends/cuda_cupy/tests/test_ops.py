@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import standin
 import flambeau as fb
 from flambeau.plugin import numerics
 from flambeau.plugin.host import host
+from flambeau_cupy import philox
+from flambeau_cupy.kernels import indexing
 from flambeau_cupy.source import FAMILIES
 
 pytestmark = pytest.mark.skipif(
@@ -346,21 +349,73 @@ def test_a_gathered_nan_keeps_its_bits(device):
     assert found.tolist() == [0x7FC12345, 0x7F800001]
 
 
-@pytest.mark.parametrize("dtype", [fb.float32, fb.float16, fb.int64, fb.uint8])
-@pytest.mark.parametrize("largest", [False, True])
-@pytest.mark.parametrize("shape_dim", [((3, 70), 1), ((5, 4), 0), ((9,), 0)])
-def test_topk_without_sorting(dtype, largest, shape_dim, device, launched):
-    shape, dim = shape_dim
-    x = (fb.arange(fb.Size(shape).numel()).reshape(shape) * 29 % 11).to(dtype)  # with equal ones
-    if dtype.is_floating_point:
-        x.view(-1)[3] = fb.nan
-    k = min(4, shape[dim])
+def check_topk(x, k, dim, largest, device):
+    """Against a sort on the CPU: the same places, and what is there."""
     found, places = x.to(device).topk(k, dim, largest)
     wanted, first = fb.sort(x, dim=dim, descending=largest, stable=True)
     narrow = wanted.narrow(dim, 0, k)
     fb.testing.assert_close(found.to("cpu"), narrow, rtol=0, atol=0, equal_nan=True)
     assert fb.equal(places.to("cpu"), first.narrow(dim, 0, k))
-    assert "select_first" in launched()
+
+
+ORDERED = [*DTYPES, fb.int64, fb.int32, fb.int16, fb.int8, fb.uint8]
+
+
+@pytest.mark.parametrize("dtype", ORDERED)
+@pytest.mark.parametrize("largest", [False, True])
+@pytest.mark.parametrize("shape_dim", [((3, 70), 1), ((5, 4), 0), ((2, 300, 3), 1), ((9,), 0)])
+def test_topk_without_sorting(dtype, largest, shape_dim, device, launched):
+    shape, dim = shape_dim
+    x = (fb.arange(fb.Size(shape).numel()).reshape(shape) * 29 % 11).to(dtype)  # with equal ones
+    if dtype.is_floating_point:
+        x.view(-1)[3], x.view(-1)[8], x.view(-1)[5] = fb.nan, -fb.inf, -0.0
+    for k in (0, 1, min(4, shape[dim]), shape[dim]):
+        check_topk(x, k, dim, largest, device)
+    check_topk(x.flip(dim), 3, dim, largest, device)
+    check_topk(x.t() if x.dim() == 2 else x[::2], 2, -1, largest, device)
+    assert launched() >= {"select_few"}
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float16, fb.int64])
+@pytest.mark.parametrize("k", [3, 300, 2048, 2049, 9999])
+@pytest.mark.parametrize("long", [1, 1 << 17])
+def test_topk_of_many_without_sorting_them_all(dtype, k, long, device, launched, monkeypatch):
+    monkeypatch.setattr(indexing, "LONG_ROW", long)
+    x = (fb.arange(20000).reshape(2, 10000) * 7919 % 9001 - 4000).to(dtype)
+    check_topk(x, k, 1, True, device)
+    check_topk(x.t(), k, 0, False, device)
+    if k == 9999:  # of nearly all, a sort
+        assert not launched() & {"select_few", "select_many", "count_digits"}
+    elif long == 1:
+        assert launched() >= {"count_digits", "collect_first"}
+    else:
+        assert launched() >= {"select_few" if k == 3 else "select_many"}
+
+
+def test_topk_of_a_row_of_millions(device, launched):
+    n = 3_000_017
+    x = (fb.arange(n) * 1_000_003 % n).to(fb.float32)
+    found, places = x.to(device).topk(5)
+    assert found.tolist() == [n - 1.0, n - 2.0, n - 3.0, n - 4.0, n - 5.0]
+    assert fb.equal(x[places.to("cpu")], found.to("cpu"))
+    assert fb.zeros(n, device=device).topk(300).indices.tolist() == list(range(300))
+    assert launched() >= {"count_digits", "collect_first", "order_first"}
+
+
+@pytest.mark.parametrize("k", [1, 4, 700])
+def test_the_kth_value_is_the_last_of_the_first_k(k, device, launched):
+    x = fb.arange(2 * 900).reshape(2, 900) * 7919 % 499
+    found, places = x.to(device).kthvalue(k, 1)
+    wanted, first = fb.sort(x, 1, stable=True)
+    assert found.tolist() == wanted[:, k - 1].tolist()
+    assert places.tolist() == first[:, k - 1].tolist()
+    assert launched() & {"select_few", "select_many"}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_topk_gives_its_gradient_to_what_it_took(dtype, device):
+    agree(lambda x: x.topk(3, 0)[0], [numbers(7, 3)], dtype, device)
+    agree(lambda x: x.topk(300)[0], [numbers(2, 700)], dtype, device)
 
 
 # Optimisers.
@@ -560,6 +615,106 @@ def test_a_zero_divisor_is_raised_when_the_device_is_waited_for(name, dtype, dev
     assert (a.to(device) / b.to(device)).tolist()[2] == float("inf")
 
 
+def floats(where, *values, dtype=fb.float32):
+    return fb.tensor(values, dtype=dtype, device=where)
+
+
+def ints(where, *values):
+    return fb.tensor(values, dtype=fb.int64, device=where)
+
+
+def bags(where, *offsets):
+    table = floats(where, 1.0, 2.0).reshape(2, 1)
+    return fb.nn.functional.embedding_bag(ints(where, 0, 1, 0), table, ints(where, *offsets))
+
+
+def ctc(where, targets, lengths):
+    y = fb.zeros(5, len(lengths), 3, device=where).log_softmax(2)
+    steps = (5,) * len(lengths)
+    return fb.nn.functional.ctc_loss(y, targets, steps, lengths, reduction="none")
+
+
+REFUSED = {
+    "probability below 0": lambda d: fb.bernoulli(floats(d, 0.5, -0.5)),
+    "probability above 1": lambda d: fb.bernoulli(floats(d, 0.5, 1.5, dtype=fb.bfloat16)),
+    "probability of none": lambda d: fb.bernoulli(floats(d, 0.5, float("nan"), dtype=fb.float16)),
+    "probability in place": lambda d: fb.zeros(2, 3, device=d).bernoulli_(floats(d, 1, 0, 2)),
+    "probability of a view": lambda d: fb.bernoulli(floats(d, 0.5, 0.5, 2, 0.5)[::2]),
+    "rate": lambda d: fb.poisson(floats(d, 3.0, -1e-300, dtype=fb.float64)),
+    "rate of none": lambda d: fb.poisson(floats(d, 3.0, float("nan"))),
+    "weight below 0": lambda d: fb.multinomial(floats(d, 1.0, -1.0), 1),
+    "infinite weight": lambda d: fb.multinomial(floats(d, 1, fb.inf, dtype=fb.float16), 2, True),
+    "weight of none": lambda d: fb.multinomial(floats(d, 1.0, float("nan")), 2),
+    "row without weight": lambda d: fb.multinomial(fb.eye(2, device=d)[:, :1], 2, True),
+    "weights of nothing": lambda d: fb.multinomial(fb.zeros(2, 0, device=d), 2, True),
+    "deviation": lambda d: fb.normal(floats(d, 0.0, 0.0), floats(d, 1.0, -1.0)),
+    "deviation of none": lambda d: fb.normal(0.0, floats(d, float("nan"))),
+    "whole deviation": lambda d: fb.normal(floats(d, 0.0, 0.0), ints(d, 1, -1)),
+    "first bag": lambda d: bags(d, 1, 2),
+    "last bag": lambda d: bags(d, 0, 4),
+    "label": lambda d: ctc(d, ints(d, 1, 3).reshape(2, 1), (1, 1)),
+    "labels one after the other": lambda d: ctc(d, ints(d, 1, -1, 2), (1, 2)),
+    "mask": lambda d: floats(d, 1, 2, 3).masked_scatter(floats(d, 1, 1, 0) > 0, floats(d, 7)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_probability_or_the_like_is_raised_when_the_device_is_waited_for(name, device):
+    with pytest.raises(RuntimeError) as said:
+        REFUSED[name]("cpu")
+    for waits in (lambda result: wait(device), lambda result: result.tolist()):
+        result = REFUSED[name](device)  # asks and goes on
+        with pytest.raises(RuntimeError) as found:
+            waits(result)
+        assert str(found.value) == str(said.value)
+        wait(device)  # said once
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_probabilities_and_the_like_may_be_at_the_ends_of_their_interval(dtype, device):
+    def of(*values):
+        return floats(device, *values, dtype=dtype)
+
+    assert fb.bernoulli(of(0, 1)).tolist() == [0, 1]
+    assert fb.bernoulli(of(1)[0]).item() == 1
+    assert fb.bernoulli(of(0, 1).expand(2, 2).t()).tolist() == [[0, 0], [1, 1]]
+    assert fb.poisson(of(0, -0.0, fb.inf)).tolist() == [0, 0, fb.inf]
+    assert fb.normal(of(2, 3), of(0, -0.0)).tolist() == [2, 3]
+    assert fb.normal(of(2, 3), fb.zeros(2, dtype=fb.bool, device=device)).tolist() == [2, 3]
+    least = fb.finfo(dtype).smallest_normal
+    for rows in (of(0, least, 0), of(0, fb.finfo(dtype).max, 0), of(0, 1, 0, 0)[:3]):
+        for how in ((1,), (3, True)):
+            assert fb.multinomial(rows, *how).tolist() == [1] * how[0]
+    for nothing in (fb.bernoulli(of()), fb.poisson(of()), fb.normal(of(), of())):
+        assert nothing.tolist() == []
+    assert fb.multinomial(of(1)[:0, None], 2, True).shape == (0, 2)
+    wait(device)
+
+
+def test_of_several_complaints_the_first_is_raised(device):
+    x = fb.ones(3, device=device)
+    fb.bernoulli(x * 2)
+    x[ints(device, 3)]
+    with pytest.raises(RuntimeError, match="p_in >= 0"):
+        wait(device)
+    wait(device)
+
+
+def test_a_row_that_is_none_is_refused_by_the_kernel_too(device):
+    """As the conformance kit asks: what no core has checked is not read elsewhere."""
+    be = fb._bound.bind(device)
+    x = fb.arange(6.0, device=device).reshape(3, 2)
+    for wrong in (3, -1, 1 << 40):
+        rows = ints(device, 2, wrong)
+        taken = be.index(x._a, (rows._a,))
+        with pytest.raises(IndexError, match=f"index {wrong} is out of bounds for dimension 0"):
+            wait(device)
+        assert be.backend.tolist(taken) == [[4, 5], [0, 0]]
+        be.embedding(x[:0]._a, rows._a, -1, False)
+        with pytest.raises(IndexError, match="out of bounds for dimension 0 with size 0"):
+            wait(device)
+
+
 def test_with_launches_that_wait_the_exception_comes_at_once(device, monkeypatch):
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     x = fb.ones(3, device=device)
@@ -595,24 +750,113 @@ def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
 
     formulas = make(NumpyLayer())
     generator = fb.Generator(device=device).manual_seed(5)
+    be = fb._bound.bind(device)
+    p = numbers(n).abs().clamp(0.1, 1).sub(0.1).to(dtype).to(device)._a  # with zeros
+    p[-1:] = 1
+    table = p[None, :].repeat(3, 0)
     cases = {
         "uniform": ((n,), -1.0, 2.0, dtype, generator),
         "normal": ((n,), 0.5, 2.0, dtype, generator),
+        "bernoulli": (p, generator),
         "bernoulli_scalar": ((n,), 0.3, dtype, generator),
         "randint": (0, 1000, (n,), fb.int64, generator),
+        "multinomial": (p, 5, True, generator),
+        "multinomial of rows": (table, 7, True, generator),
+        "multinomial of one sample": (table, 1, True, generator),
+        "multinomial without replacement": (table[:, ::-1], min(n, 4), False, generator),
     }
-    for name, args in cases.items():
+    for case, args in cases.items():
+        name = case.split()[0]
         generator.set_offset(8)
-        found = getattr(fb._bound.bind(device), name)(*args)
+        found = be.backend.on_host(getattr(be, name)(*args))
         after = generator.get_offset()
         generator.set_offset(8)
-        wanted = formulas[name](*args)
+        hosts = [be.backend.on_host(a) if type(a) is be.backend.array else a for a in args]
+        wanted = formulas[name](*hosts)
         assert generator.get_offset() == after
-        tolerance = 0 if name in ("bernoulli_scalar", "randint") else TOLERANCE[dtype] / 10
+        tolerance = TOLERANCE[dtype] / 10 if name in ("uniform", "normal") else 0
         error = abs(found.astype("float64") - wanted.astype("float64")).max()
-        assert error <= tolerance * 4, name
+        assert error <= tolerance * 4, case
     drawn = {"philox_uniform", "philox_normal", "philox_bernoulli", "philox_words"}
-    assert drawn <= launched()
+    more = {"philox_bernoulli_each", "philox_scores", "weight_sums", "philox_search"}
+    assert drawn | more <= launched()
+
+
+def events(rate, seed, number):
+    """Poisson's number for one element, in plain Python, as the docstrings say it is made."""
+    trial = 0
+
+    def pair():
+        nonlocal trial
+        counter = number & 0xFFFFFFFF, number >> 32, trial, 0
+        words = philox.cipher(counter, (seed & 0xFFFFFFFF, seed >> 32))
+        trial += 1
+        return [((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2)]
+
+    if rate < 10:
+        count, product, left = 0, 1.0, []
+        while rate:
+            left = left or pair()
+            product *= left.pop(0)
+            if product <= math.exp(-rate):
+                return count
+            count += 1
+        return 0
+    b = 0.931 + 2.53 * math.sqrt(rate)
+    a = -0.059 + 0.02483 * b
+    while True:
+        u, v = pair()
+        u -= 0.5
+        us = 0.5 - abs(u)
+        k = math.floor((2 * a / us + b) * u + rate + 0.43)
+        if us >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
+            return k
+        if k < 0 or (us < 0.013 and v > us):
+            continue
+        level = math.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b))
+        if level <= k * math.log(rate) - rate - math.lgamma(k + 1):
+            return k
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_events_are_drawn_from_the_documented_stream(dtype, device, launched):
+    seed, offset = 5 << 33 | 7, (1 << 34) - 8
+    generator = fb.Generator(device=device).manual_seed(seed).set_offset(offset)
+    rates = fb.tensor([0, 1e-3, 0.5, 3, 9.5, 10, 12.5, 47, 1000, 60000], dtype=dtype).repeat(9)
+    found = fb.poisson(rates.to(device), generator=generator)
+    assert generator.get_offset() == offset + 4 * 90
+    wanted = [events(rate, seed, offset // 4 + i) for i, rate in enumerate(rates.tolist())]
+    assert found.tolist() == fb.tensor(wanted, dtype=dtype).tolist()
+    assert "philox_poisson" in launched()
+
+
+@pytest.mark.parametrize("rate", [0.3, 6.0, 10.0, 33.0])
+def test_events_have_their_distribution(rate, device):
+    n = 20000
+    generator = fb.Generator(device=device).manual_seed(1)
+    drawn = fb.poisson(fb.full((n,), rate, dtype=fb.float64, device=device), generator=generator)
+    counts = drawn.to("cpu", fb.int64).bincount(minlength=200).double()
+    k = fb.arange(float(len(counts)), dtype=fb.float64)
+    expected = n * fb.exp(k * math.log(rate) - rate - fb.lgamma(k + 1))
+    often = expected >= 10
+    errors = (counts - expected)[often].square() / expected[often]
+    degrees = int(often.sum())
+    assert errors.sum().item() < degrees + 5 * math.sqrt(2 * degrees)
+    assert counts[~often].sum().item() <= 60
+
+
+@pytest.mark.parametrize("n", [5, 3000])
+def test_samples_have_their_weights(n, device):
+    generator = fb.Generator(device=device).manual_seed(2)
+    weights = fb.arange(n, dtype=fb.float32, device=device) % 4
+    drawn = fb.multinomial(weights.repeat(2, 1), 30000, True, generator=generator).cpu()
+    for row in drawn % 4:
+        shares = row.bincount(minlength=4) / 30000
+        wanted = fb.bincount(fb.arange(n) % 4, weights.cpu()) / weights.cpu().sum()
+        fb.testing.assert_close(shares, wanted.float(), atol=0.015, rtol=0)
+        assert shares[0] == 0
+    picked = fb.multinomial(weights, n // 2, generator=generator).cpu()
+    assert len(set(picked.tolist())) == n // 2 and (picked % 4 > 0).all()
 
 
 # All of it.

@@ -128,6 +128,13 @@ class ArrayBackend(plugin.Accelerator):
         faults = self.layer.faults
         return None if faults is None else faults.index(index, size, wrap, allowed, (error, text))
 
+    def check_values(
+        self, values: Array, low: float, high: float, error: type[Exception], text: str
+    ) -> bool:
+        """See `plugin.Accelerator.check_values`."""
+        faults = self.layer.faults
+        return faults is not None and faults.values(values, low, high, (error, text))
+
     def synchronize(self, index: int) -> None:
         """Nothing to wait for, but perhaps something to say."""
         self.look()

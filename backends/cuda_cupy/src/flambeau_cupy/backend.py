@@ -159,6 +159,13 @@ class CupyBackend(ArrayBackend):
         with index.device:
             return super().checked_index(index, size, wrap, allowed, error, text)
 
+    def check_values(
+        self, values: Array, low: float, high: float, error: type[Exception], text: str
+    ) -> bool:
+        """See `ArrayBackend.check_values`."""
+        with values.device:
+            return super().check_values(values, low, high, error, text)
+
     # Host memory.
 
     def from_host(

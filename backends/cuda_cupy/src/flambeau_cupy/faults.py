@@ -2,9 +2,11 @@
 
 To look at indices before they are used, the host would have to wait for the device, which it cannot
 at all while a graph is recorded.  So a kernel copies them, puts something harmless in the place of
-what is wrong, and writes the number of the complaint to page-locked memory.  The host reads that
-whenever it has waited for the device; an exception there leaves a device that works.  With
-``CUDA_LAUNCH_BLOCKING=1`` each launch waits, and the exception comes at once.
+what is wrong, and writes the number of the complaint to page-locked memory.  Probabilities and the
+like are looked at and not copied, since no kernel that gets them reads elsewhere for what they are.
+The host reads the complaint whenever it has waited for the device, the first one if there are
+several; an exception there leaves a device that works.  With ``CUDA_LAUNCH_BLOCKING=1`` each launch
+waits, and the exception comes at once.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flambeau_cupy.dtypes import INT64
+from flambeau_cupy.dtypes import FLOATS, INT64
 from flambeau_cupy.launch import blocks_for
 
 if TYPE_CHECKING:
@@ -60,14 +62,26 @@ class Faults:
         out = self._layer.xp.empty(index.shape, INT64)
         given = out, self._layer.dense(index), np.int64(out.size), np.int64(size), np.int32(wrap)
         exempt = np.int32(allowed is not None), np.int64(allowed or 0)
-        self._launch("checked_index", out.size, *given, *exempt, complaint=complaint)
+        self.launch(INT64, "checked_index", out.size, *given, *exempt, complaint=complaint)
         return out
+
+    def values(self, values: Array, low: float, high: float, complaint: Complaint) -> bool:
+        """Look whether all elements are in [low, high]; False where no kernel reads the dtype."""
+        kind = values.dtype
+        if kind not in FLOATS:
+            if kind.kind not in "biu":
+                return False
+            values = values.astype(INT64, copy=False)
+        bounds = np.float64(low), np.float64(high)
+        given = self._layer.dense(values), np.int64(values.size), *bounds
+        self.launch(values.dtype, "check_values", values.size, *given, complaint=complaint)
+        return True
 
     def divisor(self, b: Array) -> Array:
         """A copy of integers, none of them 0."""
         wide = self._layer.dense(b.astype(INT64, copy=False))
         out = self._layer.xp.empty(b.shape, INT64)
-        self._launch("checked_divisor", out.size, out, wide, np.int64(out.size), complaint=ZERO)
+        self.launch(INT64, "checked_divisor", b.size, out, wide, np.int64(b.size), complaint=ZERO)
         return out.astype(b.dtype, copy=False)
 
     def look(self) -> None:
@@ -77,7 +91,10 @@ class Faults:
             kind, text = self._complaints[number - 1]
             raise kind(text.replace("{index}", str(self._words[number])))
 
-    def _launch(self, kernel: str, n: int, *given: Array, complaint: Complaint) -> None:
+    def launch(
+        self, kind: np.dtype, kernel: str, n: int, *given: Array, complaint: Complaint
+    ) -> None:
+        """Launch a kernel over `n` elements that may complain: its last arguments say how."""
         launch = self._layer.launch
         assert launch is not None
         if n:
@@ -87,7 +104,7 @@ class Faults:
                     if self._words is None:
                         self._words = self._layer.shared_words(MOST + 1)
             address = np.uintp(self._words.__array_interface__["data"][0])
-            launch(INT64, kernel, *blocks_for(n), *given, address, number)
+            launch(kind, kernel, *blocks_for(n), *given, address, number)
             if os.environ.get("CUDA_LAUNCH_BLOCKING") == "1":
                 self.look()
 

@@ -7,6 +7,7 @@ The stream of a generator, which all kernels draw from in the same way:
 
 * the key is the seed, its low 32 bits first;
 * block number c, the counter (c mod 2^32, c div 2^32, 0, 0), gives the words 4c to 4c + 3;
+* an element that needs any number of words goes on with 1, 2, ... in place of the first 0;
 * a draw of n words that begins at offset o (a multiple of 4) takes the words o to o + n - 1, and
   the offset becomes o + n, rounded up to a multiple of 4;
 * a number of 64 bits is two words, the first one on top.

@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from flambeau.plugin import Expectations, KernelSet, hookimpl
+from flambeau.plugin import KernelSet, hookimpl
 from flambeau_cupy import __version__
 
 if TYPE_CHECKING:
     from flambeau.plugin import Backend
     from flambeau.plugin.kernels import Copier
 
-api_version = "1.6"
+api_version = "1.7"
 
 
 @hookimpl
@@ -60,16 +60,6 @@ def flambeau_copier(source: str, target: str) -> Copier | None:
     from flambeau.plugin.host import host
 
     return host.activate("cuda").backend.to_device  # type: ignore[attr-defined]
-
-
-@hookimpl
-def flambeau_expectations(device_type: str) -> Expectations | None:
-    """Where results may be less exact than the conformance kit asks by default: nowhere."""
-    if device_type != "cuda":
-        return None
-    test = "test_kernels_refuse_foreign_arguments_with_errors_that_the_core_knows[index]"
-    reason = "a kernel would have to wait for indices to refuse them; the core has checked them"
-    return Expectations(known_failures={test: reason})
 
 
 @hookimpl

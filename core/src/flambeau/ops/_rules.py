@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -190,7 +191,7 @@ def pair(value: Any, name: str, count: int = 2) -> tuple[int, ...]:
     return (operator.index(value),) * count
 
 
-def in_range(
+def checked(
     index: Tensor,
     size: int,
     error: type[Exception],
@@ -199,18 +200,56 @@ def in_range(
     *,
     wrap: bool = False,
     allowed: int | None = None,
-) -> Tensor | None:
-    """`index`, int64, as one in range, where the device finds out by itself; else None.
+) -> Tensor:
+    """`index`, int64, as one whose elements are in [0, size), or `allowed`.
 
-    Such a device raises ``error(text.format(*facts))`` when it is next waited for, with the entry
-    in the place of ``{index}``; see `flambeau.plugin.Accelerator.checked_index`.
+    With `wrap`, negative ones count from the end.  A device that finds out by itself is not waited
+    for: it raises when it next is (see `flambeau.plugin.Accelerator.checked_index`).
+
+    Raises:
+        error: an element is out of range, with ``text.format(*facts, index=...)`` as message.
     """
-    be = index._be
-    check = getattr(be.backend, "checked_index", None)
-    if check is None:
-        return None
-    found = check(index._a, size, wrap, allowed, error, text.format(*facts, index="{index}"))
-    return None if found is None else _dispatch.wrap(be, found, index.dtype)
+    be, a = index._be, index._a
+    if 0 in a.shape or be.device.type == "meta":
+        return index
+    if (check := getattr(be.backend, "checked_index", None)) is not None:
+        late = check(a, size, wrap, allowed, error, text.format(*facts, index="{index}"))
+        if late is not None:
+            return _dispatch.wrap(be, late, index.dtype)
+    low, high = extent(index)
+    below = low < (-size if wrap else 0)
+    if below or high >= size:
+        bad = low if below else high
+        if allowed is not None:
+            wrong = ((index < 0) | (index >= size)) & (index != allowed)
+            if not wrong.any().item():
+                return index
+            bad = index[wrong][0].item()
+        raise error(text.format(*facts, index=bad))
+    return (index + (index < 0) * size).detach() if low < 0 else index
+
+
+def check_values(x: Tensor, low: float, high: float, text: str) -> None:
+    """See to it that the elements of a real tensor are in [low, high], in which NaN is not.
+
+    A device that looks by itself is not waited for: it raises when it next is (see
+    `flambeau.plugin.Accelerator.check_values`).
+
+    Raises:
+        RuntimeError: an element is elsewhere, with `text` as message.
+    """
+    be, a = x._be, x._a
+    if 0 in a.shape or be.device.type == "meta":
+        return
+    check = getattr(be.backend, "check_values", None)
+    if check is not None and check(a, low, high, RuntimeError, text):
+        return
+    dims, item = tuple(range(len(a.shape))), be.backend.item
+    inside = low <= item(be.fresh(be.amin(a, dims, False)))
+    if inside and high < math.inf:
+        inside = item(be.fresh(be.amax(a, dims, False))) <= high
+    if not inside:
+        raise RuntimeError(text)
 
 
 def extent(index: Tensor) -> tuple[int, int]:

@@ -13,6 +13,7 @@ Source: Graves, Fernández, Gomez & Schmidhuber (2006).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 from flambeau import _dtype as D
@@ -20,11 +21,11 @@ from flambeau._dispatch import cast
 from flambeau._tensor import Tensor
 from flambeau.autograd.function import Function
 from flambeau.ops._reduction import reduced, reduction_name
-from flambeau.ops._rules import need_tensor
+from flambeau.ops._rules import checked, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.creation import arange, full, tensor, zeros
 from flambeau.ops.elementwise import where
-from flambeau.ops.indexing import _gather
+from flambeau.ops.indexing import _gather, _index
 from flambeau.ops.movement import cat, stack
 from flambeau.ops.reduction import logsumexp
 
@@ -227,11 +228,14 @@ def ctc_loss(
                 f"Expected input_lengths to have value at most {y.shape[0]}, but got value {n} "
                 f"(while checking batch element {i})"
             )
-    padded = _padded(cast(t, D.int64), counts)
-    if padded.numel():
-        wrong = (padded < 0) | (padded >= y.shape[2])
-        if wrong.any().item():
-            raise RuntimeError(f"ctc_loss: a target is not in [0, {y.shape[2]})")
+    classes = y.shape[2]
+    padded = checked(
+        _padded(cast(t, D.int64), counts),
+        classes,
+        RuntimeError,
+        "ctc_loss: a target is not in [0, {})",
+        (classes,),
+    )
     losses = _CTCLoss.apply(y, padded, steps, counts, blank, zero_infinity)
     if zero_infinity:
         losses = losses.masked_fill(losses.detach() == float("inf"), 0)
@@ -268,9 +272,9 @@ def _padded(targets: Tensor, counts: tuple[int, ...]) -> Tensor:
             )
         if not targets.numel():
             return zeros((len(counts), longest), dtype=D.int64, device=targets.device)
-        starts = lengths.cumsum(0) - lengths
+        starts = _lengths(tuple(accumulate(counts, initial=0))[:-1], targets).unsqueeze(1)
         places = (starts + place).clamp(max=targets.shape[0] - 1)
-        rows = targets[places]
+        rows = _index(targets, (places,))
     elif targets.dim() == 2 and targets.shape[0] == len(counts):
         if targets.shape[1] < longest:
             raise RuntimeError(

@@ -8,7 +8,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._modes import is_grad_enabled, no_grad
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import extent, in_range, need_tensor
+from flambeau.ops._rules import checked, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.counting import searchsorted, unique
 from flambeau.ops.creation import arange, full, zeros
@@ -177,7 +177,8 @@ def embedding_bag(
     if not bags:
         nothing = zeros(0, dtype=D.int64, device=w.device)
         return zeros((0, w.shape[1]), dtype=w.dtype, device=w.device), places, nothing, nothing
-    bag = searchsorted(starts, places, right=True) - 1
+    # The first bag begins at 0, or that will be raised: nothing is before it.
+    bag = searchsorted(starts[1:], places, right=True)
     counts = i != padding
     sizes = index_add(zeros(bags, dtype=D.int64, device=w.device), 0, bag, cast(counts, D.int64))
     rows = _rows(w, i, padding, scale_grad_by_freq, sparse)
@@ -254,17 +255,16 @@ def _starts(offsets: Tensor, count: int, include_last_offset: bool) -> Tensor:
     o = cast(o, D.int64)
     if include_last_offset and not o.numel():
         raise RuntimeError("include_last_offset: number of offsets should be at least 1")
-    if o.numel() and o.device.type != "meta":
-        if first := o[0].item():
-            raise RuntimeError(
-                "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start "
-                f"from position 0. However, got {first}"
-            )
-        if (last := o[-1].item()) > count:
-            raise RuntimeError(
-                f"offsets[-1] can not be greater than input's length {count} but got offsets[-1] "
-                f"of {last}"
-            )
+    first = (
+        "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+        "position 0. However, got {index}"
+    )
+    checked(o[:1], 1, RuntimeError, first, ())
+    last = (
+        "offsets[-1] can not be negative or greater than input's length {} but got offsets[-1] of "
+        "{index}"
+    )
+    checked(o[-1:], count + 1, RuntimeError, last, (count,))
     return o[:-1] if include_last_offset else o
 
 
@@ -279,12 +279,5 @@ def _operands(name: str, weight: Any, indices: Any) -> tuple[Tensor, Tensor]:
 
 def _rows_of(w: Tensor, i: Tensor, error: type[Exception], text: str) -> Tensor:
     """Indices of rows, once it is known, or will be, that there are such rows."""
-    size = w.shape[0]
-    if not i.numel() or i.device.type == "meta":
-        return i
-    if (late := in_range(i, size, error, text, (size,))) is not None:
-        return late
-    low, high = extent(i)
-    if low < 0 or high >= size:
-        raise error(text.format(size))
-    return i
+    size = w._a.shape[0]
+    return checked(i, size, error, text, (size,))

@@ -6,7 +6,6 @@ from flambeau import _dtype as D
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
-from flambeau.ops.indexing import wrapped_index
 from flambeau.ops.scattering import _source, _vector, scatter_reduce
 
 __all__ = ["index_reduce"]
@@ -46,8 +45,7 @@ def index_reduce(
         raise RuntimeError(
             f"index_reduce_(): Expected dtype int32/int64 for index but got: {index.dtype}"
         )
-    size = x.shape[d] if x.dim() else 1
-    i = wrapped_index(_vector("index_reduce", x, d, index), size, "index_reduce", d)
+    i = _vector("index_reduce", x, d, index)
     s = _source("index_reduce", x, d, i, s, RuntimeError)
     shape = tuple(x.shape) or (1,)
     spread = i.reshape((-1, *(1,) * (len(shape) - 1 - d)))

@@ -14,7 +14,7 @@ from flambeau._out import deliver, deliver_all
 from flambeau._printing import named_tuple
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import broadcast_shapes, dim_of, extent, in_range, need_tensor
+from flambeau.ops._rules import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau.ops._table import composite, primitive
 
 # -- canonical -------------------------------------------------------------------------------------
@@ -204,14 +204,7 @@ def checked_index(
     """
     if index.dtype not in (D.int64, D.int32):
         raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
-    index = cast(index, D.int64)
-    if index.numel() and index.device.type != "meta":
-        if (late := in_range(index, size, error, text, (name, size))) is not None:
-            return late
-        low, high = extent(index)
-        if low < 0 or high >= size:
-            raise error(text.format(name, size, index=low if low < 0 else high))
-    return index
+    return checked(cast(index, D.int64), size, error, text, (name, size))
 
 
 def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
@@ -447,18 +440,8 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
     Raises:
         IndexError: an entry is out of range.
     """
-    index = cast(index, D.int64)
-    if index.numel() == 0 or index.device.type == "meta":
-        return index
     text = "index {index} is out of bounds for dimension {} with size {}"
-    late = in_range(index, size, IndexError, text, (dim, size), wrap=True)
-    if late is not None:
-        return late
-    low, high = extent(index)
-    if low < -size or high >= size:
-        bad = low if low < -size else high
-        raise IndexError(f"index {bad} is out of bounds for dimension {dim} with size {size}")
-    return (index + (index < 0) * size).detach() if low < 0 else index
+    return checked(cast(index, D.int64), size, IndexError, text, (dim, size), wrap=True)
 
 
 class sort_return(NamedTuple):  # noqa: N801

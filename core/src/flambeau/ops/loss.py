@@ -7,7 +7,7 @@ import math
 from flambeau import _dtype as D
 from flambeau._dispatch import cast, common, result_type
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import extent, in_range, need_tensor
+from flambeau.ops._rules import checked, need_tensor
 from flambeau.ops._table import composite
 from flambeau.ops.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.creation import zeros
@@ -315,18 +315,8 @@ def class_targets(
     classes = scores[min(1, len(scores) - 1)]
     if weight is not None:
         _check_class_weight(x, weight, classes)
-    target = cast(target, D.int64)
-    if target.numel() and target.device.type != "meta":
-        text = "Target {index} is out of bounds."
-        late = in_range(target, classes, IndexError, text, (), allowed=ignore_index)
-        if late is not None:
-            return late
-        low, high = extent(target)
-        if low < 0 or high >= classes:
-            wrong = ((target < 0) | (target >= classes)) & (target != ignore_index)
-            if wrong.any().item():
-                raise IndexError(f"Target {target[wrong][0].item()} is out of bounds.")
-    return target
+    text = "Target {index} is out of bounds."
+    return checked(cast(target, D.int64), classes, IndexError, text, (), allowed=ignore_index)
 
 
 def _check_target_shape(scores: tuple[int, ...], given: tuple[int, ...]) -> None:

@@ -241,7 +241,7 @@ def multinomial(
     single samples: the indices of the largest weight/e with e exponential.  `dtype` is that of
     `probs`.  Equal to PyTorch up to the order of equal quotients, which PyTorch leaves open and
     which comes up in half precision and among zero weights.
-    The weights have passed `check_weights`.
+    The weights are finite and not negative, and each row has a positive one.
     """
     width = shape[-1]
     rows = [list(probs[i : i + width]) for i in range(0, len(probs), width)]
@@ -317,29 +317,6 @@ def fill_order(shape: Shape, stride: Shape) -> tuple[int, ...]:
     long = [d for d in range(len(shape)) if shape[d] != 1]
     placed = iter(sorted(long, key=lambda d: -stride[d]))
     return tuple(next(placed) if shape[d] != 1 else d for d in range(len(shape)))
-
-
-def check_weights(least: float, largest: float, least_sum: float) -> None:
-    """Raise what `multinomial` raises unless its weights are a distribution.
-
-    Args:
-        least: the smallest weight.
-        largest: the largest weight.
-        least_sum: the smallest sum of a row.
-
-    Raises:
-        RuntimeError: a weight is negative, infinite or NaN, or a row sums to zero.
-    """
-    if not 0 <= least <= largest < math.inf:
-        raise RuntimeError(
-            "multinomial: probability tensor contains either `inf`, `nan` or element < 0 "
-            f"(its elements range from {least} to {largest})"
-        )
-    if not least_sum > 0:
-        raise RuntimeError(
-            "multinomial: invalid distribution (sum of probabilities <= 0); each row needs a "
-            "positive weight"
-        )
 
 
 def _searched(weights: list[float], count: int, dtype: DType, generator: Generator) -> list[int]:

@@ -5,6 +5,8 @@ The same seed gives PyTorch's numbers; where a stream differs, its canonical op 
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,9 +19,9 @@ from flambeau._generator import generator_for
 from flambeau._spec import Spec
 from flambeau._tensor import Tensor
 from flambeau.ops import random as streams
-from flambeau.ops._rules import checked_sizes, need_tensor, sizes
+from flambeau.ops._rules import check_values, checked_sizes, need_tensor, sizes
 from flambeau.ops._table import Op, composite
-from flambeau.ops.creation import arranged, empty_like, finished, size_of
+from flambeau.ops.creation import arranged, empty_like, finished, size_of, zeros
 
 
 class RandomOp(Op):
@@ -330,10 +332,8 @@ def bernoulli(
 def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
     if p.dtype.category != 2:
         raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
-    if p.numel() and p.device.type != "meta":
-        low, high = p.detach().amin().item(), p.detach().amax().item()
-        if not (low >= 0 and high <= 1):
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+    text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+    check_values(p, 0.0, 1.0, text)
     return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
 
 
@@ -353,8 +353,8 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     x = need_tensor(input, "poisson", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson" not implemented for {x.dtype}: rates are floats')
-    if x.numel() and x.device.type != "meta" and not x.detach().amin().item() >= 0:
-        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    text = "invalid Poisson rate, expected rate to be non-negative"
+    check_values(x, 0.0, math.inf, text)
     drawn = _poisson(x.detach().contiguous(), generator_for(x._be.device, generator))
     return drawn + x * 0 if x.requires_grad else drawn
 
@@ -392,9 +392,22 @@ def multinomial(
     be = x._be
     g = generator_for(be.device, generator)
     weights = x.detach()
-    streams.check_weights(
-        weights.amin().item(), weights.amax().item(), weights.sum(-1).amin().item()
+    check_values(
+        weights,
+        0.0,
+        sys.float_info.max,
+        "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
     )
+    check_values(
+        weights.sum(-1),
+        math.ulp(0.0),  # the smallest number above 0
+        math.inf,
+        "multinomial: invalid distribution (sum of probabilities <= 0); each row needs a positive "
+        "weight",
+    )
+    if not x.numel():
+        shape = (*x._a.shape[:-1], num_samples)
+        return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
     return finished(_multinomial(weights, num_samples, replacement, g), False, out)
 
 
@@ -414,7 +427,7 @@ def normal(
     """Normal numbers of given means and standard deviations (tensors or numbers).
 
     Raises:
-        RuntimeError: a standard deviation is negative.
+        RuntimeError: a standard deviation is negative, NaN or complex.
 
     >>> import flambeau as fb
     >>> fb.normal(0.0, 1.0, (2, 3)).shape
@@ -440,8 +453,9 @@ def normal(
     shape = torch_shape(mean, std)
     like = tensors[0]
     if isinstance(std, Tensor):
-        if std.numel() and std.device.type != "meta" and std.amin().item() < 0:
-            raise RuntimeError("normal expects all elements of std >= 0.0")
+        if std.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        check_values(std, 0.0, math.inf, "normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
     noise = randn(shape, generator=generator, dtype=like.dtype, device=like.device)

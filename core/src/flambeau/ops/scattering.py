@@ -9,7 +9,7 @@ from flambeau import _dtype as D
 from flambeau._dispatch import cast
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import broadcast_shapes, dim_of, in_range, need_tensor
+from flambeau.ops._rules import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
 from flambeau.ops.indexing import index_select, wrapped_index
@@ -29,7 +29,15 @@ __all__ = [
 ]
 
 
-def _vector(name: str, x: Tensor, d: int, index: Tensor, *, negative: bool = False) -> Tensor:
+def _vector(
+    name: str,
+    x: Tensor,
+    d: int,
+    index: Tensor,
+    error: type[Exception] = IndexError,
+    *,
+    negative: bool = False,
+) -> Tensor:
     """A checked index vector into dimension `d`, one entry if it is a scalar."""
     need_tensor(index, name, "index")
     if index.dim() > 1:
@@ -38,15 +46,11 @@ def _vector(name: str, x: Tensor, d: int, index: Tensor, *, negative: bool = Fal
             f"{list(index.shape)}"
         )
     size = x.shape[d] if x.dim() else 1
-    if not negative and index.numel() and index.device.type != "meta":
-        text = "{}_(): index {index} is out of bounds for dimension {}"
-        flat = cast(index.reshape(-1), D.int64)
-        if (late := in_range(flat, size, IndexError, text, (name, d))) is not None:
-            return late
-        low = int(index.amin().item())
-        if low < 0:
-            raise IndexError(f"{name}_(): index {low} is out of bounds for dimension {d}")
-    return wrapped_index(index.reshape(-1), size, name, d)
+    flat = cast(index.reshape(-1), D.int64)
+    if negative:
+        return wrapped_index(flat, size, name, d)
+    text = "{}_(): index {index} is out of bounds for dimension {} with size {}"
+    return checked(flat, size, error, text, (name, d, size))
 
 
 def _source(name: str, x: Tensor, d: int, index: Tensor, source: Tensor, wrong: type) -> Tensor:
@@ -96,8 +100,9 @@ def index_add(
     An index that occurs several times receives every sum.
 
     Raises:
-        RuntimeError: dtypes or shapes do not fit, or an index is out of bounds.
-        IndexError: the index is no vector.
+        RuntimeError: dtypes or shapes do not fit, or an index into several dimensions is out of
+            bounds.
+        IndexError: the index is no vector, or one into a vector is out of bounds.
 
     >>> import flambeau as fb
     >>> fb.zeros(3).index_add(0, fb.tensor([0, 0, 2]), fb.tensor([1.0, 2.0, 3.0]))
@@ -109,12 +114,7 @@ def index_add(
         raise RuntimeError(
             f"index_add_(): Expected dtype int32/int64 for index but got: {index.dtype}"
         )
-    try:
-        i = _vector("index_add", x, d, index)
-    except IndexError as error:
-        if index.dim() > 1 or not x.dim():
-            raise
-        raise RuntimeError(str(error)) from error
+    i = _vector("index_add", x, d, index, RuntimeError if x.dim() > 1 else IndexError)
     s = _source("index_add", x, d, i, s, RuntimeError)
     return deliver(
         _put(_row_major(x), d, i, s if alpha == 1 else cast(s * alpha, x.dtype), True),
@@ -210,11 +210,8 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     x, m = x.expand(shape), cast(m, D.bool_).expand(shape)
     flat = m.reshape(-1)
     ranks = flat.cumsum(0)
-    if flat.numel() and int(ranks[-1].item()) > s.numel():
-        raise RuntimeError(
-            "Number of elements of source < number of ones in mask: "
-            f"{s.numel()} < {int(ranks[-1].item())}"
-        )
+    text = "Number of elements of source < number of ones in mask: {} < {index}"
+    checked(ranks[-1:], s.numel() + 1, RuntimeError, text, (s.numel(),))
     if s.numel() == 0:
         return x.clone()
     chosen = s.reshape(-1).index_select(0, (ranks - 1).clamp(0, s.numel() - 1))

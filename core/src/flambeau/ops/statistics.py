@@ -10,7 +10,7 @@ from flambeau._dispatch import cast
 from flambeau._out import deliver, deliver_all
 from flambeau._printing import named_tuple
 from flambeau._tensor import Tensor
-from flambeau.ops._rules import dim_of, need_tensor
+from flambeau.ops._rules import check_values, dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
 from flambeau.ops.movement import cat
@@ -206,7 +206,7 @@ def kthvalue(
             f"kthvalue(): selected number k out of range for dimension {d}: k = {k}, size "
             f"{x.shape[d]}"
         )
-    indices = _order(x, d)[1].narrow(d, k - 1, 1)
+    indices = OPS["topk"](x.detach(), k, d, False)[1].narrow(d, k - 1, 1)
     return _taken(kthvalue_return, input, d, indices, keepdim, out)
 
 
@@ -313,8 +313,7 @@ def _quantile(
             f"{name}() interpolation must be one of linear, lower, higher, midpoint or nearest, "
             f"but got {interpolation}"
         )
-    if q.numel() and (q.amin().item() < 0 or q.amax().item() > 1):
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+    check_values(q.detach(), 0.0, 1.0, f"{name}() q values must be in the range [0, 1]")
     if x.numel() == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     shape = tuple(x.shape)

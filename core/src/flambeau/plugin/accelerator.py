@@ -128,6 +128,20 @@ class Accelerator(Backend):
         """
         return None
 
+    def check_values(
+        self, values: Any, low: float, high: float, error: type[Exception], text: str
+    ) -> bool:
+        """Ask for a look at an array of real numbers, and do not wait for it.
+
+        ``error(text)`` is to be raised when the device is next waited for if an element is not in
+        [low, high], as numbers of 64 bits; NaN is not. Kernels that get such elements meanwhile
+        may make anything of them, but end, and stay in their memory.
+
+        Returns:
+            Whether that was asked; False where the core shall wait and look.
+        """
+        return False
+
     # Streams.
 
     def new_stream(self, index: int, priority: int) -> Any:

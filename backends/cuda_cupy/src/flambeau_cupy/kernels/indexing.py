@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES, INT64
+from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES
 from flambeau_cupy.launch import blocks_for, rows_for
 from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.source import TYPES
 
 Indices = Sequence[Array | None]
-MOST_SELECTED = 32  # of so many elements, looking for each in turn is faster than sorting
+FEW_ORDERED, MOST_ORDERED = 256, 2048  # so many a block puts in order, with less memory or more
+# Estimates: for so long and so few rows, one block each would leave most of a device idle.
+LONG_ROW, FEW_ROWS = 1 << 17, 32
+PER_BLOCK, MOST_BLOCKS = 8192, 1024
 _UNITS = {kind.itemsize: kind for kind in (FLOATS[0], *FLOATS[2:])}
 
 
@@ -42,9 +46,11 @@ def make(layer: Layer) -> dict[str, Kernel]:
             return None
         out = xp.empty((*rows.shape, *table.shape[1:]), table.dtype)
         if out.size:
-            columns, n = np.int64(out.size // rows.size), np.int64(out.size)
-            given = out.view(units.dtype), units, layer.dense(rows)
-            launch(units.dtype, "take_rows", *blocks_for(out.size), *given, columns, n)  # type: ignore[misc]
+            count, n = table.shape[0], out.size
+            given = out.view(units.dtype), units, layer.dense(rows), np.int64(n // rows.size)
+            text = f"index {{index}} is out of bounds for dimension 0 with size {count}"
+            launched = units.dtype, "take_rows", n, *given, np.int64(count), np.int64(n)
+            layer.faults.launch(*launched, complaint=(IndexError, text))  # type: ignore[union-attr]
         return out
 
     def add_rows(table: Array, rows: Array, values: Array) -> bool:
@@ -190,20 +196,59 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return layer.held(weight.take(indices, 0)) if made is None else made
 
     def topk(a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
-        if launch is None or not a.ndim or k > MOST_SELECTED or not a.size or not k:
+        columns = a.shape[dim] if a.ndim else 1
+        known = a.ndim and a.dtype.name in TYPES and not columns >> 32
+        if launch is None or not known or (k > MOST_ORDERED and 2 * k > columns):
             values, order = sort(a, dim, largest, True)
             first = (*(slice(None),) * dim, slice(k)) if a.ndim else ()
             return values[first].copy("C"), order[first].copy("C")
-        kind = a.dtype if a.dtype in FLOATS else INT64
-        rows = layer.dense(xp.moveaxis(a, dim, -1).astype(kind, copy=False))
-        columns = rows.shape[-1]
+        rows, last = layer.dense(xp.moveaxis(a, dim, -1)), a.ndim - 1
         shape = (*rows.shape[:-1], k)
-        values, places = xp.empty(shape, kind), xp.empty(shape, np.int64)
+        values, places = xp.empty(shape, a.dtype), xp.empty(shape, np.int64)
+        if places.size:
+            select(values, places, rows, largest)
+            if k > MOST_ORDERED:
+                places = xp.sort(places, axis=-1)
+                values, order = sort(gather(rows, last, places), last, largest, True)
+                places = gather(places, last, order)
+        if dim == last:
+            return values, places
+        return xp.moveaxis(values, -1, dim).copy("C"), xp.moveaxis(places, -1, dim).copy("C")
+
+    def select(values: Array, places: Array, rows: Array, largest: bool) -> None:
+        """The first of each row in order; of more than MOST_ORDERED the places in any order."""
+        kind, k, columns = rows.dtype, places.shape[-1], rows.shape[-1]
         count = rows.size // columns
-        sizes = np.int64(k), np.int32(largest), np.int64(count), np.int64(columns)
-        launch(kind, "select_first", *rows_for(count, columns), values, places, rows, *sizes)
-        back = xp.moveaxis(values.astype(a.dtype, copy=False), -1, dim)
-        return back.copy("C"), xp.moveaxis(places, -1, dim).copy("C")
+        room = max(FEW_ORDERED, 1 << (k - 1).bit_length())
+        enough = room if room <= MOST_ORDERED else k
+        wanted = np.int64(k), np.int64(enough), np.int32(largest)
+        if columns >= LONG_ROW and count <= FEW_ROWS:
+            select_together(values, places, rows, wanted, count)
+            return
+        name = "select_few" if enough == FEW_ORDERED else "select_many"
+        given = values, places, rows, *wanted, np.int64(count), np.int64(columns)
+        launch(kind, name, *rows_for(count, columns), *given)  # type: ignore[misc]
+
+    def select_together(
+        values: Array, places: Array, rows: Array, wanted: tuple[Any, ...], count: int
+    ) -> None:
+        """The same with several blocks for each row."""
+        kind, columns, enough = rows.dtype, rows.shape[-1], int(wanted[1])
+        ordered = enough <= MOST_ORDERED
+        passes = kind.itemsize + -(-(columns - 1).bit_length() // 8)
+        counts = xp.zeros((passes + 1, count, 256), np.uint32)
+        bounds = xp.empty((passes + 1, count, 4), np.uint64)  # 32 bytes are enough for all types
+        chosen = xp.empty((count, enough), np.int64) if ordered else places
+        grid = (max(1, min(columns // PER_BLOCK, MOST_BLOCKS // count)), count), 256
+        for p in range(passes):
+            given = counts, bounds, rows, *wanted, np.int32(p), np.int64(columns)
+            launch(kind, "count_digits", *grid, *given)  # type: ignore[misc]
+        filled = counts[passes]
+        given = counts, bounds, rows, *wanted, np.int32(passes), np.int64(columns)
+        launch(kind, "collect_first", *grid, chosen, filled, *given)  # type: ignore[misc]
+        if ordered:
+            given = chosen, filled, rows, *wanted, np.int64(count), np.int64(columns)
+            launch(kind, "order_first", *rows_for(count, enough), values, places, *given)  # type: ignore[misc]
 
     return {
         "topk": layer.quiet(topk),

@@ -4,7 +4,8 @@ Element i of an array takes word i of its draw, or words 2i and 2i + 1 where it 
 Uniforms are the top 24 bits of a word (float32, and halves rounded from it) or the top 53 of two.
 Normals come in pairs by Box and Muller: elements 2i and 2i + 1 are r·cos θ and r·sin θ with
 r = √(-2 log(1 - u)) and θ = 2πv from the uniforms u, v of their two places.  These are not the
-numbers of PyTorch on CUDA, which depend on the size of its launches.
+numbers of PyTorch on CUDA, which depend on the size of its launches.  Poisson's element i takes as
+many blocks as it needs: block i of its draw with 0, 1, ... in the counter's third word.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, TO_NUMPY
-from flambeau_cupy.launch import blocks_for
+from flambeau_cupy.kernels import indexing
+from flambeau_cupy.launch import blocks_for, rows_for
 from flambeau_cupy.layer import Array, Kernel, Layer
 
 Shape = tuple[int, ...]
@@ -31,6 +33,7 @@ _DIGITS = {
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family."""
     xp, launch = layer.xp, layer.launch
+    topk = indexing.make(layer)["topk"]
 
     def words32(generator: Any, n: int) -> Array:
         with generator.lock:
@@ -44,15 +47,16 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return out
 
     def drawn(
-        kernel: str, generator: Any, words: int, shape: Shape, kind: np.dtype, *numbers: float
+        kind: np.dtype, kernel: str, generator: Any, words: int, out: Array, *given: Any
     ) -> Array:
-        """The result of a kernel that draws `words` words and makes the elements of them."""
+        """`out`, whose elements a kernel makes of `words` words, row-major arrays and numbers."""
         with generator.lock:
             place = generator.engine.place(words)
-        out = xp.empty(shape, kind)
         if out.size:
-            given = [np.float64(v) for v in numbers]
-            launch(kind, kernel, *blocks_for(out.size, 16), out, *place, *given, np.int64(out.size))  # type: ignore[misc]
+            arrays = [layer.dense(g) for g in given if type(g) is layer.array]
+            numbers = [g for g in given if type(g) is not layer.array]
+            given = *arrays, *place, *numbers, np.int64(out.size)
+            launch(kind, kernel, *blocks_for(out.size, 16), out, *given)  # type: ignore[misc]
         return out
 
     def words64(generator: Any, n: int) -> Array:
@@ -78,7 +82,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         n = math.prod(shape)
         if launch is not None:
             words = n * compute.itemsize // 4
-            return drawn("philox_uniform", generator, words, shape, kind, low, high)
+            numbers = np.float64(low), np.float64(high)
+            return drawn(kind, "philox_uniform", generator, words, xp.empty(shape, kind), *numbers)
         u = uniforms(generator, n, compute)
         start, end = compute.type(low), compute.type(high)
         out = (u * (end - start) + start).astype(kind)
@@ -92,7 +97,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         n, compute = math.prod(shape), real(kind)
         if launch is not None:
             words = (n + n % 2) * compute.itemsize // 4
-            return drawn("philox_normal", generator, words, shape, kind, mean, std)
+            numbers = np.float64(mean), np.float64(std)
+            return drawn(kind, "philox_normal", generator, words, xp.empty(shape, kind), *numbers)
         u = uniforms(generator, n + n % 2, compute).reshape(-1, 2)
         one, two_pi = compute.type(1), compute.type(2 * math.pi)
         radius = xp.sqrt(compute.type(-2) * xp.log(one - u[:, 0]))
@@ -108,13 +114,17 @@ def make(layer: Layer) -> dict[str, Kernel]:
 
     def bernoulli(p: Array, generator: Any) -> Array:
         compute = real(p.dtype)
+        if launch is not None:
+            words, out = p.size * compute.itemsize // 4, xp.empty(p.shape, p.dtype)
+            return drawn(p.dtype, "philox_bernoulli_each", generator, words, out, p)
         u = uniforms(generator, p.size, compute).reshape(p.shape)
         return (u < p.astype(compute)).astype(p.dtype)
 
     def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
         kind, n = TO_NUMPY[dtype], math.prod(shape)
         if launch is not None and kind in FLOATS:
-            return drawn("philox_bernoulli", generator, 2 * n, shape, kind, p)
+            out = xp.empty(shape, kind)
+            return drawn(kind, "philox_bernoulli", generator, 2 * n, out, np.float64(p))
         u = uniforms(generator, n, np.dtype(np.float64))
         return (u < p).astype(kind).reshape(shape)
 
@@ -187,7 +197,27 @@ def make(layer: Layer) -> dict[str, Kernel]:
         # u = 0 is the first trial, as every u below p.
         return xp.maximum(trials, 1.0).astype(TO_NUMPY[dtype]).reshape(shape)
 
+    def poisson(rates: Array, generator: Any) -> Array:
+        out = xp.empty(rates.shape, rates.dtype)
+        return drawn(rates.dtype, "philox_poisson", generator, 4 * rates.size, out, rates)
+
+    def sampled(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+        kind, columns = probs.dtype, probs.shape[-1]
+        if not replacement or num_samples == 1:
+            scores = xp.empty(probs.shape, np.float64)
+            drawn(kind, "philox_scores", generator, 2 * probs.size, scores, probs)
+            return topk(scores, num_samples, probs.ndim - 1, True)[1]
+        out = xp.empty((*probs.shape[:-1], num_samples), np.int64)
+        weights, sums = layer.dense(probs), xp.empty(probs.shape, np.float64)
+        rows = sums.size // columns
+        grid = rows_for(rows, columns)
+        launch(kind, "weight_sums", *grid, sums, weights, np.int64(rows), np.int64(columns))  # type: ignore[misc]
+        sizes = np.int64(num_samples), np.int64(columns)
+        return drawn(kind, "philox_search", generator, 2 * out.size, out, weights, sums, *sizes)
+
     def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+        if launch is not None:
+            return sampled(probs, num_samples, replacement, generator)
         weights = probs.astype(np.float64)
         if replacement and num_samples > 1:
             sums = xp.cumsum(weights, axis=-1)
@@ -218,5 +248,5 @@ def make(layer: Layer) -> dict[str, Kernel]:
         "multinomial": multinomial,
     }
     if launch is not None:
-        made["dropout"] = dropout
+        made |= {"dropout": dropout, "poisson": poisson}
     return {name: layer.quiet(kernel) for name, kernel in made.items()}

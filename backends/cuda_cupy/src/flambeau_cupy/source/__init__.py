@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 FAMILIES = {
-    "checks": ("checked_index", "checked_divisor"),
+    "checks": ("checked_index", "checked_divisor", "check_values"),
     "ctc": ("ctc_forward", "ctc_backward"),
     "indexing": (
         "take_rows",
@@ -52,6 +52,11 @@ FAMILIES = {
         "philox_uniform",
         "philox_normal",
         "philox_bernoulli",
+        "philox_bernoulli_each",
+        "philox_poisson",
+        "philox_scores",
+        "weight_sums",
+        "philox_search",
         "philox_dropout",
     ),
     "pooling": (
@@ -61,7 +66,7 @@ FAMILIES = {
         "avg_pool",
         "avg_pool_backward",
     ),
-    "selection": ("select_first",),
+    "selection": ("select_few", "select_many", "count_digits", "collect_first", "order_first"),
     "softmax": (
         "softmax_forward",
         "log_softmax_forward",
@@ -80,11 +85,18 @@ TYPES = {
     "float32": ("float", "float"),
     "float64": ("double", "double"),
     "int64": ("int64", "int64"),
+    "int32": ("int", "int"),
+    "int16": ("short", "int"),
+    "int8": ("signed char", "int"),
+    "uint8": ("unsigned char", "int"),
 }
 """Element types: what T is for them, and what A is, in which is computed."""
 
-WITH_INTEGERS = ("checks", "indexing", "pooling", "selection")
-"""The families that exist for integers too; what is narrower than 64 bits is widened."""
+OF_INTEGERS = {
+    "int64": ("checks", "indexing", "pooling", "selection"),
+    **dict.fromkeys(("int32", "int16", "int8", "uint8"), ("selection",)),
+}
+"""The families that exist for integers too; for the others, what is narrower is widened."""
 
 
 def families(dtype: str) -> list[str]:
@@ -94,7 +106,7 @@ def families(dtype: str) -> list[str]:
     >>> families("int64")
     ['checks', 'indexing', 'pooling', 'selection']
     """
-    return [f for f in FAMILIES if dtype != "int64" or f in WITH_INTEGERS]
+    return list(OF_INTEGERS.get(dtype, FAMILIES))
 
 
 @cache

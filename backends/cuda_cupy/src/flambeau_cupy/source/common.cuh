@@ -77,6 +77,15 @@ __device__ inline void add_at(float* p, float v) { atomicAdd(p, v); }
 __device__ inline void add_at(double* p, double v) { atomicAdd(p, v); }
 __device__ inline void add_at(int64* p, int64 v) { atomicAdd((uint64*)p, (uint64)v); }
 
+// Something is wrong: the number of the complaint goes to the first word, unless there is one already,
+// as what is wrong may make what follows wrong.  What it is about goes to the word of that number.  The
+// host reads both after it has waited.
+__device__ inline void complain(volatile int64* complaints, int64 number, int64 about) {
+  if (complaints[0]) return;
+  complaints[number] = about;
+  complaints[0] = number;
+}
+
 // The sum (or maximum) over the threads of a block, for all of them.  `shared` has 32 elements.
 template <bool MAXIMUM, class N> __device__ N over_block(N value, N* shared) {
   for (int step = 16; step; step >>= 1) {

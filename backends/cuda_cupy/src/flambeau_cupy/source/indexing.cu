@@ -1,7 +1,15 @@
 // Rows and elements by index; indices are checked.  T stands for its bytes where nothing is added.
+
+// Rows of a table of `count`, and zeros for what is none.
 extern "C" __global__ void take_rows(
-    T* out, const T* table, const int64* rows, int64 columns, int64 n) {
-  GRID_LOOP(i, n) out[i] = table[rows[i / columns] * columns + i % columns];
+    T* out, const T* table, const int64* rows, int64 columns, int64 count, int64 n,
+    int64* complaints, int64 number) {
+  GRID_LOOP(i, n) {
+    int64 row = rows[i / columns];
+    bool there = row >= 0 && row < count;
+    if (!there) complain(complaints, number, row);
+    out[i] = there ? table[row * columns + i % columns] : (T)0;
+  }
 }
 
 // Adds rows of `values` to rows of `table`.  `order` sorts the target rows, and `sorted` are they:

@@ -161,7 +161,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     if not tensor.numel():
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-    else:
+    elif num_classes == -1 or tensor.device.type == "cpu":  # else `scatter` looks, without a wait
         if (least := int(tensor.min())) < 0:
             raise RuntimeError(f"Class values must be non-negative, got {least}.")
         most = int(tensor.max())
