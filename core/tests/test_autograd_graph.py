@@ -95,6 +95,16 @@ def test_a_broadcast_gradient_is_stored_in_memory_that_can_be_written(leaf):
     assert x.grad.tolist() == [9.0, 1.0, 1.0]
 
 
+def test_gradients_that_formulas_make_are_not_copied(leaf, monkeypatch):
+    x, weight, bias = leaf([[1.0, 2.0], [0.0, 1.0]]), leaf([[3.0, 4.0]] * 3), leaf([5.0] * 3)
+    loss = (fb.nn.functional.linear(x, weight, bias) * 2).sum()
+    monkeypatch.setattr(x._be, "clone", None)  # would fail
+    loss.backward()
+    assert x.grad.tolist() == [[18.0, 24.0]] * 2
+    assert weight.grad.tolist() == [[2.0, 6.0]] * 3
+    assert bias.grad.tolist() == [4.0] * 3
+
+
 @pytest.mark.parametrize("data", [0.0, [0.0], [0.0, 0.0]])
 def test_leaves_of_zeros_are_not_taken_for_missing_edges(data, leaf):
     x = leaf(data)

@@ -111,6 +111,28 @@ BERNOULLI(float, f32)
 BERNOULLI(double, f64)
 BERNOULLI(uint8_t, u8)
 
+/* noise = scale with the probability that BOUND says, else 0; out = a·noise. */
+#define DROPOUT(T, S)                                                                            \
+    WIDE static void drop_##S(T *restrict out, T *restrict noise, const T *restrict a,            \
+                              const uint32_t *w, int64_t n, uint64_t bound, T scale) {            \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) {                                     \
+            noise[i] = pair(w, i) < bound ? scale : 0;                                           \
+            out[i] = a[i] * noise[i];                                                            \
+        }                                                                                        \
+    }                                                                                            \
+    static void dropout_##S(const Args *k) {                                                     \
+        uint32_t w[BLOCK];                                                                       \
+        T *out = k->p[0], *noise = k->p[1];                                                      \
+        const T *a = k->p[2];                                                                    \
+        for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK / 2) {        \
+            int64_t n = left < BLOCK / 2 ? left : BLOCK / 2;                                     \
+            draw(state_of(k), w, 2 * n);                                                         \
+            drop_##S(out + start, noise + start, a + start, w, n, (uint64_t)k->n[2], (T)k->x[0]); \
+        }                                                                                        \
+    }
+DROPOUT(float, f32)
+DROPOUT(double, f64)
+
 /* Box and Muller: of 16 words the first 8 give radii, the others angles; the cosines come first.
    Logarithm, sine and cosine are the polynomials of the Cephes library with fused multiply-add, whose
    every rounding belongs to the stream. */
@@ -221,6 +243,8 @@ const Row random_rows[] = {
     {"bernoulli_f32", "wiii", bernoulli_f32},
     {"bernoulli_f64", "wiii", bernoulli_f64},
     {"bernoulli_u8", "wiii", bernoulli_u8},
+    {"dropout_f32", "wwriiif", dropout_f32},
+    {"dropout_f64", "wwriiif", dropout_f64},
     {"normals_of", "wri", normals_of},
     {"normal_f32", "wiiff", normal_f32},
     {"randperm_i32", "wii", randperm_i32},

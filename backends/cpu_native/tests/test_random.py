@@ -7,10 +7,13 @@ import threading
 import numpy as np
 import pytest
 
+import flambeau as fb
 from flambeau import plugin
+from flambeau.ops import OPS
 from flambeau_native.extension import native
 from flambeau_native.kernels import random
 from flambeau_numpy._box_muller import BoxMuller32
+from flambeau_numpy.dtypes import TO_NUMPY
 from flambeau_numpy.generator import MT19937
 from flambeau_numpy.kernels.random import KERNELS as NUMPY
 
@@ -49,6 +52,37 @@ def test_normal(size):
 def test_bernoulli(size, dtype):
     for p in (0.0, 0.3, 1.0):
         same("bernoulli_scalar", (size,), p, dtype)
+
+
+LAYOUTS = {
+    "rows": lambda a: a,
+    "turned": lambda a: a.transpose(2, 0, 1),
+    "steps": lambda a: a[::2, :, ::-1],
+    "repeated": lambda a: np.broadcast_to(a[:1], a.shape),
+    "nothing": lambda a: a[:0],
+    "number": lambda a: a[0, 0, 0:1].reshape(()),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(
+    "dtype", [plugin.float32, plugin.float64, plugin.float16, plugin.bfloat16], ids=str
+)
+def test_dropout_is_its_decomposition(layout, dtype):
+    values = np.random.default_rng(1).normal(size=(13, 7, 50))
+    values[0, 0, :4] = np.nan, np.inf, -np.inf, -0.0
+    x = LAYOUTS[layout](values.astype(TO_NUMPY[dtype]))
+    decomposed = OPS["dropout"].decomposed(fb._bound.bind("cpu"))
+    for p in (0.1, 0.5, 0.9):
+        ours, theirs = fb.Generator().manual_seed(3), fb.Generator().manual_seed(3)
+        found, noise = random.KERNELS["dropout"](x, p, ours)
+        wanted = decomposed(x, p, theirs)
+        for mine, other in zip((found, noise), wanted, strict=True):
+            assert mine.dtype == other.dtype
+            np.testing.assert_array_equal(mine.astype("f8"), other.astype("f8"))
+            if mine.size:
+                assert mine.strides == other.strides
+        assert ours.get_state().tolist() == theirs.get_state().tolist()
 
 
 @pytest.mark.parametrize("n", SIZES)

@@ -369,6 +369,18 @@ def test_linear_and_gelu_keep_what_the_gradient_needs(dtype):
         np.testing.assert_array_equal(kept, z if saves else z[:0, 0])
 
 
+def test_results_share_their_memory_with_nobody(everything):
+    owns = host.activate("cpu").backend.owns
+    a, b = draw(40, 30), draw(30, 50)
+    assert owns(linalg.matmul(a, b))
+    assert owns(linalg.matmul(draw(2, 40, 30), b))
+    assert owns(linalg.addmm(b[0], a, b, 1, 1))
+    for x in (a, draw(2, 40, 30)):
+        assert owns(linalg.linear(x, b.T, b[0]))
+        assert owns(linalg.linear_activation(x, b.T, b[0], "relu", True)[0])
+    assert everything
+
+
 def test_layers_and_their_relu_are_one_kernel_and_have_the_gradients_of_two(parts):
     if not host.providers("cpu")["linear_activation"].startswith("flambeau-onednn"):
         pytest.skip("another package has precedence, or flambeau-onednn is blocked")

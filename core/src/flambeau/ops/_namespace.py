@@ -60,6 +60,8 @@ class TensorNamespace:
         if tuple(have) == tuple(shape):
             return a
         lead = len(have) - len(shape)
+        if lead and tuple(have[lead:]) == tuple(shape):
+            return self.sum(a, tuple(range(lead)), False)
         dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 != have[i + lead]))
         if dims:
             a = self.sum(a, dims, True)

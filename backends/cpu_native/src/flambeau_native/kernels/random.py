@@ -10,8 +10,9 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel, otherwise
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.dtypes import FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937
+from flambeau_numpy.silence import quiet
 
 Shape = tuple[int, ...]
 
@@ -62,6 +63,33 @@ def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Arra
     return out
 
 
+@quiet
+def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
+    """`a` times a noise that is 0 with probability `p` and else 1/(1 - p), and the noise.
+
+    Draws follow the memory of an array without gaps, else the order of its elements.
+    """
+    order = sorted(range(a.ndim), key=lambda d: -a.strides[d])
+    table = a.transpose(order)
+    if not table.flags.c_contiguous:
+        order, table = list(range(a.ndim)), np.ascontiguousarray(a)
+    kind, kept = a.dtype, 1 - p
+    inner = FLOAT64 if kind == FLOAT64 else FLOAT32
+    scale = inner.type(1) / inner.type(kept)
+    draw = _DROPOUT.get(kind)
+    if draw is None or not a.size:
+        noise = _bernoulli_scalar(table.shape, kept, FROM_NUMPY[kind], generator)
+        noise = np.multiply(noise, scale.astype(kind))
+        out = np.multiply(table, noise)
+    else:
+        out, noise = empty(table.shape, kind), empty(table.shape, kind)
+        with generator.lock:
+            engine = generator.engine.memory()
+            draw(out, noise, table, engine, a.size, math.ceil(kept * 2.0**53), scale)
+    back = [order.index(d) for d in range(a.ndim)]
+    return out.transpose(back), noise.transpose(back)
+
+
 def randperm(n: int, dtype: Any, generator: Any) -> Array:
     if not 1 < n < 1 << 31:
         return _randperm(n, dtype, generator)
@@ -76,11 +104,14 @@ def randperm(n: int, dtype: Any, generator: Any) -> Array:
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None and _reads_the_state():
-    KERNELS = {kernel.__name__: kernel for kernel in (uniform, normal, bernoulli_scalar, randperm)}
+    compiled = uniform, normal, bernoulli_scalar, randperm
+    KERNELS = {kernel.__name__: kernel for kernel in compiled}
     _BERNOULLI = {
         FLOAT32: native.bernoulli_f32,
         FLOAT64: native.bernoulli_f64,
         np.dtype(np.bool_): native.bernoulli_u8,
         np.dtype(np.uint8): native.bernoulli_u8,
     }
+    _DROPOUT = {FLOAT32: native.dropout_f32, FLOAT64: native.dropout_f64}
     _uniform, _normal, _bernoulli_scalar, _randperm = map(otherwise, KERNELS)
+    KERNELS["dropout"] = dropout

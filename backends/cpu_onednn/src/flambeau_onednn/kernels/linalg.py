@@ -93,18 +93,34 @@ def _suits(a: Array, b: Array) -> bool:
 def _large_matmul(a: Array, b: Array) -> Array:
     matrices = a.ndim > 1 and b.ndim == 2 and a.size * b.shape[1] >= LEAST >> 2
     if matrices and a.dtype == b.dtype == FLOAT32:
-        # One product of all rows, if there are several matrices, instead of one for each.
-        flat = a if a.ndim == 2 else a.reshape(prod(a.shape[:-1]), a.shape[-1])
-        if _suits(flat, b):
-            return _sum(flat, b, None, 0, 1).reshape(*a.shape[:-1], b.shape[1])
+        rows = _rows(a)
+        if _suits(rows, b):
+            return _sum(rows, b, None, 0, 1, a.shape[:-1])
     return general.large_matmul(a, b)
 
 
+def _rows(a: Array) -> Array:
+    """All rows of several matrices as one: one product instead of one for each."""
+    return a if a.ndim == 2 else a.reshape(prod(a.shape[:-1]), a.shape[-1])
+
+
 def _sum(
-    a: Array, b: Array, added: Array | None, beta: Any, alpha: Any, *, relu: bool = False
+    a: Array,
+    b: Array,
+    added: Array | None,
+    beta: Any,
+    alpha: Any,
+    outer: tuple[int, ...],
+    *,
+    relu: bool = False,
 ) -> Array:
-    """beta·added + alpha·(a @ b) of matrices; without `added` only the product."""
-    out = empty((a.shape[0], b.shape[1]), FLOAT32)
+    """beta·added + alpha·(a @ b) of matrices; without `added` only the product.
+
+    `outer` is the shape of the rows: the result shares its memory with no other array, also where
+    they are several matrices, so that it may become a gradient as it is.
+    """
+    whole = empty((*outer, b.shape[1]), FLOAT32)
+    out = _rows(whole)
     line, kept, factor = None, 0.0, float(alpha)
     if added is not None:
         kept = 1.0
@@ -116,7 +132,7 @@ def _sum(
             np.multiply(added, np.asarray(beta).astype(FLOAT32), out)
     if products.sgemm is not None:
         _compiled(a, b, line, out, factor, kept, relu)
-        return out
+        return whole
 
     def run(a: Array, b: Array, out: Array) -> None:
         _gemm(a, b, out, factor, kept)
@@ -124,7 +140,7 @@ def _sum(
     products.spread(run, a, b, out, get_num_threads())
     if relu:
         activations.relu_(out)
-    return out
+    return whole
 
 
 def _compiled(
@@ -235,7 +251,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     if dtype == FLOAT32 and alpha != 0 and _suits(a, b):  # NumPy's 0·NaN is NaN
-        return _sum(a, b, None if beta == 0 else bias, beta, alpha)
+        return _sum(a, b, None if beta == 0 else bias, beta, alpha, a.shape[:1])
     if dtype.itemsize == 2 and alpha == 1:
         if beta == 0 and (out := _half_product(a, b)) is not None:
             return out
@@ -251,9 +267,9 @@ def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
     dtype = x.dtype
     if weight.ndim == 2 and x.ndim:
         if dtype == FLOAT32:
-            flat = x.reshape(prod(x.shape[:-1]), x.shape[-1])
-            if _suits(flat, weight.T):
-                return _sum(flat, weight.T, bias, 1, 1).reshape(*x.shape[:-1], len(weight))
+            rows = _rows(x)
+            if _suits(rows, weight.T):
+                return _sum(rows, weight.T, bias, 1, 1, x.shape[:-1])
         elif is_half(dtype):
             out = _half_product(x, weight.T, bias)
             if out is None:
@@ -270,7 +286,7 @@ def _fused(x: Array, weight: Array, bias: Array | None, activation: str, saves: 
     """Whether an activation costs less with the product than after it."""
     if activation != "relu" or products.sgemm is None or x.ndim < 2 or weight.ndim != 2:
         return False
-    return x.dtype == FLOAT32 and _suits(x.reshape(prod(x.shape[:-1]), x.shape[-1]), weight.T)
+    return x.dtype == FLOAT32 and _suits(_rows(x), weight.T)
 
 
 @quiet
@@ -280,9 +296,7 @@ def linear_activation(
     """The activation of `linear`, and what it was applied to if that is asked for."""
     nothing = empty((0,), x.dtype)
     if _fused(x, weight, bias, activation, saves):
-        flat = x.reshape(prod(x.shape[:-1]), x.shape[-1])
-        out = _sum(flat, weight.T, bias, 1, 1, relu=True)
-        return out.reshape(*x.shape[:-1], len(weight)), nothing
+        return _sum(_rows(x), weight.T, bias, 1, 1, x.shape[:-1], relu=True), nothing
     z = linear(x, weight, bias)
     if activation == "relu":
         activations.relu_(z)

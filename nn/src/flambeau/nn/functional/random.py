@@ -24,7 +24,9 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     tensor([1., 1.])
     """
     _check_probability(p)
-    return _masked(input, p, tuple(input.shape), inplace) if training else input
+    if training and inplace:
+        return _masked(input, p, tuple(input.shape), inplace)
+    return fb.dropout(input, p, training)
 
 
 def dropout1d(
