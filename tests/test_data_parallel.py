@@ -30,7 +30,7 @@ Point = namedtuple("Point", "x y")
 
 
 class Threaded(fake_accelerator.Fake):
-    """The fake device type, with a current device for each thread as drivers have it."""
+    """The fake device type, with current device and streams for each thread as drivers have it."""
 
     def __init__(self) -> None:
         self.local = threading.local()
@@ -43,6 +43,16 @@ class Threaded(fake_accelerator.Fake):
     @current.setter
     def current(self, index: int) -> None:
         self.local.index = index
+
+    @property
+    def streams(self) -> list[Any]:
+        if not hasattr(self.local, "streams"):
+            self.local.streams = list(self.defaults)
+        return self.local.streams
+
+    @streams.setter
+    def streams(self, streams: list[Any]) -> None:
+        self.local.streams = streams
 
 
 @pytest.fixture(autouse=True)
@@ -199,6 +209,32 @@ def test_the_error_of_a_copy_has_its_class_and_tells_where() -> None:
 
     with pytest.raises(KeyError, match=r"(?s)Caught KeyError in replica 1 on device .*lost"):
         nn.DataParallel(Fails(), [0, 1])(fb.ones(2, 1))
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, SystemExit])
+def test_what_is_no_error_of_a_copy_reaches_the_caller_as_it_is(kind: Any) -> None:
+    class Stops(nn.Module):
+        def forward(self, x: Any) -> Any:
+            raise kind("stop")
+
+    with pytest.raises(kind, match="^stop$"):
+        nn.DataParallel(Stops(), [0, 1])(fb.ones(2, 1))
+
+
+def test_copies_work_on_the_streams_of_the_caller(fake: Any) -> None:
+    """Those of new threads would not wait for the copies that made the parts."""
+    devices = fb.accelerator.namespace("fake")
+    sides = [devices.Stream(i) for i in (0, 1)]
+    seen = []
+
+    class Notes(nn.Module):
+        def forward(self, x: Any) -> Any:
+            seen.append((devices.current_device(), devices.current_stream()))
+            return x
+
+    with devices.stream(sides[1]), devices.stream(sides[0]):
+        nn.DataParallel(Notes(), [0, 1])(fb.ones(2, 1))
+    assert sorted(seen, key=lambda s: s[0]) == [(0, sides[0]), (1, sides[1])]
 
 
 def test_lazy_modules_must_be_called_before() -> None:

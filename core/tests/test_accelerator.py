@@ -85,8 +85,19 @@ def test_device_of_follows_a_tensor_of_its_type_only(name):
 
 @pytest.mark.parametrize("wrong", [2, "fake:2", fb.device("fake", 7)])
 def test_a_device_that_does_not_exist_is_refused(name, wrong):
-    with pytest.raises(RuntimeError, match="does not exist"):
-        name.set_device(wrong)
+    for ask in (name.set_device, name.synchronize, name.get_device_name, name.Stream):
+        with pytest.raises(RuntimeError, match="does not exist"):
+            ask(wrong)
+
+
+def test_a_negative_index_is_no_device_but_where_it_is_documented_to_change_nothing(name):
+    for ask in (name.synchronize, name.get_device_name, name.current_stream, name.memory_reserved):
+        with pytest.raises(RuntimeError, match="device fake:-1 does not exist"):
+            ask(-1)
+    with name.device(1), name.device(-1):
+        name.set_device(-1)
+        assert name.current_device() == 1
+        assert name.Stream(-1).device == fb.device("fake:1")
 
 
 def test_a_device_of_another_type_is_refused(name):
@@ -147,12 +158,34 @@ def test_the_accelerator_is_the_type_that_has_streams(fake):
     assert fb.accelerator.current_device_index() == 1
     assert fb.accelerator.current_stream().device == fb.device("fake:1")
     fb.accelerator.synchronize()
+    with fb.accelerator.device_index(0), fb.accelerator.device_index(None):
+        assert fb.accelerator.current_device_index() == 0
+    assert fb.accelerator.current_device_index() == 1
     fb.accelerator.set_device_index(0)
+
+
+def test_the_memory_of_the_accelerator_is_that_of_its_type(name):
+    ask = fb.accelerator
+    ask.reset_peak_memory_stats()
+    before = ask.memory_allocated()
+    x = fb.zeros(100, device="fake")
+    assert ask.memory_allocated() == before + 400 == ask.max_memory_allocated()
+    assert ask.max_memory_reserved() == name.max_memory_reserved() >= ask.memory_reserved() > 0
+    assert ask.get_memory_info(0) == name.mem_get_info(0)
+    assert ask.memory_stats() == name.memory_stats()
+    del x
+    ask.reset_peak_memory_stats("fake:0")
+    assert ask.max_memory_allocated() == before
 
 
 def test_without_an_accelerator_devices_are_none_and_streams_an_error():
     assert fb.accelerator.current_accelerator() is None
     assert fb.accelerator.device_count() == 0
+    assert fb.accelerator.max_memory_allocated() == fb.accelerator.max_memory_reserved() == 0
+    assert fb.accelerator.memory_stats() == {}
+    fb.accelerator.reset_peak_memory_stats()
+    with pytest.raises(RuntimeError, match="accelerator"):
+        fb.accelerator.get_memory_info()
     with pytest.raises(RuntimeError, match="accelerator"):
         fb.accelerator.current_stream()
 
@@ -475,6 +508,16 @@ def test_scatter_cuts_and_gather_joins(name):
         name.comm.scatter(x, [0, 1], chunk_sizes=[1, 3], dim=1)
     with pytest.raises(ValueError, match="at least one"):
         name.comm.gather([])
+
+
+def test_tensors_devices_and_sizes_may_come_one_by_one(name):
+    parts = [fb.arange(2.0, device=f"fake:{i}") for i in (0, 1)]
+    assert name.comm.reduce_add(iter(parts)).tolist() == [0.0, 2.0]
+    assert name.comm.gather(iter(parts), destination=-1).tolist() == [0.0, 1.0, 0.0, 1.0]
+    pieces = name.comm.scatter(parts[0], iter((0, 1)), iter((2, 0)), streams=iter((None, None)))
+    assert [p.tolist() for p in pieces] == [[0.0, 1.0], []]
+    copies = name.comm.broadcast_coalesced(iter(parts[:1]), iter((0, 1)))
+    assert [c.device.index for (c,) in copies] == [0, 1]
 
 
 # Memory of other libraries.

@@ -19,6 +19,7 @@ from test_ops import (  # noqa: F401 (the same tests, with this module's fixture
     default_dtype,
     deterministic,
     test_a_gathered_nan_keeps_its_bits,
+    test_a_place_that_is_none_is_refused_by_the_kernel_too,
     test_a_row_that_is_none_is_refused_by_the_kernel_too,
     test_a_zero_divisor_is_raised_when_the_device_is_waited_for,
     test_activations,

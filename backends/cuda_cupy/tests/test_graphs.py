@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import namedtuple
+
 import pytest
 import standin
 
@@ -340,6 +342,9 @@ def test_a_function_of_replays_has_the_values_and_gradients_of_the_function(devi
         fb.testing.assert_close(grad, fb.autograd.grad(wanted, x, weight)[0])
 
 
+Pair = namedtuple("Pair", "first rest")
+
+
 class Scaled(fb.nn.Module):
     """A module with a parameter, of kernels in CUDA C only."""
 
@@ -373,9 +378,83 @@ def test_several_callables_share_a_pool_and_run_in_order(device):
     fb.testing.assert_close(both[1](both[0](x)), fb.relu(network(x)))
 
 
+@pytest.mark.parametrize("set_to_none", [True, False])
+@pytest.mark.parametrize("zeroed", [True, False])
+def test_gradients_of_replays_add_up(zeroed, set_to_none, device):
+    """A gradient stands in ``grad``, where the next replay would write."""
+    module, plain = Scaled().to(device), Scaled().to(device)
+    plain.load_state_dict(module.state_dict())
+    fb.cuda.make_graphed_callables(module, (fb.randn(3, 4, device=device),))
+    for i in range(1, 4):
+        x = fb.randn(3, 4, device=device)
+        for m in (module, plain):
+            if zeroed:
+                m.zero_grad(set_to_none=set_to_none)
+            m(x).backward(fb.full((3, 4), float(i), device=device))
+        fb.testing.assert_close(module.weight.grad, plain.weight.grad)
+
+
+def test_arguments_and_results_may_be_nested(device):
+    def both(x, more):
+        a, b = more["pair"]
+        return {"sum": Pair(x.exp(), [a.softmax(1), b.relu()]), "x": (x.tanh(),)}
+
+    def given():
+        tensors = [fb.randn(2, 3, device=device, requires_grad=True) for _ in range(3)]
+        return tensors, (tensors[0], {"pair": tensors[1:]})
+
+    graphed = fb.cuda.make_graphed_callables(both, given()[1])
+    for _ in range(2):
+        tensors, args = given()
+        found, wanted = graphed(*args), both(*args)
+        assert found["sum"]._fields == ("first", "rest") and type(found["x"]) is tuple
+        totals = []
+        for results in (found, wanted):
+            first, (second, third) = results["sum"]
+            totals.append(first.mul(2) + second.square() + third + results["x"][0])
+        fb.testing.assert_close(*totals)
+        weight = fb.randn(2, 3, device=device)
+        grads = [fb.autograd.grad(total, tensors, weight) for total in totals]
+        for a, b in zip(*grads, strict=True):
+            fb.testing.assert_close(a, b)
+
+
+def test_a_graphed_callable_refuses_other_arguments(device):
+    graphed = fb.cuda.make_graphed_callables(network, (fb.randn(3, 4, device=device),))
+    for wrong in (fb.randn(1, 4, device=device), fb.randn(3, 4, device=device).double()):
+        with pytest.raises(RuntimeError, match="argument 0 of the recorded callable was"):
+            graphed(wrong)
+    x = fb.randn(3, 4, device=device)
+    for args in ((), (x, x), ([x],)):
+        with pytest.raises(TypeError, match=r"callable were \(\.\), and now are"):
+            graphed(*args)
+
+
+def test_one_graph_at_a_time_is_recorded_on_a_device(device):
+    outer = fb.cuda.CUDAGraph()
+    x = fb.ones(2, 3, device=device)
+    with fb.cuda.graph(outer):
+        y = x.softmax(1)
+        with (
+            pytest.raises(RuntimeError, match="being recorded already"),
+            fb.cuda.graph(fb.cuda.CUDAGraph()),
+        ):
+            pass
+        devices = namespace(device)
+        with (
+            devices.stream(devices.Stream()),
+            pytest.raises(RuntimeError, match="records one at a time"),
+        ):
+            fb.cuda.CUDAGraph().capture_begin()
+    outer.replay()
+    fb.testing.assert_close(y, x.softmax(1))
+
+
 def test_what_cannot_be_graphed_is_refused(device):
-    with pytest.raises(TypeError, match="must be a Tensor"):
+    with pytest.raises(TypeError, match="each argument must be a Tensor"):
         fb.cuda.make_graphed_callables(network, (3,))
+    with pytest.raises(TypeError, match=r"each result must be a Tensor.* got str"):
+        fb.cuda.make_graphed_callables(lambda x: "x", (fb.ones(2, device=device),))
     module = Scaled().to(device)
     module.register_forward_hook(lambda *args: None)
     with pytest.raises(RuntimeError, match="must not have hooks"):

@@ -30,7 +30,8 @@ MEMBERS = {
     "cuda.Device": "id synchronize compute_capability use",
     "ndarray": "data device base strides flags itemsize nbytes view reshape transpose astype copy "
     "take scatter_add ndim shape size dtype __dlpack__ __cuda_array_interface__",
-    "cuda.memory.MemoryPointer": "ptr",
+    "cuda.memory.MemoryPointer": "ptr mem copy_from_device_async",
+    "cuda.UnownedMemory": "ptr size device_id _owner",
 }
 
 
@@ -123,6 +124,27 @@ def test_functions_that_are_found_by_a_table_are_there():
 def test_objects_have_what_is_asked_of_them(name):
     instance = {"ptr", "device_id"}  # made by the constructor
     assert [m for m in MEMBERS[name].split() if m not in instance and not has(found(name), m)] == []
+
+
+def test_memory_knows_who_keeps_it_through_views():
+    """By which the runtime learns that the last array of a block is gone."""
+    from flambeau_cupy.memory import Usage
+
+    class Pointer:
+        ptr, size = 4096, 512
+
+    usage = Usage(lambda stream: stream)
+    block = usage.took(Pointer(), 512, 1024)
+    memory = cupy.cuda.UnownedMemory(4096, 512, block, 0)
+    a = cupy.ndarray((4, 4), "f4", cupy.cuda.MemoryPointer(memory, 0))
+    view = a.T[1:]
+    assert view.data.mem._owner is block and view.data.ptr == 4100 and view.data.device_id == 0
+    del block, memory, a
+    usage.settle()
+    assert usage.allocated == 512
+    del view
+    usage.settle()
+    assert (usage.allocated, usage.peak) == (0, [512, 1024])
 
 
 def test_the_backend_is_made_without_a_driver_and_without_a_warning():

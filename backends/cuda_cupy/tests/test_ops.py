@@ -715,6 +715,29 @@ def test_a_row_that_is_none_is_refused_by_the_kernel_too(device):
             wait(device)
 
 
+@pytest.mark.parametrize("dtype", [fb.float32, fb.bool, fb.int8, fb.complex128])
+def test_a_place_that_is_none_is_refused_by_the_kernel_too(dtype, device):
+    """What CuPy indexes itself: it would take such places from the other end."""
+    be = fb._bound.bind(device)
+    x = fb.arange(6, device=device).reshape(3, 2).to(dtype)
+    good, wrong, last = ints(device, 2, 1), ints(device, 1, 3), ints(device, 1, -1)
+    assert be.backend.tolist(be.index(x._a, (good._a, last._a.clip(0)))) == [
+        x[2, 1].item(),
+        x[1, 0].item(),
+    ]
+    for indices, text in (
+        ((wrong._a, good._a.clip(0, 1)), "index 3 is out of bounds for dimension 0 with size 3"),
+        ((good._a, last._a), "index -1 is out of bounds for dimension 1 with size 2"),
+        ((None, last._a), "index -1 is out of bounds for dimension 1 with size 2"),
+        ((wrong._a,), "index 3 is out of bounds for dimension 0 with size 3"),
+    ):
+        be.index(x._a, indices)
+        with pytest.raises(IndexError, match=text):
+            wait(device)
+    with pytest.raises(IndexError, match="index is out of bounds for dimension 1 with size 0"):
+        be.index(x[:, :0]._a, (good._a, good._a))
+
+
 def test_with_launches_that_wait_the_exception_comes_at_once(device, monkeypatch):
     monkeypatch.setenv("CUDA_LAUNCH_BLOCKING", "1")
     x = fb.ones(3, device=device)

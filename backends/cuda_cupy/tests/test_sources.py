@@ -19,7 +19,7 @@ def compiled(source, architecture):
     return on_host.compiled(library, source, architecture)
 
 
-@pytest.mark.parametrize("architecture", ["compute_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 @pytest.mark.parametrize("dtype", sorted(TYPES))
 def test_all_sources_compile_for_the_device(dtype, architecture):
     code = compiled(whole(dtype), architecture)
@@ -47,7 +47,7 @@ def all_steps(kind: str) -> Expression:
     return Expression(inputs, tuple(steps), tuple(outputs))
 
 
-@pytest.mark.parametrize("architecture", ["compute_75", "sm_80", "sm_90"])
+@pytest.mark.parametrize("architecture", ["sm_75", "sm_80", "sm_90"])
 @pytest.mark.parametrize("kind", sorted(C_TYPES))
 def test_every_elementwise_step_compiles_for_the_device(kind, architecture):
     program = all_steps(kind).program

@@ -94,7 +94,16 @@ class ArrayBackend(plugin.Accelerator):
         engine.begin_recording(base)
 
     def _begin(self, recording: Recording) -> None:
-        """Let the kernels of a device be recorded, but for what the runtime does."""
+        """Let the kernels of a device be recorded, but for what the runtime does.
+
+        Raises:
+            RuntimeError: another thread or stream records on the device.
+        """
+        if recording.index in self._recordings:
+            raise RuntimeError(
+                f"another graph is being recorded on {self.device_type}:{recording.index}; a "
+                "device records one at a time"
+            )
         for engine in self._engines.get(recording.index, ()):
             self._record_draws(recording, engine)
         self._recordings[recording.index] = recording

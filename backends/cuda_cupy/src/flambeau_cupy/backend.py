@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections import deque
 from collections.abc import Callable, Mapping
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 import cupy
@@ -23,7 +22,8 @@ from flambeau_cupy.convolutions import Convolutions
 from flambeau_cupy.dtypes import TO_NUMPY
 from flambeau_cupy.gemm import Products
 from flambeau_cupy.launch import told
-from flambeau_cupy.layer import CupyLayer
+from flambeau_cupy.layer import CupyLayer, channels_last
+from flambeau_cupy.memory import Block, Usage
 from flambeau_cupy.recurrences import Recurrences, declared
 
 Array = Any
@@ -47,13 +47,12 @@ class CupyBackend(ArrayBackend):
             self._count, self._reason = 0, _reason(error)
         self.products = Products(self.layer, CublasRuntime)
         self.layer.product = self.products
+        self.layer.placed = self.on_device
         load = cache(lambda: CudnnRuntime(self))
         self.planned = (self.products, *[made(self.layer, load) for made in PLANNED])
         self._pool = cupy.cuda.MemoryPool()
-        self._used: dict[int, deque[tuple[Any, Any]]] = {}
-        self._peak: dict[int, list[int]] = {}
-        self._selected = threading.local()
-        self._pinned: dict[int, int] = {}
+        self._usage = [Usage(partial(self._marked, index)) for index in range(self._count)]
+        self._ranges = threading.local()
         if self._count:
             cupy.cuda.set_allocator(self._allocate)
 
@@ -132,7 +131,8 @@ class CupyBackend(ArrayBackend):
         found = super().deferred(index, ops)
         if found is None or self._count < 2:
             return found
-        return found[0], _on(index, found[1])
+        formulas, settle = found  # an op settles its arguments before it runs
+        return {name: _on(index, op) for name, op in formulas.items()}, _on(index, settle)
 
     def _beside(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """`kernel` on the device of its first array."""
@@ -201,19 +201,30 @@ class CupyBackend(ArrayBackend):
     def to_device(self, array: Array, index: int) -> Array:
         """A copy of a native array on device `index`, in the order of both current streams."""
         source = array.device.id
-        if source != index:
-            self._in_order(source, index)  # what makes the array comes first
+        if source == index:
+            with cupy.cuda.Device(index):
+                return array.copy("K")
+        flags = array.flags
+        if not (flags.c_contiguous or flags.f_contiguous or channels_last(array)):
+            with cupy.cuda.Device(source):
+                array = array.copy("K")  # without gaps: what is copied are bytes
+        self._in_order(source, index)  # what makes the array comes first
         with cupy.cuda.Device(index):
-            made = cupy.array(array, copy=True)
-        if source != index:
-            self._in_order(index, source)  # what takes its memory next comes after
+            memory = cupy.cuda.alloc(array.nbytes)
+            memory.copy_from_device_async(array.data, array.nbytes)
+            made = cupy.ndarray(array.shape, array.dtype, memory, array.strides)
+        self._in_order(index, source)  # what takes its memory next comes after
         return made
 
     def _in_order(self, first: int, then: int) -> None:
         """Let the current stream of a device wait for that of another."""
-        event = self.new_event(first, False, False, False)
-        self.record(event, self.current_stream(first))
-        self.wait(self.current_stream(then), event)
+        self.wait(self.current_stream(then), self._marked(first, self.current_stream(first)))
+
+    def _marked(self, index: int, stream: Any) -> Any:
+        """An event at the end of a stream of a device."""
+        event = self.new_event(index, False, False, False)
+        self.record(event, stream)
+        return event
 
     # Streams and events.
 
@@ -324,31 +335,27 @@ class CupyBackend(ArrayBackend):
         index = runtime.getDevice()
         if (recording := self._recording()) is not None:
             return self.allocated(index, size, lambda: recording.pool.malloc(size))
-        if index in self._used:
-            self._release(index)
+        usage = self._usage[index]
+        if index not in self._recordings:  # of which nothing may be asked beside its work
+            usage.settle()
         found = self.allocated(index, size, lambda: self._pool.malloc(size))
-        peak = self._peak.setdefault(index, [0, 0])
-        peak[0] = max(peak[0], self._pool.used_bytes())
-        peak[1] = max(peak[1], self._pool.total_bytes())
-        return found
-
-    def _release(self, index: int) -> None:
-        """Forget arrays whose last use on another stream is over."""
-        waiting = self._used[index]
-        while waiting and waiting[0][0].done:
-            waiting.popleft()
+        if not size:
+            return found
+        block = usage.took(found, found.mem.size, self._pool.total_bytes())
+        memory = cupy.cuda.UnownedMemory(found.ptr, found.mem.size, block, index)
+        return cupy.cuda.MemoryPointer(memory, 0)
 
     def memory_statistics(self, index: int) -> plugin.MemoryStatistics:
-        """The figures of CuPy's pool."""
+        """The figures of CuPy's pool; those of graphs are not among them."""
         with cupy.cuda.Device(index):
             used, total = self._pool.used_bytes(), self._pool.total_bytes()
-        peak = self._peak.get(index, [used, total])
+        peak = self._usage[index].peak
         return plugin.MemoryStatistics(used, total, max(peak[0], used), max(peak[1], total))
 
     def reset_peak(self, index: int, *, allocated: bool, reserved: bool) -> None:
         """Start largest figures again."""
         now = self.memory_statistics(index)
-        peak = self._peak.setdefault(index, [0, 0])
+        peak = self._usage[index].peak
         if allocated:
             peak[0] = now.allocated
         if reserved:
@@ -360,14 +367,27 @@ class CupyBackend(ArrayBackend):
             return runtime.memGetInfo()
 
     def empty_cache(self) -> None:
-        """Give the pool's free blocks back, on every device."""
-        for index in range(self._count):
+        """Give the pool's free blocks back, on every device.
+
+        It waits for streams that still use blocks which are free but for them.
+        """
+        for index, usage in enumerate(self._usage):
             with cupy.cuda.Device(index):
+                if index not in self._recordings:
+                    usage.settle(wait=True)
                 self._pool.free_all_blocks()
 
     def record_use(self, array: Array, stream: Any) -> None:
-        """Keep an array until a stream has done what it was asked so far."""
-        self._hold(array.device.id, stream, array)
+        """See `plugin.Accelerator.record_use`; memory of others is kept for what is asked now."""
+        block = getattr(array.data.mem, "_owner", None)
+        recording = self._recordings.get(array.device.id)
+        recorded = recording is not None and recording.stream.ptr == stream.ptr
+        if recorded or type(block) is not Block:
+            self._hold(array.device.id, stream, array)
+        elif block.streams is None:
+            block.streams = {stream.ptr: stream}
+        else:
+            block.streams[stream.ptr] = stream
 
     def _hold(self, index: int, stream: Any, what: Any) -> None:
         """Keep `what` until a stream of a device has done what it was asked so far."""
@@ -375,9 +395,7 @@ class CupyBackend(ArrayBackend):
         if recording is not None and recording.stream.ptr == stream.ptr:
             recording.kept.append(what)  # each replay uses it
             return
-        event = self.new_event(index, False, False, False)
-        self.record(event, stream)
-        self._used.setdefault(index, deque()).append((event, what))
+        self._usage[index].hold(self._marked(index, stream), what)
 
     def upload(
         self, address: int, shape: tuple[int, ...], dtype: plugin.dtype, index: int, keep: Any
@@ -463,15 +481,16 @@ class CupyBackend(ArrayBackend):
     def range_push(self, text: str) -> int:
         """Open a range for NVIDIA's profilers."""
         cupy.cuda.nvtx.RangePush(text)
-        depth = getattr(self._selected, "depth", 0)
-        self._selected.depth = depth + 1
+        depth = getattr(self._ranges, "depth", 0)
+        self._ranges.depth = depth + 1
         return depth
 
     def range_pop(self) -> int:
-        """Close a range for NVIDIA's profilers."""
+        """Close a range for NVIDIA's profilers; -1 if there is none."""
         cupy.cuda.nvtx.RangePop()
-        self._selected.depth = getattr(self._selected, "depth", 1) - 1
-        return self._selected.depth
+        depth = getattr(self._ranges, "depth", 0) - 1
+        self._ranges.depth = max(depth, 0)
+        return depth
 
     # Libraries.
 

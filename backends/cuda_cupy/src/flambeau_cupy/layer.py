@@ -49,6 +49,13 @@ class Layer:
         """See `Layer`."""
         return None
 
+    def placed(self, host: np.ndarray) -> Array:
+        """A copy of a NumPy array on the current device, for kernels that are recorded, too.
+
+        What they need of single numbers is made there, by ``xp.full``.
+        """
+        return self.xp.asarray(host)
+
     def address(self, a: Array) -> int:
         """The address of the first element."""
         raise NotImplementedError

@@ -7,9 +7,11 @@ that has devices and is a `flambeau.plugin.Accelerator`.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from flambeau._device import device as Device
+from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._namespace import DeviceNamespace, namespace
 from flambeau.accelerator._streams import Event, Stream
 
@@ -21,11 +23,17 @@ __all__ = [
     "current_device_index",
     "current_stream",
     "device_count",
+    "device_index",
     "empty_cache",
+    "get_memory_info",
     "is_available",
+    "max_memory_allocated",
+    "max_memory_reserved",
     "memory_allocated",
     "memory_reserved",
+    "memory_stats",
     "namespace",
+    "reset_peak_memory_stats",
     "set_device_index",
     "set_stream",
     "synchronize",
@@ -99,6 +107,19 @@ def set_device_index(device: Any, /) -> None:
     _current().set_device(device)
 
 
+def device_index(device: int | None, /) -> AbstractContextManager[Any]:
+    """A block in which a device is the current one; None changes nothing.
+
+    Raises:
+        RuntimeError: there is no accelerator, or no such device.
+
+    >>> import flambeau as fb
+    >>> with fb.accelerator.device_index(None):
+    ...     pass
+    """
+    return nullcontext() if device is None else _current().device(device)
+
+
 def current_stream(device: Any = None, /) -> Stream:
     """The current stream of a device.
 
@@ -128,18 +149,55 @@ def synchronize(device: Any = None, /) -> None:
 
 def empty_cache() -> None:
     """Give memory that no tensor uses back to the devices; nothing without an accelerator."""
-    found = current_accelerator()
-    if found is not None:
-        namespace(found.type)._memory.empty_cache()
+    if (memory := _memory()) is not None:
+        memory.empty_cache()
 
 
 def memory_allocated(device: Any = None, /) -> int:
     """Bytes of living tensors on a device; 0 without an accelerator."""
-    found = current_accelerator()
-    return 0 if found is None else namespace(found.type)._memory.memory_allocated(device)
+    return 0 if (memory := _memory()) is None else memory.memory_allocated(device)
 
 
 def memory_reserved(device: Any = None, /) -> int:
     """Bytes that the pool of a device holds; 0 without an accelerator."""
+    return 0 if (memory := _memory()) is None else memory.memory_reserved(device)
+
+
+def max_memory_allocated(device: Any = None, /) -> int:
+    """The most bytes of living tensors so far, or since `reset_peak_memory_stats`."""
+    return 0 if (memory := _memory()) is None else memory.max_memory_allocated(device)
+
+
+def max_memory_reserved(device: Any = None, /) -> int:
+    """The most bytes that the pool held so far, or since `reset_peak_memory_stats`."""
+    return 0 if (memory := _memory()) is None else memory.max_memory_reserved(device)
+
+
+def reset_peak_memory_stats(device: Any = None, /) -> None:
+    """Start the largest figures again; nothing without an accelerator."""
+    if (memory := _memory()) is not None:
+        memory.reset_peak_memory_stats(device)
+
+
+def memory_stats(device: Any = None, /) -> dict[str, int]:
+    """The figures of a device's memory by PyTorch's names; none without an accelerator.
+
+    >>> import flambeau as fb
+    >>> fb.accelerator.is_available() == bool(fb.accelerator.memory_stats())
+    True
+    """
+    return {} if (memory := _memory()) is None else memory.memory_stats(device)
+
+
+def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+    """Free and total bytes of a device, whoever uses them.
+
+    Raises:
+        RuntimeError: there is no accelerator, or no such device.
+    """
+    return _current()._memory.mem_get_info(device)
+
+
+def _memory() -> Memory | None:
     found = current_accelerator()
-    return 0 if found is None else namespace(found.type)._memory.memory_reserved(device)
+    return None if found is None else namespace(found.type)._memory

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -33,7 +33,7 @@ class Communication:
         return tuple(tensor.to(where) for where in self._devices(devices))
 
     def broadcast_coalesced(
-        self, tensors: Sequence[Tensor], devices: Iterable[Any], buffer_size: int = 10485760
+        self, tensors: Iterable[Tensor], devices: Iterable[Any], buffer_size: int = 10485760
     ) -> list[list[Tensor]]:
         """Copies of several tensors on each of `devices`, small ones packed into buffers.
 
@@ -45,7 +45,7 @@ class Communication:
         Returns:
             For each device the list of its copies, in the order of `tensors`.
         """
-        places = self._devices(devices)
+        places, tensors = self._devices(devices), list(tensors)
         found: list[list[Any]] = [[None] * len(tensors) for _ in places]
         for group in _groups(tensors, buffer_size):
             buffer = fb.cat([tensors[i].detach().reshape(-1) for i in group])
@@ -56,7 +56,7 @@ class Communication:
                     copies[i] = tensors[i] if here else part.reshape(tensors[i].shape)
         return found
 
-    def reduce_add(self, inputs: Sequence[Tensor], destination: Any = None) -> Tensor:
+    def reduce_add(self, inputs: Iterable[Tensor], destination: Any = None) -> Tensor:
         """The sum of tensors of one shape that lie on different devices.
 
         Args:
@@ -66,6 +66,7 @@ class Communication:
         Raises:
             ValueError: there is none, their shapes differ, or one is on no device of the type.
         """
+        inputs = list(inputs)
         if not inputs:
             raise ValueError("reduce_add expects at least one input")
         where = self._runtime.device(self._runtime.index(destination))
@@ -89,9 +90,9 @@ class Communication:
         self,
         tensor: Tensor,
         devices: Iterable[Any],
-        chunk_sizes: Sequence[int] | None = None,
+        chunk_sizes: Iterable[int] | None = None,
         dim: int = 0,
-        streams: Sequence[Any] | None = None,
+        streams: Iterable[Any] | None = None,
     ) -> tuple[Tensor, ...]:
         """Pieces of `tensor` along `dim`, one on each of `devices`.
 
@@ -109,20 +110,21 @@ class Communication:
         if chunk_sizes is None:
             pieces = tensor.chunk(len(places), dim)
         else:
-            if len(chunk_sizes) != len(places) or sum(chunk_sizes) != tensor.size(dim):
+            sizes = list(chunk_sizes)
+            if len(sizes) != len(places) or sum(sizes) != tensor.size(dim):
                 raise ValueError(
-                    f"scatter: chunk_sizes {tuple(chunk_sizes)} must be one length per device "
+                    f"scatter: chunk_sizes {tuple(sizes)} must be one length per device "
                     f"({len(places)}) and add up to {tensor.size(dim)}"
                 )
-            pieces = tensor.split(list(chunk_sizes), dim)
-        queues = streams or [None] * len(pieces)
+            pieces = tensor.split(sizes, dim)
+        queues = [None] * len(pieces) if streams is None else list(streams)
         out = []
         for piece, where, stream in zip(pieces, places, queues, strict=False):
             with Selected(self._runtime, stream):
                 out.append(piece.to(where).contiguous())
         return tuple(out)
 
-    def gather(self, tensors: Sequence[Tensor], dim: int = 0, destination: Any = None) -> Tensor:
+    def gather(self, tensors: Iterable[Tensor], dim: int = 0, destination: Any = None) -> Tensor:
         """Tensors of several devices joined along `dim` on one.
 
         Args:
@@ -134,6 +136,7 @@ class Communication:
         Raises:
             ValueError: there are none.
         """
+        tensors = list(tensors)
         if not tensors:
             raise ValueError("gather expects at least one tensor")
         if destination == -1 or (isinstance(destination, (str, Device)) and _is_cpu(destination)):
@@ -147,7 +150,7 @@ def _is_cpu(where: str | Device) -> bool:
     return Device(where).type == "cpu"
 
 
-def _groups(tensors: Sequence[Tensor], buffer_size: int) -> list[list[int]]:
+def _groups(tensors: list[Tensor], buffer_size: int) -> list[list[int]]:
     """Places of tensors of one dtype that fill a buffer together."""
     groups: list[list[int]] = []
     open_: dict[Any, tuple[list[int], int]] = {}

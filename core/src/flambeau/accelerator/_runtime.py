@@ -87,7 +87,8 @@ class Runtime:
             if where.type != self.device_type:
                 raise ValueError(f"Expected a {self.device_type} device, but got: {where}")
             index = backend.current_device() if where.index is None else where.index
-        if not 0 <= index < (count := backend.device_count()):
+        count = backend.device_count()
+        if not 0 <= index < count:
             raise RuntimeError(
                 f"device {self.device_type}:{index} does not exist: there are {count} device(s), "
                 "numbered from 0"

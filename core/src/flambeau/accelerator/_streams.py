@@ -12,7 +12,7 @@ class Stream:
     """A queue of work on a device: its tasks run in order, those of other streams beside them.
 
     Args:
-        device: where; the current device by default.
+        device: where; the current device by default, and for a negative index.
         priority: lower numbers go first; what the device does not have means the nearest it has.
         stream_ptr: the address of a stream that another library made.
 
@@ -26,7 +26,8 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0, *, stream_ptr: int = 0) -> None:
         backend = self.runtime.needed()
-        self._index = self.runtime.index(device)
+        here = isinstance(device, int) and device < 0
+        self._index = self.runtime.index(None if here else device)
         if stream_ptr:
             self._native = backend.external_stream(self._index, stream_ptr)
         else:

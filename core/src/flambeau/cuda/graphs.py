@@ -8,7 +8,8 @@ read, and results are found in the tensors that it made.  Python is not run agai
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, ClassVar
 
 import flambeau as fb
@@ -178,6 +179,8 @@ class graph:  # noqa: N801 (the documented name)
         self._stream = stream
 
     def __enter__(self) -> None:
+        if is_current_stream_capturing():
+            raise RuntimeError("graph(): the current stream is being recorded already")
         devices = _namespace(_runtime.device_type)
         if self._stream is None:
             key = _runtime.device_type, _runtime.index()
@@ -218,19 +221,23 @@ def make_graphed_callables(
 
     Args:
         callables: one, or a tuple of them in the order in which they will be called.
-        sample_args: arguments of it, a tuple of tensors; of several, a tuple of such tuples. Real
-            arguments have their shapes, dtypes, devices and `requires_grad`.
+        sample_args: arguments of it, a tuple; of several, a tuple of such tuples. They are tensors,
+            or tuples, lists and dictionaries of them. Real arguments have the same form, and their
+            tensors have the same shapes, dtypes, devices and `requires_grad`.
         num_warmup_iters: how often each is run before it is recorded.
         allow_unused_input: whether inputs may be left without a gradient.
         pool: the memory of other graphs, to share it.
 
     A module is returned itself, with another `forward`; it must not change between training and
-    evaluation, or the plain forward runs.  No hooks, and no arguments but tensors.
+    evaluation, or the plain forward runs.  No hooks, and no arguments but tensors.  Results are
+    tensors, or tuples, lists and dictionaries of them; they and the gradients of arguments lie
+    where the recording writes, so the next call overwrites them.  Gradients of parameters add up.
 
     Raises:
         RuntimeError: a module has hooks or buffers that require gradients, there is no device, or
-            an input has no gradient and `allow_unused_input` is False.
-        TypeError: an argument is no tensor.
+            an input has no gradient and `allow_unused_input` is False.  Of what is returned: an
+            argument has another shape or dtype.
+        TypeError: an argument or a result is no tensor, or the form is another.
     """
     several = isinstance(callables, tuple)
     functions: tuple[Any, ...] = callables if several else (callables,)
@@ -323,12 +330,8 @@ def make_graphed_step(
     def run(*args: Any) -> Any:
         if len(args) != len(inputs):
             raise TypeError(f"the recorded step takes {len(inputs)} tensors, got {len(args)}")
-        for i, (held, a) in enumerate(zip(inputs, args, strict=True)):
-            if a.shape != held.shape or a.dtype is not held.dtype:
-                raise RuntimeError(
-                    f"argument {i} of the recorded step was {held.dtype} {tuple(held.shape)}, and "
-                    f"now is {a.dtype} {tuple(a.shape)}; make another recording for it"
-                )
+        _check_same("step", inputs, args)
+        for held, a in zip(inputs, args, strict=True):
             held.copy_(a, non_blocking=True)
         recorded.replay()
         return results
@@ -340,8 +343,8 @@ def make_graphed_step(
 class _Graphed:
     """One callable with its recordings and the tensors they read and write."""
 
-    def __init__(self, function: Any, args: tuple[Any, ...], allow_unused: bool) -> None:
-        self.function, self.args, self.allow_unused = function, args, allow_unused
+    def __init__(self, function: Any, sample: tuple[Any, ...], allow_unused: bool) -> None:
+        self.function, self.sample, self.allow_unused = function, sample, allow_unused
         self.module = function if hasattr(function, "parameters") else None
         parameters: tuple[Any, ...] = ()
         if self.module is not None:
@@ -357,20 +360,16 @@ class _Graphed:
                     "trainable. All buffers must have ``requires_grad=False``."
                 )
             parameters = tuple(self.module.parameters())
-        for a in args:
-            if not isinstance(a, fb.Tensor):
-                raise TypeError(
-                    "make_graphed_callables: each argument must be a Tensor, got "
-                    f"{type(a).__name__}"
-                )
+        args = tuple(_leaves(sample, "argument"))
+        self.args, self.form = args, _form(sample)
         self.inputs = (*args, *parameters)
         self.trained = [x for x in self.inputs if x.requires_grad]
         self.forward, self.backward = CUDAGraph(), CUDAGraph()
 
-    def _results(self) -> tuple[tuple[Any, ...], bool]:
-        found = self.function(*self.args)
-        alone = isinstance(found, fb.Tensor)
-        return ((found,) if alone else tuple(found)), alone
+    def _results(self) -> tuple[tuple[Any, ...], Any]:
+        """The tensors among the results, and what they are in."""
+        found = self.function(*self.sample)
+        return tuple(_leaves(found, "result")), found
 
     def _gradients(self, results: Sequence[Any], grads: Sequence[Any]) -> Sequence[Any]:
         followed = [r for r in results if r.requires_grad]
@@ -386,7 +385,7 @@ class _Graphed:
 
     def record_forward(self, pool: Any) -> None:
         with graph(self.forward, pool):
-            self.results, self.alone = self._results()
+            self.results, self.found_in = self._results()
 
     def record_backward(self, pool: Any) -> None:
         self.wanted = [r.requires_grad for r in self.results]
@@ -414,6 +413,7 @@ class _Graphed:
                 given = [g for g, wanted in zip(grads, one.wanted, strict=True) if wanted]
                 _fill(one.grads, given)
                 if one.found:
+                    one.keep_gradients()
                     one.backward.replay()
                 rest = iter(one.found)
                 return tuple(
@@ -422,14 +422,32 @@ class _Graphed:
 
         return Graphed
 
+    def keep_gradients(self) -> None:
+        """Move gradients of former replays that stand in ``grad`` from where the next one writes.
+
+        The first gradient that a tensor gets becomes its ``grad``, and later ones are added to it.
+        """
+        for x, g in zip(self.trained, self.found, strict=True):
+            held = x.grad
+            if g is not None and held is not None and held.data_ptr() == g.data_ptr():
+                x.grad = held.clone()
+
     def replacement(self) -> Any:
         """The module with a new forward, or a new function."""
         call = self.function_class().apply
         parameters = self.inputs[len(self.args) :]
+        form = _emptied(self.found_in)
+        self.found_in = None  # with it the history of the recording goes
 
         def run(*args: Any) -> Any:
-            found = call(*args, *parameters)
-            return found[0] if self.alone else tuple(found)
+            given = tuple(_leaves(args, "argument"))
+            if _form(args) != self.form:
+                raise TypeError(
+                    f"the arguments of the recorded callable were {self.form}, and now are "
+                    f"{_form(args)}"
+                )
+            _check_same("callable", self.args, given)
+            return _filled(form, iter(call(*given, *parameters)))
 
         if self.module is None:
             return run
@@ -449,6 +467,55 @@ def _fill(places: Sequence[Any], values: Sequence[Any]) -> None:
         for place, value in zip(places, values, strict=False):
             if value is not None and place.data_ptr() != value.data_ptr():
                 place.copy_(value)
+
+
+def _check_same(what: str, held: Sequence[Any], given: Sequence[Any]) -> None:
+    """Arguments must be like those that were recorded: a copy would broadcast and cast them."""
+    for i, (then, now) in enumerate(zip(held, given, strict=True)):
+        if now.shape != then.shape or now.dtype is not then.dtype:
+            raise RuntimeError(
+                f"argument {i} of the recorded {what} was {then.dtype} {tuple(then.shape)}, and "
+                f"now is {now.dtype} {tuple(now.shape)}; make another recording for it"
+            )
+
+
+def _leaves(value: Any, what: str) -> Iterator[Any]:
+    """The tensors in tuples, lists and dictionaries."""
+    if isinstance(value, fb.Tensor):
+        yield value
+    elif isinstance(value, (tuple, list, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _leaves(part, what)
+    else:
+        raise TypeError(
+            f"make_graphed_callables: each {what} must be a Tensor, or a tuple, list or dictionary "
+            f"of them, got {type(value).__name__}"
+        )
+
+
+def _form(value: Any) -> str:
+    """Which tuples, lists and dictionaries there are, with a point for each tensor."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{k!r}: {_form(v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (tuple, list)):
+        inside = ", ".join(map(_form, value))
+        return f"[{inside}]" if isinstance(value, list) else f"({inside})"
+    return "."
+
+
+def _emptied(value: Any) -> Any:
+    """The same containers with None for tensors."""
+    return _filled(value, repeat(None))
+
+
+def _filled(form: Any, tensors: Iterator[Any]) -> Any:
+    """Containers like those of `form`, with the next tensors in the places of others."""
+    if isinstance(form, dict):
+        return type(form)((key, _filled(part, tensors)) for key, part in form.items())
+    if isinstance(form, (tuple, list)):
+        parts = [_filled(part, tensors) for part in form]
+        return type(form)(*parts) if hasattr(form, "_fields") else type(form)(parts)
+    return next(tensors)
 
 
 def _detached(t: Any) -> Any:

@@ -235,7 +235,11 @@ class Accelerator(Backend):
         return total - self.memory_statistics(index).reserved, total
 
     def record_use(self, array: Any, stream: Any) -> None:
-        """Keep the memory of `array` until what is asked of `stream` so far is finished."""
+        """`stream` uses the memory of `array`, too, from now on.
+
+        When the memory is free, nothing else gets it before what `stream` was asked until then is
+        finished.
+        """
         return None
 
     def pinned(self, size: int) -> Any:

@@ -26,7 +26,7 @@ def make(layer: Layer) -> dict[str, Kernel]:
         return layer.held(one / (one + xp.exp(-a)))
 
     def threshold(a: Array, limit: float, value: float) -> Array:
-        return layer.held(xp.where(a <= limit, xp.asarray(value).astype(a.dtype), a))
+        return layer.held(xp.where(a <= limit, xp.full((), value).astype(a.dtype), a))
 
     def threshold_backward(grad: Array, a: Array, limit: float) -> Array:
         return layer.held(xp.where(a <= limit, xp.zeros((), grad.dtype), grad))

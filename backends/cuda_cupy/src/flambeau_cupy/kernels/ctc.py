@@ -25,7 +25,7 @@ def make(layer: Layer) -> dict[str, Kernel]:
         kind = log_probs.dtype
         steps, count, classes = log_probs.shape
         width = targets.shape[1]
-        lengths = [xp.asarray(np.array(some, np.int64)) for some in (inputs, labels)]
+        lengths = [layer.placed(np.array(some, np.int64)) for some in (inputs, labels)]
         losses, exact = xp.empty((count,), kind), xp.empty((count,), accumulator(kind))
         alphas = xp.empty((steps, count, 2 * width + 1), accumulator(kind))
         given = layer.dense(log_probs), layer.dense(targets), *lengths, np.int64(blank)

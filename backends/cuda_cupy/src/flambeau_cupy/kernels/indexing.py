@@ -33,6 +33,15 @@ def make(layer: Layer) -> dict[str, Kernel]:
             return None
         return layer.dense(a).view(unit)
 
+    def checked(index: Array | None, dim: int, size: int) -> Array | None:
+        """An index into a dimension with nothing out of range, which CuPy would wrap."""
+        if index is None or layer.faults is None or not index.size:
+            return index
+        text = f"index {{index}} is out of bounds for dimension {dim} with size {size}"
+        if not size:
+            raise IndexError(text.replace(" {index}", ""))
+        return layer.faults.index(index, size, False, None, (IndexError, text))
+
     def alone(indices: Indices) -> Array | None:
         """The index of the first dimension, if it is the only one and has dimensions."""
         first = indices[0] if indices else None
@@ -85,7 +94,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         rows = alone(indices)
         if rows is not None and (made := take_rows(a, rows)) is not None:
             return made
-        found = layer.held(a[key_of(indices)])
+        known = [checked(i, d, a.shape[d]) for d, i in enumerate(indices)]
+        found = layer.held(a[key_of(known)])
         return found if found.base is None else found.copy()
 
     def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:

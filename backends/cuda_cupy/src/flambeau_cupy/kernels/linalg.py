@@ -30,9 +30,9 @@ def make(layer: Layer) -> dict[str, Kernel]:
     def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
         out = matmul(a, b)
         if alpha != 1:
-            out *= xp.asarray(alpha, out.dtype)
+            out *= xp.full((), alpha, out.dtype)
         if beta != 0:  # NaN in `bias` does not count where beta is 0
-            out += bias if beta == 1 else bias * xp.asarray(beta, bias.dtype)
+            out += bias if beta == 1 else bias * xp.full((), beta, bias.dtype)
         return out
 
     def add_product(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:

@@ -89,7 +89,9 @@ def make(layer: Layer) -> dict[str, Kernel]:
         out = (u * (end - start) + start).astype(kind)
         # Rounding may have reached the open end.
         first, last = np.array(start).astype(kind), np.array(end).astype(kind)
-        return xp.where(out == xp.asarray(last), xp.asarray(first), out).reshape(shape)
+        return xp.where(out == xp.full((), last, kind), xp.full((), first, kind), out).reshape(
+            shape
+        )
 
     def normal_of(shape: Shape, mean: float, std: float, kind: np.dtype, generator: Any) -> Array:
         if kind.kind == "c":

@@ -25,12 +25,13 @@ def parallel_apply(
     """``modules[i](*inputs[i], **kwargs_tup[i])`` for every i, in threads; their results.
 
     An input that is no tuple or list is the single argument.  In each thread the device of the
-    module's input, or ``devices[i]``, is the current one; gradient recording, default device and
-    the like are as in the caller.
+    module's input, or ``devices[i]``, is the current one; its current stream, gradient recording,
+    default device and the like are as in the caller.
 
     Raises:
         AssertionError: the sequences have different lengths.
         Exception: of the class that the first failing module raised, naming it.
+        BaseException: what is no `Exception`, such as KeyboardInterrupt, as it was raised.
 
     >>> import flambeau as fb
     >>> layers = [fb.nn.Identity(), fb.nn.ReLU()]
@@ -46,15 +47,17 @@ def parallel_apply(
                 f"The number of modules {count} is not equal to the number of {what} {len(given)}"
             )
     results: list[Any] = [None] * count
-    failures: list[Exception | None] = [None] * count
+    failures: list[BaseException | None] = [None] * count
+    # Threads of the runtime begin on other streams, which would not wait for what made the inputs.
+    places = [_current(*given) for given in zip(where, inputs, named, strict=True)]
 
     def work(i: int) -> None:
         given = inputs[i]
         args = tuple(given) if isinstance(given, (tuple, list)) else (given,)
         try:
-            with _current(where[i], (args, named[i])):
+            with places[i]:
                 results[i] = modules[i](*args, **named[i])
-        except Exception as error:
+        except BaseException as error:  # raised below, in the thread of the caller
             failures[i] = error
 
     if count == 1:
@@ -70,13 +73,15 @@ def parallel_apply(
         for thread in threads:
             thread.join()
     for i, failure in enumerate(failures):
-        if failure is not None:
+        if isinstance(failure, Exception):
             raise _told(failure, i, where[i])
+        if failure is not None:
+            raise failure
     return results
 
 
-def _current(device: Device | None, given: Any) -> AbstractContextManager[Any]:
-    """The context in which the device of one call is the current one of its type."""
+def _current(device: Device | None, *given: Any) -> AbstractContextManager[Any]:
+    """The context in which the device of one call, and its stream, are the current ones."""
     if device is None:
         tensor = next(tensors_in(given), None)
         if tensor is None:
@@ -86,7 +91,8 @@ def _current(device: Device | None, given: Any) -> AbstractContextManager[Any]:
         place = placed(device, device_type(given))
     if place.type in ("cpu", "meta") or place.index is None:
         return nullcontext()
-    return fb.accelerator.namespace(place.type).device(place.index)
+    devices = fb.accelerator.namespace(place.type)
+    return devices.stream(devices.current_stream(place.index))
 
 
 def _told(failure: Exception, i: int, device: Device | None) -> Exception:
