@@ -131,6 +131,10 @@ class NumpyBackend(plugin.Backend):
             return tuple([prod(lengths[d:]) for d in range(1, array.ndim + 1)])
         return strides
 
+    def is_contiguous(self, array: Array) -> bool:
+        """Whether the elements lie in row-major order without gaps."""
+        return array.flags.c_contiguous
+
     def data_ptr(self, array: Array) -> int:
         """The address of the first element; 0 if there is none."""
         return array.__array_interface__["data"][0] if array.size else 0

@@ -217,6 +217,18 @@ class Backend(ABC):
         """Steps between neighbours along each dimension, in elements."""
         raise self._not_strided("strides")
 
+    def is_contiguous(self, array: Any) -> bool:
+        """Whether the elements lie in row-major order without gaps: by the strides, here.
+
+        Those of dimensions of size 1 do not matter, and none where there are no elements.
+        """
+        step = 1
+        for size, stride in zip(reversed(array.shape), reversed(self.strides(array)), strict=True):
+            if size != 1 and stride != step:
+                return 0 in array.shape
+            step *= size
+        return True
+
     def offset(self, array: Any, root: Any) -> int:
         """Where the first element of `array` lies in `root`, in elements from its first."""
         raise self._not_strided("offset")

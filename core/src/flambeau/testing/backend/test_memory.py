@@ -13,6 +13,7 @@ import pytest
 import flambeau as fb
 from flambeau import _dtype as D
 from flambeau._bound import bind
+from flambeau.plugin import Backend
 from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import LAYOUTS, Arr, lay_out, special_values
@@ -185,6 +186,7 @@ def test_strides_describe_memory(device: str, dtype: Any, layout: str) -> None:
         root = t._a if t._base is None else t._base._a
         strides, offset = backend.strides(t._a), backend.offset(t._a, root)
         assert all(type(n) is int for n in (*strides, offset))
+        assert backend.is_contiguous(t._a) is Backend.is_contiguous(backend, t._a)
         if t.numel():
             relevant = [i for i, n in enumerate(t.shape) if n > 1]
             assert [strides[i] for i in relevant] == [e.stride()[i] for i in relevant]
