@@ -100,3 +100,46 @@ def test_variances_of_small_tensors_agree() -> None:
                 mine = ours_of(x).var(dim, correction=correction)
                 theirs = x.var(dim, correction=correction)
                 assert_same(mine, theirs, 1e-2 if dtype is torch.float16 else 1e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("name", ["max", "min", "amax", "amin"])
+def test_extrema_of_complex_numbers_are_refused(name: str, device: str) -> None:
+    x = torch.zeros(3, dtype=torch.complex64)
+    ours = ours_of(x, device)
+    for call in (lambda x: getattr(x, name)(), lambda x: getattr(x, name)(0)):
+        with pytest.raises(RuntimeError) as theirs:
+            call(x)
+        with pytest.raises(theirs.type):
+            call(ours)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("times", [(1,), (2,), (1, 1), (2, 1, 3)])
+def test_a_repetition_is_no_view(times: tuple[int, ...], device: str) -> None:
+    x = ours_of(torch.arange(3.0), device)
+    y = x.repeat(*times)
+    y.add_(1)
+    assert y._base is None
+    assert x.tolist() == [0.0, 1.0, 2.0]
+    check(lambda t, x: x.repeat(*times), ((3,),), device)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (2, 3)])
+def test_a_place_that_keeps_dimensions_is_no_view(shape: tuple[int, ...], device: str) -> None:
+    x = torch.ones(shape)
+    for name in ("argmax", "argmin"):
+        found = getattr(fb, name)(ours_of(x, device), keepdim=True)
+        assert_same(found, getattr(torch, name)(x, keepdim=True))
+        assert found._base is None
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_mask_of_leading_dimensions_selects_as_in_pytorch(device: str) -> None:
+    for shape in ((4,), (2, 3), (2, 3, 2), (0,), (2, 0)):
+        for rank in range(1, len(shape) + 1):
+            check(lambda t, x, r=rank: x[(x > 0).flatten(r - 1).any(-1)], (shape,), device)
+            check(lambda t, x, r=rank: x[x.sum(tuple(range(r, x.dim()))) > 0], (shape,), device)
+    check_error(lambda t, x: x[t.tensor([True])], (torch.zeros(2),))
+    check_error(lambda t, x: x[t.ones(2, 2) > 0], (torch.zeros(2),))

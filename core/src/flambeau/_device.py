@@ -90,9 +90,8 @@ def _checked_index(index: int, text: str) -> int:
     return index
 
 
-def default_device() -> device | None:
-    """The default of factory functions, or None when nobody set one (then it is the CPU)."""
-    return _default.get()
+# The default of factory functions, or None when nobody set one (then it is the CPU).
+default_device = _default.get
 
 
 def set_default_device(device_: device | str | int | None) -> None:

@@ -23,8 +23,10 @@ from flambeau.autograd.node import Binary, SavesInput, SavesNothing, SavesResult
 if TYPE_CHECKING:
     from flambeau._bound import BoundBackend
     from flambeau._tensor import Tensor
+    from flambeau.ops._table import Op
 
 new = object.__new__
+OPS: dict[str, Op] = {}  # the canonical ops by name; `flambeau.ops._table` fills it
 Tensor_: Any = None  # set by `flambeau._tensor`
 PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Parameter)
 
@@ -71,8 +73,6 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
     If the op's rule refuses them too, the arguments are wrong, and what the kernel said is noise:
     the rule's exception is raised here, alone.
     """
-    from flambeau.ops._table import OPS
-
     if isinstance(error, ZeroDivisionError):
         return RuntimeError("ZeroDivisionError: integer division or modulo by zero")
     op = OPS.get(name)
@@ -203,8 +203,6 @@ def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:
 
 def slow_unary(name: str, x: Tensor) -> Tensor:
     """An elementwise function of one tensor, with promotion of integers where it needs floats."""
-    from flambeau.ops._table import OPS
-
     op = OPS[name]
     op.check_dtype(x.dtype, (x,))
     if op.promotes == "float" and not x.dtype.fp:
@@ -214,8 +212,6 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
 
 def slow_binary(name: str, x: Any, y: Any) -> Any:
     """A broadcasting op of tensors and numbers; NotImplemented for anything else."""
-    from flambeau.ops._table import OPS
-
     if type(x) not in PLAIN or type(y) not in PLAIN:
         from flambeau import _overrides
 
@@ -291,8 +287,6 @@ def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
 
 def op(name: str) -> Any:
     """A canonical op by name."""
-    from flambeau.ops._table import OPS
-
     return OPS[name]
 
 
@@ -302,8 +296,6 @@ def cast(t: Tensor, dtype: DType) -> Tensor:
         return t
     if type(dtype) is not DType:
         raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    from flambeau.ops._table import OPS
-
     return OPS["cast"](t, dtype)
 
 

@@ -87,7 +87,7 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
                     items.append(None)
                     tensors.append(_vector(x, [0] if k.item() else []))
                     continue
-                for part in OPS["nonzero"](cast(k, D.bool_)).unbind(1):
+                for part in _places(cast(k, D.bool_), k.dim()):
                     items.append(slice(0, shape[d], 1))
                     tensors.append(part)
                     d += 1
@@ -223,6 +223,10 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
+    if type(key) is Tensor and key.dtype is D.bool_ and key._be is x._be:
+        form = key._a.shape
+        if form and form == x._a.shape[: len(form)]:
+            return OPS["index"](x, _places(key, len(form)))
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
         items, title = plain
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
@@ -231,6 +235,14 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return apply_view(x, "slice", (items,), title)
     base, indices = _sliced(x, items, tensors)
     return OPS["index"](base, indices)
+
+
+def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
+    """Where a mask holds: a vector of indices for each of its dimensions."""
+    found = OPS["nonzero"](mask)
+    be, a = found._be, found._a
+    count = slice(0, a.shape[0], 1)
+    return tuple([wrap(be, be.part(a, (count, i)), D.int64) for i in range(rank)])
 
 
 def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,6 +59,13 @@ def preserved_order(shape: Sequence[int], stride: Sequence[int]) -> list[int] | 
     None if they are in row-major order.  A dimension along which elements repeat stays where it
     is; of two with one stride, the longer one varies more slowly.
     """
+    last = math.inf
+    for step in stride:
+        if not last > step > 0:
+            break
+        last = step
+    else:
+        return None
     order = list(range(len(shape)))
     for first in range(len(order) - 2, -1, -1):
         moved = first  # goes to the right past every faster place that belongs before it

@@ -240,20 +240,15 @@ class Tensor(TensorMethods):
 
     def is_contiguous(self, memory_format: Any = None) -> bool:
         """Whether the elements lie in row-major order (or in the given format) without gaps."""
+        be = self._be
+        if be.strided:
+            if memory_format is None:
+                return be.backend.is_contiguous(self._a)
+            shape, stride = self._a.shape, be.backend.strides(self._a)
+        else:
+            shape, stride, _ = geometry_of(self)
         from flambeau._memory_format import is_contiguous
 
-        be = self._be
-        if not be.strided:
-            shape, stride, _ = geometry_of(self)
-        else:
-            shape, stride = self._a.shape, be.backend.strides(self._a)
-        if memory_format is None:
-            step = 1
-            for n, s in zip(reversed(shape), reversed(stride), strict=True):
-                if n != 1 and s != step:
-                    return 0 in shape
-                step *= n
-            return True
         return is_contiguous(shape, stride, memory_format)
 
     def data_ptr(self) -> int:
@@ -300,9 +295,10 @@ class Tensor(TensorMethods):
         return pinned(self, device)
 
     def record_stream(self, stream: Any) -> None:
-        """Keep the memory until what `stream` was asked so far is done, though nobody else does.
+        """Say that `stream` uses the memory, which another stream's work allocated.
 
-        For tensors that one stream made and another uses.
+        When the tensor is gone, nothing else gets its memory before what `stream` was asked until
+        then is done.
 
         Raises:
             RuntimeError: the tensor is not on the type of device that has `stream`.
@@ -751,6 +747,15 @@ class Tensor(TensorMethods):
         >>> fb.ones(2).to(fb.int64)
         tensor([1, 1])
         """
+        if len(args) == 1 and not kwargs:
+            kind = type(args[0])
+            if kind is D.dtype:
+                return _dispatch.cast(self, args[0])
+            here = self._be.device
+            if kind is Device and args[0] == here:
+                return self
+            if kind is str and args[0] == here.type and here.index is None:
+                return self
         device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
         return _convert(self, device, dtype, copy, memory_format, non_blocking)
 
@@ -796,7 +801,7 @@ class Tensor(TensorMethods):
 
             if memory_format is not preserve_format:
                 return _arranged(self, order_of_memory(memory_format, self.dim()))
-        return _dispatch.op("clone")(self)
+        return _dispatch.OPS["clone"](self)
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
         """The tensor in row-major memory; itself if it already is.
@@ -805,11 +810,11 @@ class Tensor(TensorMethods):
         >>> fb.zeros(2, 3).t().contiguous().is_contiguous()
         True
         """
-        order = None
-        if memory_format is not None:
-            from flambeau._memory_format import order_of_memory
+        if memory_format is None:
+            return self if self.is_contiguous() else _arranged(self, None)
+        from flambeau._memory_format import order_of_memory
 
-            order = order_of_memory(memory_format, self.dim())
+        order = order_of_memory(memory_format, self.dim())
         return self if self.is_contiguous(memory_format) else _arranged(self, order)
 
     # Indexing and views with optional arguments.

@@ -14,6 +14,7 @@ from flambeau import _dtype as D
 from flambeau import _dispatch
 from flambeau._dispatch import (
     PLAIN,
+    cast,
     kernel_error,
     new,
     recording,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from flambeau import _misc
     from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
+    from flambeau.ops.activation import probabilities
     from flambeau.ops.movement import (
         expanded,
         flattened,
@@ -40,9 +42,10 @@ if TYPE_CHECKING:
         squeezed,
         transposed,
     )
+    from flambeau.ops.reduction import averaged, extreme, summed
 
 modes = 0
-bool_ = D.bool_
+bool_, int64 = D.bool_, D.int64
 node_abs: Any = None  # these are bound by `link`
 node_acos: Any = None
 node_acosh: Any = None
@@ -160,12 +163,14 @@ def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
     global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
     global expanded, flattened, permuted, reshaped, squeezed, transposed
+    global averaged, extreme, probabilities, summed
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem, setitem
     from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
+    from flambeau.ops.activation import probabilities
     from flambeau.ops.movement import (
         expanded,
         flattened,
@@ -174,6 +179,7 @@ def link() -> None:
         squeezed,
         transposed,
     )
+    from flambeau.ops.reduction import averaged, extreme, summed
 
     found = globals()
     for name in _CALLED:
@@ -1521,7 +1527,7 @@ class TensorMethods:
 
     def sum(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along one or several dimensions."""
-        if dtype is None and self.dtype.fp and not modes:
+        if dtype is None and (self.dtype.fp or self.dtype is int64) and not modes:
             a = self._a
             n = len(a.shape)
             if dim is None:
@@ -1529,7 +1535,7 @@ class TensorMethods:
             elif type(dim) is int and -n <= dim < n:
                 dims = (dim if dim >= 0 else dim + n,)
             else:
-                return _ops.sum(self, dim, keepdim)
+                return summed(self, dim, keepdim)
             be = self._be
             kernel = be.sum
             r = kernel(a, dims,keepdim)
@@ -1543,7 +1549,7 @@ class TensorMethods:
             if self._rg and recording():
                 op_sum.record((self, dims,keepdim), t)
             return t
-        return _ops.sum(self, dim, keepdim, dtype=dtype)
+        return summed(self, dim, keepdim, dtype)
 
     def mean(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """The arithmetic mean of all elements, or along dimensions."""
@@ -1555,7 +1561,7 @@ class TensorMethods:
             elif type(dim) is int and -n <= dim < n:
                 dims = (dim if dim >= 0 else dim + n,)
             else:
-                return _ops.mean(self, dim, keepdim)
+                return averaged(self, dim, keepdim)
             be = self._be
             kernel = be.mean
             r = kernel(a, dims,keepdim)
@@ -1569,7 +1575,7 @@ class TensorMethods:
             if self._rg and recording():
                 op_mean.record((self, dims,keepdim), t)
             return t
-        return _ops.mean(self, dim, keepdim, dtype=dtype)
+        return averaged(self, dim, keepdim, dtype)
 
     def softmax(self, dim: Any, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`"""
@@ -1591,7 +1597,7 @@ class TensorMethods:
                 if self._rg and recording():
                     op_softmax.record((self, d), t)
                 return t
-        return _ops.softmax(self, dim, dtype)
+        return probabilities("softmax", self, dim, dtype)
 
     def log_softmax(self, dim: Any, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`, without overflow"""
@@ -1613,11 +1619,11 @@ class TensorMethods:
                 if self._rg and recording():
                     op_log_softmax.record((self, d), t)
                 return t
-        return _ops.log_softmax(self, dim, dtype)
+        return probabilities("log_softmax", self, dim, dtype)
 
     def max(self, *args: Any, **kwargs: Any) -> Any:
         """The largest element"""
-        if not args and not kwargs and self.dtype.fp and not modes:
+        if not args and not kwargs and not self.dtype.is_complex and not modes:
             a = self._a
             shape = a.shape
             if 0 not in shape:
@@ -1635,11 +1641,11 @@ class TensorMethods:
                 if self._rg and recording():
                     op_amax.record((self, dims,False), t)
                 return t
-        return _ops.max(self, *args, **kwargs)
+        return extreme("max", self, args, kwargs)
 
     def min(self, *args: Any, **kwargs: Any) -> Any:
         """The smallest element"""
-        if not args and not kwargs and self.dtype.fp and not modes:
+        if not args and not kwargs and not self.dtype.is_complex and not modes:
             a = self._a
             shape = a.shape
             if 0 not in shape:
@@ -1657,7 +1663,7 @@ class TensorMethods:
                 if self._rg and recording():
                     op_amin.record((self, dims,False), t)
                 return t
-        return _ops.min(self, *args, **kwargs)
+        return extreme("min", self, args, kwargs)
 
     def __matmul__(self, other: Any) -> Tensor:
         k = type(other)
@@ -4404,50 +4410,74 @@ class TensorMethods:
 
     def bool(self, memory_format: Any = None) -> Tensor:
         """The tensor as bool."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.bool_)
         return self.to(D.bool_, memory_format=memory_format)
 
     def byte(self, memory_format: Any = None) -> Tensor:
         """The tensor as uint8."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.uint8)
         return self.to(D.uint8, memory_format=memory_format)
 
     def char(self, memory_format: Any = None) -> Tensor:
         """The tensor as int8."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.int8)
         return self.to(D.int8, memory_format=memory_format)
 
     def short(self, memory_format: Any = None) -> Tensor:
         """The tensor as int16."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.int16)
         return self.to(D.int16, memory_format=memory_format)
 
     def int(self, memory_format: Any = None) -> Tensor:
         """The tensor as int32."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.int32)
         return self.to(D.int32, memory_format=memory_format)
 
     def long(self, memory_format: Any = None) -> Tensor:
         """The tensor as int64."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.int64)
         return self.to(D.int64, memory_format=memory_format)
 
     def half(self, memory_format: Any = None) -> Tensor:
         """The tensor as float16."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.float16)
         return self.to(D.float16, memory_format=memory_format)
 
     def bfloat16(self, memory_format: Any = None) -> Tensor:
         """The tensor as bfloat16."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.bfloat16)
         return self.to(D.bfloat16, memory_format=memory_format)
 
     def float(self, memory_format: Any = None) -> Tensor:
         """The tensor as float32."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.float32)
         return self.to(D.float32, memory_format=memory_format)
 
     def double(self, memory_format: Any = None) -> Tensor:
         """The tensor as float64."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.float64)
         return self.to(D.float64, memory_format=memory_format)
 
     def cfloat(self, memory_format: Any = None) -> Tensor:
         """The tensor as complex64."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.complex64)
         return self.to(D.complex64, memory_format=memory_format)
 
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """The tensor as complex128."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.complex128)
         return self.to(D.complex128, memory_format=memory_format)
 
 

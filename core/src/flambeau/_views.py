@@ -141,6 +141,44 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
     return t
 
 
+def make_slices(parent: Tensor, regions: Sequence[tuple[Any, ...]], name: str) -> tuple[Any, ...]:
+    """Views of `regions` made together, each as `make_view` makes one.
+
+    They cannot be written to while recording: PyTorch refuses, and programs rely on it.
+    """
+    be, dtype, g, a = parent._be, parent.dtype, parent._rg, parent._a
+    shape, records, views = a.shape, recording(), []
+    kernel = be.part if len(shape) > 1 or (regions and type(regions[0][0]) is slice) else be.slice
+    if not (dtype.fp and (g is False or g is True) and be.strided):
+        for items in regions:
+            t = make_view(parent, "slice", (items,), kernel(a, items), name)
+            if t._rg and records:
+                edge(t)
+                t._made = name
+            views.append(t)
+        return tuple(views)
+    st = storage_of(parent)
+    st.shared = True
+    array, made = be.array, name if records else NO_GRAD
+    source = (parent._fn or parent) if g and records else None
+    for items in regions:
+        r = kernel(a, items)
+        t = _new(_Tensor)
+        t._a = r if type(r) is array else be.to_array(r)
+        t._be = be
+        t.dtype = dtype
+        t._st = st
+        t._base = parent
+        t._view = (parent, "slice", (items,), name)
+        t._seen = st.version
+        t._rg = 2
+        t._made = made
+        if source is not None:
+            t._fn = _step_node(source, ("slice", (items,), shape, name))
+        views.append(t)
+    return tuple(views)
+
+
 def _follow(t: Tensor, parent: Tensor, st: Storage) -> None:
     """Give `t`, a view of the view `parent`, its place among the views of their base."""
     t._base = base = parent._base

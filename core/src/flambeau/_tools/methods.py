@@ -335,6 +335,7 @@ from flambeau import _dtype as D
 from flambeau import _dispatch
 from flambeau._dispatch import (
     PLAIN,
+    cast,
     kernel_error,
     new,
     recording,
@@ -353,6 +354,7 @@ if TYPE_CHECKING:
     from flambeau import _misc
     from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
+    from flambeau.ops.activation import probabilities
     from flambeau.ops.movement import (
         expanded,
         flattened,
@@ -361,9 +363,10 @@ if TYPE_CHECKING:
         squeezed,
         transposed,
     )
+    from flambeau.ops.reduction import averaged, extreme, summed
 
 modes = 0
-bool_ = D.bool_
+bool_, int64 = D.bool_, D.int64
 {nodes}ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
 
 
@@ -430,12 +433,14 @@ def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
     global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
     global expanded, flattened, permuted, reshaped, squeezed, transposed
+    global averaged, extreme, probabilities, summed
     from flambeau import _functions as _ops
     from flambeau import _misc
     from flambeau._indexing import getitem, setitem
     from flambeau._inplace import become_view, check_same_dtype, inplace
     from flambeau._tensor import Tensor
     from flambeau.ops._table import OPS
+    from flambeau.ops.activation import probabilities
     from flambeau.ops.movement import (
         expanded,
         flattened,
@@ -444,6 +449,7 @@ def link() -> None:
         squeezed,
         transposed,
     )
+    from flambeau.ops.reduction import averaged, extreme, summed
 
     found = globals()
     for name in _CALLED:
@@ -780,7 +786,7 @@ return t
 REDUCTION = '''
     def {name}(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
         """{doc}"""
-        if dtype is None and self.dtype.fp and not modes:
+        if dtype is None and {plain} and not modes:
             a = self._a
             n = len(a.shape)
             if dim is None:
@@ -788,10 +794,10 @@ REDUCTION = '''
             elif type(dim) is int and -n <= dim < n:
                 dims = (dim if dim >= 0 else dim + n,)
             else:
-                return _ops.{name}(self, dim, keepdim)
+                return {general}(self, dim, keepdim)
             be = self._be
             {OP {name} dims,keepdim}
-        return _ops.{name}(self, dim, keepdim, dtype=dtype)
+        return {general}(self, dim, keepdim, dtype)
 '''
 SOFTMAX = '''
     def {name}(self, dim: Any, dtype: Any = None) -> Tensor:
@@ -803,23 +809,25 @@ SOFTMAX = '''
                 be = self._be
                 d = dim if dim >= 0 else dim + n
                 {OP {name} d}
-        return _ops.{name}(self, dim, dtype)
+        return probabilities("{name}", self, dim, dtype)
 '''
 EXTREME = '''
     def {name}(self, *args: Any, **kwargs: Any) -> Any:
         """{doc}"""
-        if not args and not kwargs and self.dtype.fp and not modes:
+        if not args and not kwargs and not self.dtype.is_complex and not modes:
             a = self._a
             shape = a.shape
             if 0 not in shape:
                 be = self._be
                 dims = ALL_DIMS[len(shape)]
                 {OP a{name} dims,False}
-        return _ops.{name}(self, *args, **kwargs)
+        return extreme("{name}", self, args, kwargs)
 '''
 ONE_TENSOR = {
-    "sum": REDUCTION,
-    "mean": REDUCTION,
+    "sum": REDUCTION.replace("{general}", "summed").replace(
+        "{plain}", "(self.dtype.fp or self.dtype is int64)"
+    ),
+    "mean": REDUCTION.replace("{general}", "averaged").replace("{plain}", "self.dtype.fp"),
     "softmax": SOFTMAX,
     "log_softmax": SOFTMAX,
     "max": EXTREME,
@@ -908,6 +916,7 @@ def public_functions() -> dict[str, dict[str, Any]]:
 # Functions of the family files that are for other modules of the package.
 HELPERS = frozenset(
     """accumulated apply_view binary expanded flattened permuted reshaped squeezed transposed
+    averaged extreme probabilities summed unfilled
     checked_index filled finished from_data need_tensor padded replayed_positions scaled
     spread sum_products wrapped_index deliver deliver_all cast common alias arranged as_root
     fitting indexed_shape order_like replaced size_of times torch_shape""".split()
@@ -1082,6 +1091,8 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
         out.append(
             f"\n    def {name}(self, memory_format: Any = None) -> Tensor:\n"
             f'        """The tensor as {dtype.rstrip("_")}."""\n'
+            f"        if memory_format is None and type(self) is Tensor:\n"
+            f"            return cast(self, D.{dtype})\n"
             f"        return self.to(D.{dtype}, memory_format=memory_format)\n"
         )
     tail = "\n\n_RECORDED = (\n" + "".join(f'    "{n}",\n' for n in sorted(set(recorded))) + ")\n"

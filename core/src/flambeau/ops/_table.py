@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau import _dispatch
 from flambeau import _dtype as D
-from flambeau._dispatch import device_error, kernel_error, new, recording, wrap
+from flambeau._dispatch import OPS, device_error, kernel_error, new, recording, wrap
 from flambeau._modes import set_recording
 from flambeau._views import edge, storage_of
 from flambeau.autograd.node import (
@@ -24,8 +24,6 @@ from flambeau.autograd.node import (
 
 if TYPE_CHECKING:
     from flambeau._tensor import Tensor
-
-OPS: dict[str, Op] = {}
 
 _TENSOR, _TENSORS, _PLAIN = "tensor", "tensors", "plain"
 
@@ -69,10 +67,13 @@ class Op:
         self.kinds = tuple([_kind(annotations.get(name)) for name in self.params])
         self.inputs_at = tuple([(i, k) for i, k in enumerate(self.kinds) if k != _PLAIN])
         self.inputs = tuple([self.params[i] for i, _ in self.inputs_at])
+        self.sides = tuple([(self.params[i], i, kind) for i, kind in self.inputs_at])
         # Where single tensors stand among the arguments; None if an argument is a list of tensors.
         lists = _TENSORS in self.kinds
         self.places = None if lists else tuple([i for i, _ in self.inputs_at])
         self.alone = self.places == (0,) and results == 1 and type(self)._run is Op._run
+        plain = self.inputs_at and type(self)._run is Op._run
+        self.run: Callable[..., Any] = self._first if plain else self._run
         self.rules: list[Rule] = []
         self.keeps_tensors = False
         self.title = title or "".join(w.capitalize() for w in self.name.split("_")) + "Backward0"
@@ -241,28 +242,38 @@ class Op:
 
     def __call__(self, *args: Any) -> Any:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""
-        if not self.alone:
-            return self._run(*args)
-        # One tensor and plain arguments, the commonest case: `_run` spelt out for it.
-        x = args[0]
-        be = x._be
-        try:
-            r = getattr(be, self.name)(x._a, *args[1:])
-        except be.error as error:
-            raise kernel_error(self.name, error, args) from error
-        if type(r) is not be.array:
-            r = be.to_array(r)
-        t = new(_dispatch.Tensor_)
-        t._a = r
-        t._be = be
-        out = self.out
-        t.dtype = x.dtype if out == "same" else be.dtype_of(r) if out is None else out
-        t._rg = False
-        if x._rg and self.differentiable and t.dtype.fp and recording():
-            self.record(args, t)
-        return t
+        return self.run(*args)
+
+    def _first(self, *args: Any) -> Any:
+        """The first call, which writes `_run` out for the op's inputs.
+
+        The loop over them takes longer than most small kernels.
+        """
+        names = [f"a{i}" for i in range(len(self.params))]
+        native, given = list(names), ", ".join(names)
+        more = ""
+        for i, kind in self.inputs_at:
+            native[i] = f"n{i}"
+            more += (_ONE if kind is _TENSOR else _LIST).format(i=i, args=given)
+        place, kind = self.inputs_at[0]
+        first = names[place]
+        if kind is _TENSOR:
+            native[place], more = "x._a", more.removeprefix(_ONE.format(i=place, args=given))
+        text = _RUN.format(
+            name=self.name,
+            args=given,
+            first=first if kind is _TENSOR else f"{first}[0] if {first} else None",
+            inputs=more,
+            native=", ".join(native),
+            dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(self.out, "op.out"),
+        )
+        space = {**globals(), "op": self, "Tensor": _dispatch.Tensor_}
+        exec(compile(text, f"{__file__} ({self.name})", "exec"), space)
+        self.run = space["run"]
+        return self.run(*args)
 
     def _run(self, *args: Any) -> Any:
+        """Run on any arguments: the first input may be absent."""
         be = first = None
         record = False
         native = list(args)
@@ -296,7 +307,7 @@ class Op:
             raise kernel_error(self.name, error, args) from error
         result: Any
         if type(r) is tuple:
-            result = tuple(wrap(be, x := be.fresh(n), be.dtype_of(x)) for n in r)
+            result = wrapped(be, r)
         else:
             out = self.out
             if out is None:
@@ -312,13 +323,14 @@ class Op:
         """Which edges each input has: a number, or a range for a list of tensors."""
         found: dict[str, Any] = {}
         i = 0
-        for name, kind, a in zip(self.params, self.kinds, args, strict=True):
+        for name, place, kind in self.sides:
             if kind is _TENSOR:
                 found[name] = i
                 i += 1
-            elif kind is _TENSORS:
-                found[name] = range(i, i + len(a))
-                i += len(a)
+            else:
+                n = i + len(args[place])
+                found[name] = range(i, n)
+                i = n
         return found
 
     def tensors(self, args: tuple[Any, ...]) -> list[Tensor]:
@@ -359,9 +371,11 @@ class Op:
             inputs = [args[i] for i in self.places]
         else:
             inputs = []
-            for a, kind in zip(args, self.kinds, strict=True):
-                if kind is not _PLAIN:
-                    inputs.extend((a,) if kind is _TENSOR else a)
+            for i, kind in self.inputs_at:
+                if kind is _TENSOR:
+                    inputs.append(args[i])
+                else:
+                    inputs += args[i]
         edges: list[Any] = []
         wanted = False
         for t in inputs:
@@ -402,6 +416,57 @@ class Op:
             result._rg = True
         if _dispatch.modes:
             _dispatch.after_record(n)
+
+
+_RUN = """
+def run({args}):
+    x = {first}
+    if x is None:
+        return op._run({args})
+    be = x._be
+    g = x._rg{inputs}
+    kernel = be.{name}
+    try:
+        r = kernel({native})
+    except be.error as error:
+        raise kernel_error(op.name, error, ({args},)) from error
+    if type(r) is tuple:
+        t = wrapped(be, r)
+    else:
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = dtype = {dtype}
+        t._rg = False
+        if not dtype.fp:
+            return t
+    if g and op.differentiable and recording():
+        op.record(({args},), t)
+    return t
+"""
+_ONE = """
+    if a{i} is None:
+        n{i} = None
+    elif a{i}._be is be:
+        n{i} = a{i}._a
+        if a{i}._rg:
+            g = True
+    else:
+        raise device_error(op.name, op.tensors(({args},)))"""
+_LIST = """
+    n{i} = []
+    for t in a{i}:
+        if t is None:
+            n{i}.append(None)
+        elif t._be is be:
+            n{i}.append(t._a)
+            if t._rg:
+                g = True
+        else:
+            raise device_error(op.name, op.tensors(({args},)))
+    n{i} = tuple(n{i})"""
 
 
 class Rule:
@@ -518,14 +583,15 @@ class GenericNode(Node):
             kept = op.keep(self.edges, args, result)
         else:
             slots = op.slots(args)
-            kept = tuple(
-                [
-                    rule.keep(args, result)
-                    if any(self._wanted(slots[name]) for name in rule.inputs)
-                    else None
-                    for rule in op.rules
-                ]
-            )
+            values = []
+            for rule in op.rules:
+                for name in rule.inputs:
+                    if self._wanted(slots[name]):
+                        values.append(rule.keep(args, result))
+                        break
+                else:
+                    values.append(None)
+            kept = tuple(values)
         if op.keeps_tensors:
             self.args = slots, None
             self.saved = kept
@@ -536,7 +602,7 @@ class GenericNode(Node):
     def _wanted(self, slot: Any) -> bool:
         if type(slot) is int:
             return self.edges[slot] is not None
-        return any(self.edges[i] is not None for i in slot)
+        return len([i for i in slot if self.edges[i] is not None]) > 0
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         op = self.op
@@ -639,6 +705,19 @@ class SavedList:
     def get(self, node: Node, F: Any, name: str) -> Any:
         """The kept values, if nobody wrote to them since."""
         return [None if e is None else e.get(node, F, name) for e in self.entries]
+
+
+def wrapped(be: Any, arrays: tuple[Any, ...]) -> tuple[Tensor, ...]:
+    """The results of a kernel as tensors without history."""
+    found = []
+    for a in arrays:
+        t = new(_dispatch.Tensor_)
+        t._a = a = a if type(a) is be.array else be.to_array(a)
+        t._be = be
+        t.dtype = be.dtype_of(a)
+        t._rg = False
+        found.append(t)
+    return tuple(found)
 
 
 def _lift(be: Any, a: Any, kind: str) -> Any:

@@ -17,7 +17,7 @@ from flambeau._modes import recording
 from flambeau._out import deliver
 from flambeau._tensor import Tensor
 from flambeau.ops._rules import dim_of, need_tensor
-from flambeau.ops._table import composite
+from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import _mul, _where, binary, replaced
 
 __all__ = [
@@ -557,8 +557,9 @@ def softmax(
     >>> fb.softmax(fb.tensor([0.0, 0.0]), 0)
     tensor([0.5000, 0.5000])
     """
-    x, d = _probabilities("softmax", input, dim, dtype)
-    return deliver(_softmax(x, d), out, input, exact=True, share="anything")
+    if type(input) is Tensor and out is None:
+        return input.softmax(dim, dtype)
+    return probabilities("softmax", input, dim, dtype, out)
 
 
 def log_softmax(
@@ -574,18 +575,23 @@ def log_softmax(
     >>> fb.log_softmax(fb.tensor([0.0, 0.0]), 0)
     tensor([-0.6931, -0.6931])
     """
-    x, d = _probabilities("log_softmax", input, dim, dtype)
-    return deliver(_log_softmax(x, d), out, input, exact=True, share="anything")
+    if type(input) is Tensor and out is None:
+        return input.log_softmax(dim, dtype)
+    return probabilities("log_softmax", input, dim, dtype, out)
 
 
-def _probabilities(name: str, input: Tensor, dim: int, dtype: DType | None) -> tuple[Tensor, int]:
+def probabilities(
+    name: str, input: Tensor, dim: int, dtype: DType | None, out: Tensor | None = None
+) -> Tensor:
+    """`softmax` or `log_softmax` of what the method does not take at once."""
     x = need_tensor(input, name, "input")
     if dtype is not None:
         if not isinstance(dtype, DType):
             raise TypeError(f"{name}(): 'dtype' must be torch.dtype, not {type(dtype).__name__}")
         x = cast(x, dtype)
     d = dim_of(dim, x.dim())
-    return need_floating(x, name, "input"), d
+    result = OPS[name](need_floating(x, name, "input"), d)
+    return deliver(result, out, input, exact=True, share="anything")
 
 
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:

@@ -39,9 +39,10 @@ def finished(
     t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
 ) -> Tensor:
     """A new tensor after ``out=`` and ``requires_grad=``."""
-    if out is not None and _need_out(out).shape != t.shape:
-        out.resize_(t.shape)  # an explicit size: no warning
-    t = deliver(t, out)
+    if out is not None:
+        if _need_out(out).shape != t.shape:
+            out.resize_(t.shape)  # an explicit size: no warning
+        t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -131,9 +132,13 @@ def empty(
     found = checked_sizes(size_of("empty", shape, size))
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
         return finished(out.resize_(found), requires_grad, None)  # and no write
+    return finished(unfilled(be, found, dtype), requires_grad, out)
+
+
+def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor with unspecified contents, without any of the public functions' options."""
     make = be.kernels.get("empty")
-    native = make(found, dtype) if make is not None else be.full(found, 0, dtype)
-    return finished(wrap(be, native, dtype), requires_grad, out)
+    return wrap(be, make(shape, dtype) if make is not None else be.full(shape, 0, dtype), dtype)
 
 
 def full(
@@ -164,6 +169,15 @@ def full(
 
 def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
     """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    if size is None and shape:
+        given = (
+            tuple(shape[0]) if isinstance(shape[0], (tuple, list)) and len(shape) == 1 else shape
+        )
+        for n in given:
+            if type(n) is not int:
+                break
+        else:
+            return given
     return sizes((many(function, "size", shape, size),))
 
 
@@ -212,10 +226,13 @@ def _like(
     requires_grad: bool,
     memory_format: Any,
 ) -> Tensor:
-    x = need_tensor(input, name, "input")
-    kind, where = _dtype_or(dtype, x), x.device if device is None else device
-    t = arranged(x, memory_format, lambda shape: filled(shape, value, kind, where))
-    return finished(t, requires_grad, None)
+    x = input if type(input) is Tensor else need_tensor(input, name, "input")
+    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    if order_like(x, memory_format) is None:
+        t = filled(x._a.shape, value, kind, where)
+    else:
+        t = arranged(x, memory_format, lambda shape: filled(shape, value, kind, where))
+    return t.requires_grad_() if requires_grad else t
 
 
 def zeros_like(
@@ -295,9 +312,12 @@ def empty_like(
     torch.int64
     """
     x = need_tensor(input, "empty_like", "input")
-    kind, where = _dtype_or(dtype, x), x.device if device is None else device
-    t = arranged(x, memory_format, lambda shape: empty(shape, dtype=kind, device=where))
-    return finished(t, requires_grad, None)
+    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    if order_like(x, memory_format) is None:
+        t = unfilled(bind(where), tuple(x._a.shape), kind)
+    else:
+        t = arranged(x, memory_format, lambda shape: unfilled(bind(where), shape, kind))
+    return t.requires_grad_() if requires_grad else t
 
 
 def new_zeros(
@@ -446,9 +466,11 @@ def arange(
         start = 0
     if end is None:
         raise TypeError("arange() needs an end")
-    start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
     if dtype is None:
-        whole = all(isinstance(x, int) for x in (start, end, step))
+        whole = whole or all(isinstance(x, int) for x in (start, end, step))
         dtype = D.int64 if whole else D.get_default_dtype()
         dtype = dtype if out is None else _need_out(out).dtype
     if step == 0:

@@ -12,7 +12,15 @@ import math
 from typing import Any, Protocol
 
 from flambeau import _dtype as D
-from flambeau._dispatch import cast, common, result_type, slow_binary, slow_unary
+from flambeau._dispatch import (
+    cast,
+    common,
+    result_type,
+    scalar_native,
+    slow_binary,
+    slow_unary,
+    wrap,
+)
 from flambeau._dtype import dtype as DType
 from flambeau._keywords import documented
 from flambeau._out import deliver
@@ -1223,6 +1231,10 @@ def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     """
     if legacy:
         other, alpha = legacy[0], other
+    elif type(alpha) is int and alpha == 1 and type(input) is Tensor and type(other) is not bool:
+        result = input.__sub__(other)  # it has a fast path
+        if result is not NotImplemented:
+            return result if out is None else deliver(result, out, input, other)
     _sub.check_dtype(D.int64, (input, other))  # a factor would hide a bool
     return deliver(binary("sub", input, scaled(input, other, alpha)), out, input, other)
 
@@ -1294,7 +1306,10 @@ def div(
     tensor([ 3, -3])
     """
     if rounding_mode is None:
-        return deliver(binary("div", input, other), out, input, other)
+        result = input.__truediv__(other) if type(input) is Tensor else NotImplemented
+        if result is NotImplemented:
+            result = binary("div", input, other)
+        return result if out is None else deliver(result, out, input, other)
     if rounding_mode == "floor":
         return deliver(binary("floor_divide", input, other), out, input, other)
     if rounding_mode != "trunc":
@@ -1340,6 +1355,14 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
                 f"where expected condition to be a boolean tensor, but got {condition.dtype}"
             )
         condition = cast(condition, D.bool_)
+    x, y = operands
+    if type(x) is Tensor and type(y) in x.dtype.takes:
+        y = wrap(x._be, scalar_native(x._be, y, x.dtype), x.dtype)
+    elif type(y) is Tensor and type(x) in y.dtype.takes:
+        x = wrap(y._be, scalar_native(y._be, x, y.dtype), y.dtype)
+    if type(x) is Tensor is type(y) and x.dtype is y.dtype and condition._be is x._be is y._be:
+        result = _where(condition, x, y)
+        return result if out is None else deliver(result, out, condition, x, y, exact=True)
     dtype = result_type(*operands)
     if not any(isinstance(x, Tensor) for x in operands):
         from flambeau.ops.creation import full

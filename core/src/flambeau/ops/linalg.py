@@ -243,8 +243,13 @@ def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     >>> fb.matmul(fb.ones(2, 3), fb.ones(3))
     tensor([3., 3.])
     """
-    x, y = need_tensor(input, "matmul", "input"), need_tensor(other, "matmul", "other")
-    return deliver(x @ y, out, input, other, exact=True, share="anything")
+    if not (type(input) is Tensor is type(other)):
+        need_tensor(input, "matmul", "input")
+        need_tensor(other, "matmul", "other")
+    result = input @ other
+    return (
+        result if out is None else deliver(result, out, input, other, exact=True, share="anything")
+    )
 
 
 def _product(name: str, input: Tensor, other: Tensor, ranks: tuple[int, int]) -> Tensor:
@@ -422,7 +427,8 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     tensor([[2., 2., 2.]])
     """
     x, w = need_tensor(input, "linear", "input"), need_tensor(weight, "linear", "weight")
-    _same_dtype("linear", x, w)
+    if w.dtype is not x.dtype:
+        _same_dtype("linear", x, w)
     if bias is not None:
         _same_dtype("linear", x, bias)
     sizes, form = x._a.shape, w._a.shape

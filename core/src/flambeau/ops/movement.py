@@ -25,6 +25,7 @@ from flambeau._views import (
     edge,
     geometry,
     geometry_of,
+    make_slices,
     make_view,
     positions,
     storage_of,
@@ -359,8 +360,11 @@ def _(F, g, dims):
 # == public functions ==============================================================================
 
 
+_range = builtins.slice
+
+
 def _full(n: int) -> builtins.slice:
-    return builtins.slice(0, n, 1)
+    return _range(0, n, 1)
 
 
 def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
@@ -763,9 +767,9 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return _narrow(x, d, first, length)
 
 
-def _narrow(x: Tensor, d: int, start: int, length: int, title: str = "Slice") -> Tensor:
+def _narrow(x: Tensor, d: int, start: int, length: int) -> Tensor:
     items = (*[_full(n) for n in x._a.shape[:d]], builtins.slice(start, start + length, 1))
-    return make_view(x, "slice", (items,), x._be.part(x._a, items), title)
+    return make_view(x, "slice", (items,), x._be.part(x._a, items), "Slice")
 
 
 def select(input: Tensor, dim: int, index: int) -> Tensor:
@@ -802,10 +806,11 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     (tensor([0, 1]), tensor([2, 3]), tensor([4]))
     """
     x = need_input(tensor, "split", "tensor")
-    if x.dim() == 0:
+    shape = x._a.shape
+    if not shape:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = dim_of(dim, x.dim())
-    n = x._a.shape[d]
+    d = dim_of(dim, len(shape))
+    n = shape[d]
     if isinstance(split_size_or_sections, (list, tuple)):
         parts = [operator.index(s) for s in split_size_or_sections]
         if builtins.sum(parts) != n or builtins.min(parts, default=0) < 0:
@@ -824,13 +829,27 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             raise RuntimeError(
                 f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
             )
-        parts = [size] * (n // size) + ([n % size] if n % size else []) if size and n else [n]
+        parts = _equal_parts(n, size)
         title = "Split"
-    out, start = [], 0
-    for length in parts:
-        out.append(_narrow(x, d, start, length, title))
-        start += length
-    return _several(out, title)
+    return _pieces(x, d, parts, title)
+
+
+def _equal_parts(n: int, size: int) -> list[int]:
+    if not (size and n):
+        return [n]
+    parts = [size] * (n // size)
+    return [*parts, n % size] if n % size else parts
+
+
+def _pieces(x: Tensor, d: int, lengths: list[int], title: str) -> tuple[Tensor, ...]:
+    """The views of consecutive pieces of a dimension."""
+    lead = tuple([_full(n) for n in x._a.shape[:d]]) if d else ()
+    regions, start = [], 0
+    for length in lengths:
+        stop = start + length
+        regions.append((*lead, _range(start, stop, 1)))
+        start = stop
+    return make_slices(x, regions, title)
 
 
 @documented({"tensor": "input"})
@@ -842,16 +861,17 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor([0, 1, 2]), tensor([3, 4]))
     """
     x = need_input(input, "chunk", "input")
-    if x.dim() == 0:
+    shape = x._a.shape
+    if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if not 0 < chunks < 1 << 63:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    d = dim_of(dim, x.dim())
-    n = x._a.shape[d]
+    d = dim_of(dim, len(shape))
+    n = shape[d]
     size = -(-n // chunks)
     if size == 0:
         return split(x, [0] * chunks, d)
-    return split(x, size, d)
+    return _pieces(x, d, _equal_parts(n, operator.index(size)), "Split")
 
 
 @documented({"tensor": "input"})
@@ -863,26 +883,12 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     (tensor(1), tensor(2))
     """
     x = need_input(input, "unbind", "input")
-    if x.dim() == 0:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    d = dim_of(dim, x.dim())
     shape = x._a.shape
+    if not shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = dim_of(dim, len(shape))
     lead = [_full(n) for n in shape[:d]]
-    found = []
-    for i in range(shape[d]):
-        items = (*lead, i)
-        found.append(make_view(x, "slice", (items,), x._be.slice(x._a, items), "Unbind"))
-    return _several(found, "Unbind")
-
-
-def _several(views: list[Tensor], title: str) -> tuple[Tensor, ...]:
-    # Views made together cannot be written to while recording: PyTorch refuses, and programs rely
-    # on it.
-    for v in views:
-        if v._rg and recording():
-            edge(v)
-            v._made = title
-    return tuple(views)
+    return make_slices(x, [(*lead, i) for i in range(shape[d])], "Unbind")
 
 
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
@@ -984,16 +990,13 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     >>> fb.cat([fb.tensor([1]), fb.tensor([2.5])])
     tensor([1.0000, 2.5000])
     """
+    if _alike(tensors) and (rank := len(tensors[0]._a.shape)):
+        if rank > 1 or (0,) not in [t._a.shape for t in tensors]:
+            return _joined(_cat(tensors, dim_of(dim, rank)), out, tensors)
     parts = _parts("cat", tensors)
     if not parts:
         raise ValueError("expected a non-empty list of Tensors")
     dtype = parts[0].dtype
-    if rank := len(parts[0]._a.shape):
-        for p in parts:
-            if p.dtype is not dtype or len(shape := p._a.shape) != rank or shape == (0,):
-                break
-        else:  # nothing to promote or to skip
-            return _joined(_cat(parts, dim_of(dim, rank)), out, tensors)
     for p in parts:
         dtype = D.promote_types(dtype, p.dtype)
         if p.dim() == 0:
@@ -1005,12 +1008,29 @@ def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 
 def _joined(result: Tensor, out: Tensor | None, tensors: Any) -> Tensor:
+    if out is None:
+        return result
     if isinstance(out, Tensor) and result.dtype.category > out.dtype.category:
         raise TypeError(f"cat(): input types can't be cast to the desired output type {out.dtype}")
     return deliver(result, out, *tensors, share="nothing")
 
 
 concat = concatenate = cat
+
+
+def _alike(tensors: Any) -> bool:
+    """Whether these are plain tensors of one dtype and rank, which need no closer look."""
+    kind = type(tensors)
+    if (kind is not list and kind is not tuple) or not tensors or type(tensors[0]) is not Tensor:
+        return False
+    first = tensors[0]
+    dtype, rank = first.dtype, len(first._a.shape)
+    for t in tensors:
+        if type(t) is not Tensor or t.dtype is not dtype or t._made is not None:
+            return False
+        if len(t._a.shape) != rank:
+            return False
+    return True
 
 
 def _parts(name: str, tensors: Any) -> list[Tensor]:
@@ -1031,22 +1051,24 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     tensor([[1, 3],
             [2, 4]])
     """
-    parts = _parts("stack", tensors)
+    alike = _alike(tensors)
+    parts = tensors if alike else _parts("stack", tensors)
     if not parts:
         raise RuntimeError("stack expects a non-empty TensorList")
-    first = tuple(parts[0]._a.shape)
+    first = parts[0]._a.shape
     for i, p in enumerate(parts):
-        if tuple(p._a.shape) != first:
+        if p._a.shape != first:
             raise RuntimeError(
                 f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
                 f"{list(p._a.shape)} at entry {i}"
             )
     d = dim_of(dim, len(first) + 1)
-    dtype = parts[0].dtype
-    for p in parts:
-        if p.dtype is not dtype:
+    if not alike:
+        dtype = parts[0].dtype
+        for p in parts:
             dtype = D.promote_types(dtype, p.dtype)
-    return _joined(_stack([cast(p, dtype) for p in parts], d), out, tensors)
+        parts = [cast(p, dtype) for p in parts]
+    return _joined(_stack(parts, d), out, tensors)
 
 
 def flip(input: Tensor, dims: Any) -> Tensor:
@@ -1073,19 +1095,32 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
             [1, 2, 1, 2]])
     """
     times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
-    shape = tuple(need_input(input, "repeat", "input")._a.shape)
+    x = need_input(input, "repeat", "input")
+    shape = tuple(x._a.shape)
     if len(times) < len(shape):
         raise RuntimeError(
             "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
             f"tensor: got {list(times)} for {list(shape)}"
         )
-    if builtins.any(n < 0 for n in times):
-        raise RuntimeError(f"Trying to create tensor with negative dimension: repeat{list(times)}")
+    for n in times:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension: repeat{list(times)}"
+            )
     shape = (1,) * (len(times) - len(shape)) + shape
-    paired = [n for pair in zip(times, shape, strict=True) for n in pair]
-    seen = [n for size in shape for n in (1, size)]
-    tiled = reshape(input, tuple(seen)).expand(tuple(paired))
-    return reshape(tiled.contiguous(), tuple(a * b for a, b in zip(times, shape, strict=True)))
+    pairs = list(zip(times, shape, strict=True))
+    seen = tuple([n for _, size in pairs for n in (1, size)])
+    paired = tuple([n for pair in pairs for n in pair])
+    whole = tuple([a * b for a, b in pairs])
+    if x._rg and recording():
+        tiled = OPS["contiguous"](reshape(x, seen).expand(paired))
+        return as_root(_titled(tiled, "view", (whole,), "Repeat"))
+    be = x._be
+    try:
+        a = be.fresh(be.contiguous(be.expand(be.reshape(x._a, seen), paired)))
+        return wrap(be, be.view(a, whole), x.dtype)
+    except be.error as error:
+        raise RuntimeError(f"repeat: {error}") from error
 
 
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:

@@ -379,26 +379,30 @@ def layer_norm(
             "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least one "
             "element, but got normalized_shape = []"
         )
-    for name, t in (("weight", weight), ("bias", bias)):
-        if t is not None and tuple(need_tensor(t, "layer_norm", name).shape) != shape:
+    others = weight is not None or bias is not None
+    for name, t in (("weight", weight), ("bias", bias)) if others else ():
+        if t is not None and need_tensor(t, "layer_norm", name)._a.shape != shape:
             raise RuntimeError(
                 f"Expected {name} to be of same shape as normalized_shape, but got {name} of shape "
                 f"{list(t.shape)} and normalized_shape = {list(shape)}"
             )
-    if tuple(x._a.shape[-len(shape) :]) != shape:
+    if x._a.shape[-len(shape) :] != shape:
         wanted = ", ".join(["*", *map(str, shape)])
         raise RuntimeError(
             f"Given normalized_shape={list(shape)}, expected input with shape [{wanted}], but got "
             f"input of size{list(x.shape)}"
         )
     need_floating(x, "layer_norm", "input")
-    _check_dtypes("layer_norm", x, {"weight": weight, "bias": bias})
+    if others:
+        _check_dtypes("layer_norm", x, {"weight": weight, "bias": bias})
     return _layer_norm(x, weight, bias, shape, eps)[0]
 
 
 def _check_dtypes(name: str, x: Tensor, others: dict[str, Tensor | None]) -> None:
     for argument, t in others.items():
-        if t is not None and t.dtype not in (x.dtype, wide_dtype(x.dtype)):
+        if t is None or t.dtype is x.dtype:
+            continue
+        if t.dtype is not wide_dtype(x.dtype):
             raise RuntimeError(
                 f"{name}: mixed dtype: expected {argument} to have the dtype {x.dtype} of the "
                 f"input, got {t.dtype}"

@@ -7,7 +7,7 @@ import math
 from typing import Any, NamedTuple
 
 from flambeau import _dtype as D
-from flambeau._dispatch import cast
+from flambeau._dispatch import cast, wrap
 from flambeau._dtype import dtype as DType
 from flambeau._out import deliver, deliver_all
 from flambeau._printing import named_tuple
@@ -47,6 +47,11 @@ def _need_elements(name: str, self: Any, dim: tuple[int, ...]) -> None:
                 f"{name}(): Expected reduction dim {d} to have non-zero size, got shape "
                 f"{list(self.shape)}"
             )
+
+
+def _need_order(name: str, x: Tensor) -> None:
+    if x.dtype.is_complex:
+        raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
 
 # -- sums and products -----------------------------------------------------------------------------
@@ -315,6 +320,15 @@ def sum(
     >>> fb.sum(fb.tensor([[1, 2], [3, 4]]), 0)
     tensor([4, 6])
     """
+    if type(input) is Tensor and out is None:
+        return input.sum(dim, keepdim, dtype=dtype)
+    return summed(input, dim, keepdim, dtype, out)
+
+
+def summed(
+    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """`sum` of what the method does not take at once."""
     x = accumulated(need_input(input, "sum", "input"), dtype, out)
     dims = dims_of(dim, x.dim())
     return deliver(_sum(x, dims, keepdim), out, input, exact=True, share="anything")
@@ -337,6 +351,15 @@ def mean(
     >>> fb.mean(fb.tensor([1.0, 3.0]))
     tensor(2.)
     """
+    if type(input) is Tensor and out is None:
+        return input.mean(dim, keepdim, dtype=dtype)
+    return averaged(input, dim, keepdim, dtype, out)
+
+
+def averaged(
+    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """`mean` of what the method does not take at once."""
     x = need_input(input, "mean", "input")
     if dtype is not None:
         x = cast(x, dtype)
@@ -378,10 +401,12 @@ def amax(
     tensor([5, 4])
     """
     x = need_input(input, "amax", "input")
-    dims = dims_of(dim, x.dim())
+    dims = dims_of(dim, len(x._a.shape))
     if 0 in x._a.shape:
         _need_elements("amax", x, dims)
-    return deliver(_amax(x, dims, keepdim), out, input, exact=True, share="anything")
+    _need_order("amax", x)
+    result = _amax(x, dims, keepdim)
+    return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
 def amin(
@@ -394,30 +419,42 @@ def amin(
     tensor([1, 3])
     """
     x = need_input(input, "amin", "input")
-    dims = dims_of(dim, x.dim())
+    dims = dims_of(dim, len(x._a.shape))
     if 0 in x._a.shape:
         _need_elements("amin", x, dims)
-    return deliver(_amin(x, dims, keepdim), out, input, exact=True, share="anything")
+    _need_order("amin", x)
+    result = _amin(x, dims, keepdim)
+    return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
-def _arg(name: str, input: Tensor, dim: int | None, keepdim: bool) -> Tensor:
-    op = {"argmax": _argmax, "argmin": _argmin}[name]
-    x = need_tensor(input, name, "input")
+def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
+    name = op.name
+    x = input if type(input) is Tensor else need_tensor(input, name, "input")
     if x.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input")
     if x.dtype is D.bool_:
         x = cast(x, D.uint8)
-    if dim is None:
-        if x.numel() == 0:
-            raise IndexError(
-                f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
-            )
-        flat = op(x.detach().reshape((-1,)), 0, False)
-        return flat.reshape((1,) * x.dim()) if keepdim else flat
-    d = dim_of(dim, x.dim())
-    if x.dim() == 0:
-        return op(x.detach().reshape((1,)), 0, False)
-    return op(x, d, keepdim)
+    be, a = x._be, x._a
+    rank = len(a.shape)
+    if rank != 1 and (dim is None or not rank):
+        if dim is None and 0 in a.shape:
+            raise _no_elements(name)
+        if dim is not None:
+            dim_of(dim, rank)
+        found = op(wrap(be, be.flat(a), x.dtype), 0, False)
+        if keepdim and dim is None:
+            found = wrap(be, be.reshape(found._a, (1,) * rank), found.dtype)
+    elif dim is None:
+        if 0 in a.shape:
+            raise _no_elements(name)
+        found = op(x, 0, keepdim)
+    else:
+        found = op(x, dim_of(dim, rank), keepdim)
+    return found if out is None else deliver(found, out, input, exact=True, share="anything")
+
+
+def _no_elements(name: str) -> IndexError:
+    return IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
 
 
 def argmax(
@@ -429,7 +466,7 @@ def argmax(
     >>> fb.argmax(fb.tensor([3, 7, 7]))
     tensor(1)
     """
-    return deliver(_arg("argmax", input, dim, keepdim), out, input, exact=True, share="anything")
+    return _arg(_argmax, input, dim, keepdim, out)
 
 
 def argmin(
@@ -441,10 +478,11 @@ def argmin(
     >>> fb.argmin(fb.tensor([3, 2, 2]))
     tensor(1)
     """
-    return deliver(_arg("argmin", input, dim, keepdim), out, input, exact=True, share="anything")
+    return _arg(_argmin, input, dim, keepdim, out)
 
 
-def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`max` or `min` of what the method does not take at once."""
     out = kwargs.pop("out", None)
     if "other" in kwargs or (args and isinstance(args[0], Tensor)):
         from flambeau.ops.elementwise import binary
@@ -459,24 +497,29 @@ def _extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, 
     keepdim = kwargs.pop("keepdim", args[1] if len(args) > 1 else False)
     if kwargs:
         raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    shape = x._a.shape
     if dim is None:
-        if x.numel() == 0:
+        if 0 in shape:
             raise RuntimeError(
                 f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
                 "the reduction dim with the 'dim' argument."
             )
-        return deliver(reduce(x, tuple(range(x.dim())), False), out, input, share="anything")
-    d = dim_of(dim, x.dim())
-    if x.dim() and x.shape[d] == 0:
+        _need_order(name, x)
+        result = reduce(x, tuple(range(len(shape))), False)
+        return result if out is None else deliver(result, out, input, share="anything")
+    d = dim_of(dim, len(shape))
+    if shape and shape[d] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
     if x.dtype.is_complex:
         raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
-    if x.dim() == 0:
-        values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
-    else:
+    if shape:
         values, indices = _extremum(x, d, bool(keepdim), name == "max")
-    kind = max_return if name == "max" else min_return
-    return deliver_all(kind(values, indices), out, input, exact=True, share="anything")
+    else:
+        values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
+    found = (max_return if name == "max" else min_return)(values, indices)
+    if out is None:
+        return found
+    return deliver_all(found, out, input, exact=True, share="anything")
 
 
 def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -487,9 +530,9 @@ def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     >>> fb.max(fb.tensor([[1, 5], [3, 4]]), 1).values
     tensor([5, 4])
     """
-    if not args and not kwargs and isinstance(input, Tensor) and 0 not in (shape := input._a.shape):
-        return _amax(need_input(input, "max", "input"), tuple(range(len(shape))), False)
-    return _extreme("max", input, args, kwargs)
+    if type(input) is Tensor:
+        return input.max(*args, **kwargs)
+    return extreme("max", input, args, kwargs)
 
 
 def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -500,9 +543,9 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     >>> fb.min(fb.tensor([[1, 5], [3, 4]]), 1).indices
     tensor([0, 0])
     """
-    if not args and not kwargs and isinstance(input, Tensor) and 0 not in (shape := input._a.shape):
-        return _amin(need_input(input, "min", "input"), tuple(range(len(shape))), False)
-    return _extreme("min", input, args, kwargs)
+    if type(input) is Tensor:
+        return input.min(*args, **kwargs)
+    return extreme("min", input, args, kwargs)
 
 
 def all(
@@ -515,7 +558,8 @@ def all(
     tensor(False)
     """
     x = need_tensor(input, "all", "input")
-    return _truth("all", x, _all(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim), out)
+    found = _all(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
+    return found if x.dtype is D.bool_ and out is None else _truth("all", x, found, out)
 
 
 def any(
@@ -528,7 +572,8 @@ def any(
     tensor(True)
     """
     x = need_tensor(input, "any", "input")
-    return _truth("any", x, _any(cast(x, D.bool_), dims_of(dim, x.dim()), keepdim), out)
+    found = _any(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
+    return found if x.dtype is D.bool_ and out is None else _truth("any", x, found, out)
 
 
 def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
@@ -550,8 +595,10 @@ def cumsum(
     tensor([1, 3, 6])
     """
     x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
-    d = dim_of(dim, x.dim())
-    return deliver(_cumsum(x, d) if x.dim() else x.clone(), out, input, exact=True)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumsum(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
 
 
 def cumprod(
@@ -564,8 +611,10 @@ def cumprod(
     tensor([1, 2, 6])
     """
     x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
-    d = dim_of(dim, x.dim())
-    return deliver(_cumprod(x, d) if x.dim() else x.clone(), out, input, exact=True)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumprod(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
 
 
 def _correction(unbiased: Any, correction: Any) -> float:

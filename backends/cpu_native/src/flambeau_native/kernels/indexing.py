@@ -152,10 +152,12 @@ def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
 
 
 def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
-    run = _SORTS.get(a.dtype)
     n = a.shape[-1] if a.ndim else 0
+    if not _RADIX_FROM <= n < 1 << 31:
+        return _sort(a, dim, descending, stable)
+    run = _SORTS.get(a.dtype)
     last = a.ndim - 1 == dim and a.flags.c_contiguous
-    if run is None or not last or not _RADIX_FROM <= n < 1 << 31 or not a.size:
+    if run is None or not last or not a.size:
         return _sort(a, dim, descending, stable)
     values, places = made_like(a), made(a.shape, INT64)
     entry = 8 if a.itemsize == 4 else 16

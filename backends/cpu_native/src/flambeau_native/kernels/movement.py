@@ -7,9 +7,9 @@ from typing import Any
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import Array, Kernel, bytes_of, made, otherwise
-from flambeau_numpy.allocator import THRESHOLD
+from flambeau_numpy.kernels.movement import large_cat, large_stack, make_cat, make_stack
 
-_cat, _stack, _flip = otherwise("cat"), otherwise("stack"), otherwise("flip")
+_flip = otherwise("flip")
 _FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}
 
 
@@ -31,19 +31,16 @@ def _joined(arrays: Sequence[Array], shape: tuple[int, ...]) -> Array:
     return out
 
 
-def cat(arrays: Sequence[Array], dim: int) -> Any:
-    first = arrays[0]
-    if len(arrays) * first.nbytes < THRESHOLD or not _are_runs(arrays, dim):
-        return _cat(arrays, dim)
-    return _joined(arrays, (sum(len(a) for a in arrays), *first.shape[1:]))
+def _large_cat(arrays: Sequence[Array], dim: int) -> Any:
+    if not _are_runs(arrays, dim):
+        return large_cat(arrays, dim)
+    return _joined(arrays, (sum(len(a) for a in arrays), *arrays[0].shape[1:]))
 
 
-def stack(arrays: Sequence[Array], dim: int) -> Any:
+def _large_stack(arrays: Sequence[Array], dim: int) -> Any:
     first = arrays[0]
-    if len(arrays) * first.nbytes < THRESHOLD or not _are_runs(arrays, dim):
-        return _stack(arrays, dim)
-    if any(a.shape != first.shape for a in arrays):
-        return _stack(arrays, dim)
+    if not _are_runs(arrays, dim) or any(a.shape != first.shape for a in arrays):
+        return large_stack(arrays, dim)
     return _joined(arrays, (len(arrays), *first.shape))
 
 
@@ -60,4 +57,8 @@ def _is_large(a: Array) -> bool:
     return a.size >= 1024 and a.flags.c_contiguous and a.dtype.kind != "V"
 
 
-KERNELS: dict[str, Kernel] = {"cat": cat, "stack": stack, "flip": flip}
+KERNELS: dict[str, Kernel] = {
+    "cat": make_cat(_large_cat),
+    "stack": make_stack(_large_stack),
+    "flip": flip,
+}

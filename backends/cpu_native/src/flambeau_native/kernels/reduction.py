@@ -88,8 +88,11 @@ def _make_cumsum() -> Kernel:
         run = find(a.dtype)
         if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
             return general(a, dim)
-        out = made_like(a)
-        run(out, a, prod(a.shape[:dim]), a.shape[dim], prod(a.shape[dim + 1 :]))
+        out, shape = made_like(a), a.shape
+        if len(shape) == 1:
+            run(out, a, 1, shape[0], 1)
+        else:
+            run(out, a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]))
         return out
 
     return cumsum
@@ -100,8 +103,9 @@ def _make_extreme(name: str) -> Kernel:
     general, run = otherwise(name), getattr(native, f"{name}_i64", None)
 
     def extreme(a: Array, dims: Dims, keepdim: bool) -> Any:
-        whole = a.dtype == INT64 and len(dims) == a.ndim and a.flags.c_contiguous
-        if run is None or a.size < 1024 or not whole:
+        if a.size < 1024 or run is None:
+            return general(a, dims, keepdim)
+        if a.dtype != INT64 or len(dims) != a.ndim or not a.flags.c_contiguous:
             return general(a, dims, keepdim)
         out = np.empty((1,) * a.ndim if keepdim else (), INT64)
         run(out, a, a.size)

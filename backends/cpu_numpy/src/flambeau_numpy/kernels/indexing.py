@@ -235,7 +235,7 @@ def nonzero(a: Array) -> Array:
     """The indices of non-zero elements, one row each, in row-major order; its columns are dense."""
     if not a.ndim:
         return np.zeros((1 if a else 0, 0), np.int64)
-    return np.stack(np.nonzero(a)).T
+    return np.array(a.nonzero()).T
 
 
 def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Array]:
@@ -248,7 +248,10 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
             back = np.argsort(axes)
             found = sort(a.transpose(axes), axes.index(dim), descending, stable)
             return found[0].transpose(back), found[1].transpose(back)
-    order = np.ascontiguousarray(_order(a, dim, descending))
+    order = _order(a, dim, descending)
+    if a.ndim == 1 and not descending:
+        return a[order], order
+    order = np.ascontiguousarray(order)
     return gather(a, dim, order), order
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
@@ -73,14 +73,25 @@ def diagonal(a: Array, offset: int, dim1: int, dim2: int) -> Array:
     return r
 
 
-def cat(arrays: Sequence[Array], dim: int) -> Array:
-    """The arrays joined along `dim`: row-major, or channels last if they all are so."""
-    first = arrays[0]
-    if len(arrays) * first.nbytes < THRESHOLD:
-        r = np.concatenate(arrays, dim)  # keeps the order that the arrays have in common
+def make_cat(large: Callable[[Sequence[Array], int], Array]) -> Callable[..., Array]:
+    """The kernel ``cat``; `large` joins large arrays."""
+    join, row_major = np.concatenate, np.ascontiguousarray
+
+    def cat(arrays: Sequence[Array], dim: int) -> Array:
+        """The arrays joined along `dim`: row-major, or channels last if they all are so."""
+        if len(arrays) * arrays[0].nbytes >= THRESHOLD:
+            return large(arrays, dim)
+        r = join(arrays, dim)  # keeps the order that the arrays have in common
         if r.flags.c_contiguous or all(_is_channels_last(a) for a in arrays):
             return r
-        return np.ascontiguousarray(r)
+        return row_major(r)
+
+    return cat
+
+
+def large_cat(arrays: Sequence[Array], dim: int) -> Array:
+    """`cat` with a pooled result."""
+    first = arrays[0]
     shape = list(first.shape)
     shape[dim] = sum(a.shape[dim] for a in arrays)
     if any(a.ndim != first.ndim for a in arrays) or prod(shape) != sum(a.size for a in arrays):
@@ -90,8 +101,35 @@ def cat(arrays: Sequence[Array], dim: int) -> Array:
     return np.concatenate(arrays, dim, empty(shape, first.dtype))
 
 
-def stack(arrays: Sequence[Array], dim: int) -> Array:
-    """The arrays joined along a new dimension, row-major."""
+def make_stack(large: Callable[[Sequence[Array], int], Array]) -> Callable[..., Array]:
+    """The kernel ``stack``; `large` joins large arrays."""
+    join, row_major, made = np.concatenate, np.ascontiguousarray, np.empty
+
+    def stack(arrays: Sequence[Array], dim: int) -> Array:
+        """The arrays joined along a new dimension, row-major."""
+        first, count = arrays[0], len(arrays)
+        shape = first.shape
+        if count * first.nbytes >= THRESHOLD:
+            return large(arrays, dim)
+        if shape and not dim:
+            for a in arrays:
+                if a.shape != shape:
+                    raise ValueError(f"cannot stack arrays of shapes {shape} and {a.shape}")
+            return row_major(join(arrays, 0)).reshape((count, *shape))
+        out = made((*shape[:dim], count, *shape[dim:]), first.dtype)
+        if not shape:
+            out[...] = arrays
+            return out
+        places = out.transpose((dim, *range(dim), *range(dim + 1, out.ndim)))
+        for i, a in enumerate(arrays):
+            places[i] = a
+        return out
+
+    return stack
+
+
+def large_stack(arrays: Sequence[Array], dim: int) -> Array:
+    """`stack` with a pooled result."""
     first = arrays[0]
     out = empty((*first.shape[:dim], len(arrays), *first.shape[dim:]), first.dtype)
     places = out if dim == 0 else np.moveaxis(out, dim, 0)
@@ -136,7 +174,7 @@ KERNELS = {
     "view": view,
     "expand": expand,
     "diagonal": diagonal,
-    "cat": cat,
-    "stack": stack,
+    "cat": make_cat(large_cat),
+    "stack": make_stack(large_stack),
     "flip": flip,
 }

@@ -172,12 +172,12 @@ def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
     return kernel
 
 
-def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Array, Array]:
+def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any]:
     """The extrema along `dim` and the places of the first of equals; NaN counts as the extremum."""
     reduce: Any = (np.maximum if largest else np.minimum).reduce
     find = a.argmax if largest else a.argmin
     values, places = reduce(a, dim, None, None, keepdim), find(dim, keepdims=keepdim)
-    return row_major(np.asarray(values)), row_major(np.asarray(places))
+    return row_major(values), row_major(places)
 
 
 # -- statistics ------------------------------------------------------------------------------------
