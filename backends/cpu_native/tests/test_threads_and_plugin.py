@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import subprocess
 import sys
-import threading
 import time
 
 import numpy as np
@@ -44,28 +43,17 @@ def test_results_do_not_depend_on_the_number_of_threads(name, threads):
     np.testing.assert_array_equal(found[0], found[2])
 
 
-def test_several_python_threads_share_the_workers(threads):
+def test_several_python_threads_share_the_workers(threads, agree_at_once):
     threads(3)
     wanted = {name: np.asarray(call()) for name, call in CALLS.items()}
-    wrong = []
 
-    def work(name, pause):
-        for _ in range(40):
-            time.sleep(pause)  # workers sleep in the longer ones, and look for work in the others
-            if not np.array_equal(np.asarray(CALLS[name]()), wanted[name]):
-                wrong.append(name)
+    def compute(item):
+        name, pause = item
+        time.sleep(pause)  # workers sleep in the longer ones, and look for work in the others
+        return np.asarray(CALLS[name]())
 
-    workers = [
-        threading.Thread(target=work, args=(name, pause), daemon=True)
-        for name in CALLS
-        for pause in (0, 0.001)
-    ]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join(60)
-    assert not any(worker.is_alive() for worker in workers), "a thread hangs"
-    assert not wrong
+    items = [(name, pause) for name in CALLS for pause in (0, 0.001)]
+    agree_at_once(compute, items, [wanted[name] for name, _ in items])
 
 
 def test_more_threads_than_processors_compute_the_same(threads):

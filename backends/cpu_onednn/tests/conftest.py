@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
+import multiprocessing
 from importlib.util import find_spec
 
-import numpy as np
 import pytest
 
 import flambeau as fb
@@ -44,24 +43,21 @@ def threads():
 
 
 @pytest.fixture
-def agree_at_once():
-    """A function that repeats several computations, each in a thread of its own, at one time."""
+def answer_of_child():
+    """A function that forks a process, which calls ``work(queue, *args)``, for what it puts."""
 
-    def run(compute, items, wanted):
-        wrong = []
-
-        def work(item, expected):
-            for _ in range(20):
-                if not np.array_equal(compute(item), expected):
-                    wrong.append(item)
-
-        pairs = zip(items, wanted, strict=True)
-        workers = [threading.Thread(target=work, args=pair, daemon=True) for pair in pairs]
-        for worker in workers:
-            worker.start()
-        for worker in workers:
-            worker.join(60)
-        assert not any(worker.is_alive() for worker in workers), "a thread hangs"
-        assert not wrong
+    def run(work, *args):
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        child = context.Process(target=work, args=(queue, *args))
+        child.start()
+        received = None
+        if queue._reader.poll(60):
+            received = queue.get()
+        else:
+            child.kill()
+        child.join(60)
+        assert received is not None, "the child waits for threads that it does not have"
+        return received
 
     return run

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 
 import numpy as np
@@ -124,19 +123,9 @@ def _in_child(queue):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_child_has_one_thread_and_finishes(threads):
+def test_a_forked_child_has_one_thread_and_finishes(threads, answer_of_child):
     threads(2)
     wanted = conv()  # the pool of threads exists now
-    context = multiprocessing.get_context("fork")
-    queue = context.SimpleQueue()
-    child = context.Process(target=_in_child, args=(queue,))
-    child.start()
-    received = None
-    if queue._reader.poll(60):
-        received = queue.get()
-    else:
-        child.kill()
-    child.join(60)
-    assert received is not None, "the child waits for threads that it does not have"
-    assert received[0] == 1
-    np.testing.assert_allclose(received[1], wanted, rtol=1e-5, atol=1e-5)
+    count, received = answer_of_child(_in_child)
+    assert count == 1
+    np.testing.assert_allclose(received, wanted, rtol=1e-5, atol=1e-5)

@@ -399,7 +399,7 @@ class ndarray:  # noqa: N801 (CuPy's name)
 
     def get(self, stream: Any = None, order: str = "C", out: Any = None) -> np.ndarray:
         get_current_stream(self.data.device_id).synchronize()
-        return np.array(self._a, order=order)  # type: ignore[call-overload]
+        return np.array(self._a, order=order)  # type: ignore[call-overload] - a str
 
     def scatter_add(self, key: Any, values: Any) -> None:
         call(np.add.at, self, key, values)
@@ -437,7 +437,7 @@ class ndarray:  # noqa: N801 (CuPy's name)
     def __iter__(self) -> Any:
         return (self[i] for i in range(len(self)))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None  # type: ignore[assignment] - as CuPy has it
 
 
 ARITHMETIC = "add sub mul truediv floordiv mod pow and or xor lshift rshift matmul".split()
@@ -603,7 +603,7 @@ def _kinds() -> dict[str, str]:
         _made.update(
             {text(f, kind): kind for kind in TYPES for f in families(kind) if f in FAMILIES}
         )
-    return _made  # type: ignore[return-value]
+    return _made  # type: ignore[return-value] - filled above
 
 
 def _program(name: str, code: str) -> Any:
@@ -666,7 +666,7 @@ def modules() -> dict[str, ModuleType]:
         driverGetVersion=lambda: 12090,
     )
     memory = ModuleType("cupy.cuda.memory")
-    memory.OutOfMemoryError = OutOfMemoryError  # type: ignore[attr-defined]
+    memory.OutOfMemoryError = OutOfMemoryError  # type: ignore[attr-defined] - of a module made here
     ranges: list[str] = []
     nvtx = SimpleNamespace(Mark=log.append, RangePush=ranges.append, RangePop=lambda: ranges[:-1])
     cuda = ModuleType("cupy.cuda")
@@ -689,7 +689,7 @@ def modules() -> dict[str, ModuleType]:
     )
     functions = Functions("cupyx.scipy.special", special)
     scipy = ModuleType("cupyx.scipy")
-    scipy.special = functions  # type: ignore[attr-defined]
+    scipy.special = functions  # type: ignore[attr-defined] - the same
     return {
         "cupy": cupy,
         "cupy.cuda": cuda,

@@ -53,6 +53,9 @@ class CupyBackend(ArrayBackend):
         self._pool = cupy.cuda.MemoryPool()
         self._usage = [Usage(partial(self._marked, index)) for index in range(self._count)]
         self._ranges = threading.local()
+        if self._count > 1:
+            self.checked_index = self._beside(self.checked_index)
+            self.check_values = self._beside(self.check_values)
         if self._count:
             cupy.cuda.set_allocator(self._allocate)
 
@@ -145,28 +148,6 @@ class CupyBackend(ArrayBackend):
         if (takes := getattr(kernel, "takes", None)) is not None:
             run.takes = self._beside(takes)  # type: ignore[attr-defined]
         return run
-
-    def checked_index(
-        self,
-        index: Array,
-        size: int,
-        wrap: bool,
-        allowed: int | None,
-        error: type[Exception],
-        text: str,
-    ) -> Array | None:
-        """See `ArrayBackend.checked_index`."""
-        with index.device:
-            return super().checked_index(index, size, wrap, allowed, error, text)
-
-    def check_values(
-        self, values: Array, low: float, high: float, error: type[Exception], text: str
-    ) -> bool:
-        """See `ArrayBackend.check_values`."""
-        with values.device:
-            return super().check_values(values, low, high, error, text)
-
-    # Host memory.
 
     def from_host(
         self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int

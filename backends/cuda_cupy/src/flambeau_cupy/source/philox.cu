@@ -39,6 +39,17 @@ __device__ inline void units(const uint32* w, double* u) {
 }
 #define PER_BLOCK (16 / (int)sizeof(A))
 
+// Calls f(i, u) for the i-th of n uniforms.
+template <class F> __device__ inline void each_uniform(const Place& place, int64 n, F f) {
+  GRID_LOOP(block, (n + PER_BLOCK - 1) / PER_BLOCK) {
+    uint32 words[4];
+    A u[PER_BLOCK];
+    place.words(block, words);
+    units(words, u);
+    for (int j = 0; j < PER_BLOCK && PER_BLOCK * block + j < n; j++) f(PER_BLOCK * block + j, u[j]);
+  }
+}
+
 // What `base` holds from now on.
 extern "C" __global__ void philox_place(uint64* base, uint64 seed, uint64 offset) {
   if (blockIdx.x == 0 && threadIdx.x == 0) base[0] = seed, base[1] = offset;
@@ -57,19 +68,12 @@ extern "C" __global__ void philox_words(
 // u (high - low) + low, and low where that is rounded to high.
 extern "C" __global__ void philox_uniform(
     T* out, uint64 seed, uint64 offset, const uint64* base, double low, double high, int64 n) {
-  Place place(seed, offset, base);
   A start = (A)low, end = (A)high;
   T last = (T)end;
-  GRID_LOOP(block, (n + PER_BLOCK - 1) / PER_BLOCK) {
-    uint32 words[4];
-    A u[PER_BLOCK];
-    place.words(block, words);
-    units(words, u);
-    for (int j = 0; j < PER_BLOCK && PER_BLOCK * block + j < n; j++) {
-      T value = (T)(u[j] * (end - start) + start);
-      out[PER_BLOCK * block + j] = (A)value == (A)last ? (T)start : value;
-    }
-  }
+  each_uniform(Place(seed, offset, base), n, [&](int64 i, A u) {
+    T value = (T)(u * (end - start) + start);
+    out[i] = (A)value == (A)last ? (T)start : value;
+  });
 }
 
 // Pairs by Box and Muller.
@@ -108,16 +112,9 @@ extern "C" __global__ void philox_bernoulli(
 // 1 where a uniform is below p of its place, else 0.
 extern "C" __global__ void philox_bernoulli_each(
     T* out, const T* p, uint64 seed, uint64 offset, const uint64* base, int64 n) {
-  Place place(seed, offset, base);
-  GRID_LOOP(block, (n + PER_BLOCK - 1) / PER_BLOCK) {
-    uint32 words[4];
-    A u[PER_BLOCK];
-    place.words(block, words);
-    units(words, u);
-    for (int j = 0; j < PER_BLOCK && PER_BLOCK * block + j < n; j++) {
-      out[PER_BLOCK * block + j] = u[j] < (A)p[PER_BLOCK * block + j] ? (T)1 : (T)0;
-    }
-  }
+  each_uniform(Place(seed, offset, base), n, [&](int64 i, A u) {
+    out[i] = u < (A)p[i] ? (T)1 : (T)0;
+  });
 }
 
 // How many events of a rate, from uniforms of 53 bits, two of a block: products of them down to
