@@ -26,6 +26,9 @@ _KIT = "flambeau.testing.backend"
 _PROPERTY = "flambeau level"
 HINT = "flambeau hint"
 
+SEED = int(os.environ.get("FLAMBEAU_TEST_SEED", "0"))
+"""Of each test; another one shows what holds by the luck of its numbers."""
+
 DEVICES = pytest.StashKey[tuple[str, ...]]()
 NAMES = pytest.StashKey[dict[str, set[str]]]()
 """All tests of the collected functions, by device; of them a run may select a few."""
@@ -152,6 +155,12 @@ def _refuse_unknown(device: str, expectations: Expectations, found: set[str]) ->
             f"the expectations of device {device!r} have tolerances of what is no op: "
             f"{', '.join(no_ops)}"
         )
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    """A test draws the same numbers alone as after others, and in whichever worker it runs."""
+    fb.manual_seed(SEED)
 
 
 @pytest.fixture(autouse=True)
