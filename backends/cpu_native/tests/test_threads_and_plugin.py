@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -129,6 +130,72 @@ def test_a_small_product_of_a_library_is_one_part_and_keeps_nan(threads):
     product(function, a, b, out, relu=True)
     np.testing.assert_array_equal(out[:, 0], [3, np.nan, 0, 3])
     assert function.parts == [(4, 5)]
+
+
+def widest():
+    """Whether the processor has the instructions that the product of rows with a weight is for."""
+    flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    return all(f" avx512{part}" in flags for part in ("f", "dq", "bw", "vl"))
+
+
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize(
+    ("m", "k", "n"),
+    [
+        *((16, 1, 16), (17, 15, 17), (33, 129, 50), (49, 300, 523), (64, 128, 64)),
+        *((65, 257, 1100), (128, 40, 131), (192, 131, 193), (100, 16, 2051), (20, 70_000, 40)),
+    ],
+)
+def test_rows_times_a_weight_agree_with_float64(m, k, n, biased, relu, threads):
+    draw = np.random.default_rng(m).normal
+    a, weight, bias = (draw(size=size).astype(np.float32) for size in ((m, k + 3), (n, k + 1), n))
+    a, weight = a[:, 2:-1], weight[:, :-1]
+    frame = np.full((m + 2, n + 5), np.nan, np.float32)
+    out = frame[1:-1, 2:-3]
+    wanted = a.astype(np.float64) @ weight.T + bias * biased
+    bound = (k + 2) * 2.0**-24 * (abs(a.astype(np.float64)) @ abs(weight.T) + abs(bias))
+    results = []
+    for number in 1, 2, 7:
+        threads(number)
+        out[...] = np.nan if not biased else 0  # with beta 0, what was there does not count
+        function = Multiplied()
+        product(function, a, weight.T, out, bias if biased else None, relu, beta=float(biased))
+        assert (function.parts == []) == widest()
+        results.append(out.copy())
+    assert (abs(results[0] - (wanted.clip(0) if relu else wanted)) <= bound).all()
+    if widest():  # a sum is made in one order, whoever makes it
+        assert all(np.array_equal(results[0], result) for result in results)
+    out[...] = np.nan
+    assert np.isnan(frame).all()
+
+
+def test_rows_times_a_weight_spread_nan_and_infinity_no_further_than_their_sums(threads):
+    threads(2)
+    a, weight = np.ones((20, 40), np.float32), np.ones((30, 40), np.float32)
+    a[3, 5], a[19, 39], weight[7, 38] = np.nan, np.inf, -np.inf
+    out = np.zeros((20, 30), np.float32)
+    product(Multiplied(), a, weight.T, out, relu=True)
+    wanted = np.full((20, 30), 40, np.float32)
+    wanted[19], wanted[:, 7], wanted[19, 7], wanted[3] = np.inf, 0, np.nan, np.nan
+    np.testing.assert_array_equal(out, wanted)
+
+
+def test_other_products_are_left_to_the_library(threads):
+    threads(1)
+    for m, k, n, options in (
+        (15, 64, 64, {}),  # vectors would not be full
+        (193, 64, 300, {}),
+        (64, 64, 63, {}),  # less to copy the other way around
+        (64, 64, 64, {"alpha": 2.0}),
+        (64, 64, 64, {"beta": 1.0}),
+    ):
+        a, b, out = (np.ones(size, np.float32) for size in ((m, k), (n, k), (m, n)))
+        function = Multiplied()
+        product(function, a, b.T, out, **options)
+        assert function.parts == [(m, n)]
+        wanted = options.get("alpha", 1) * k + options.get("beta", 0)
+        np.testing.assert_array_equal(out, np.full((m, n), wanted, np.float32))
 
 
 def test_a_product_that_the_library_refuses_is_an_error(threads):

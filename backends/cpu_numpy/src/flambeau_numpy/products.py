@@ -32,7 +32,7 @@ SMALLEST = 1 << 22
 """Multiplications that a part must have, to be worth waking a thread for."""
 
 sgemm: Callable[..., object] | None = None
-"""flambeau-native's function that makes float32 products of a library on its own threads.
+"""flambeau-native's function that makes float32 products on its own threads, or lets a library.
 
 Waking those takes less than waking Python's.  None where that package offers no kernels.
 """

@@ -7,8 +7,9 @@ products of vectors, batches of float32, and other dtypes are left to the NumPy 
 on other processors than x86-64, for which oneDNN's `sgemm` has no code of its own.
 
 Large products are cut, and every part runs in one thread: OpenMP's threads meet within a product,
-which on a busy machine costs more than the product. The threads are those of flambeau-native, or
-without it those of `flambeau_numpy.products`.
+which on a busy machine costs more than the product. The threads are those of flambeau-native,
+which multiplies some rows by a weight itself (its `sgemm.c`), or without it those of
+`flambeau_numpy.products`.
 """
 
 from __future__ import annotations
