@@ -62,6 +62,23 @@ def test_scatter_reduce_agrees(reduce: str, include_self: bool, device: str) -> 
     check(call, (torch.linspace(-1, 3, 15).reshape(3, 5), torch.eye(3, 4), REDUCED), device)
 
 
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_scatter_reduce_takes_scalars_for_vectors_and_indices_of_nothing(
+    reduce: str, device: str
+) -> None:
+    seven = I(7.0, dtype=torch.float64).requires_grad_()  # no extremum by accident
+    scalars = ((3,), (), I(1)), ((3,), (), I([2])), (seven, (2,), I([0, 0]))
+    nothing = (M, (0, 4), REDUCED[:0]), (M, (2, 0), REDUCED[:, :0])
+    for own in (True, False):
+        for operands in (*scalars, *nothing):
+            check(
+                lambda t, x, s, i, own=own: t.scatter_reduce(x, 0, i, s, reduce, include_self=own),
+                operands,
+                device,
+            )
+
+
 @pytest.mark.parametrize("reduce", ["amax", "amin"])
 def test_equal_extrema_share_the_gradient_as_in_pytorch(reduce: str) -> None:
     x = torch.tensor([1.0, 2.0, 0.0], dtype=torch.float64, requires_grad=True)
@@ -198,6 +215,12 @@ X = torch.zeros(3, 2)
         (lambda t, x: x.scatter_reduce(0, t.tensor([[0]]), x, "most"), "must be either sum, prod"),
         (lambda t, x: x.scatter_reduce(0, t.tensor([[3]]), x, "sum"), "out of bounds"),
         (lambda t, x: x.scatter_reduce(0, t.tensor([[3]]), x, "amax"), "out of bounds"),
+        (lambda t, x: x.scatter_reduce(0, t.tensor([[0, 1]]), x[:, :1], "amax"), "no larger than"),
+        (lambda t, x: x.scatter_reduce(0, t.tensor([[0]]), x.double(), "amin"), "to src.dtype"),
+        (lambda t, x: x.scatter_reduce(0, t.tensor([[0]]), x[0], "prod"), ""),
+        (lambda t, x: x.scatter_add(0, t.tensor([[0]]), x[None]), "dimensions as src tensor"),
+        (lambda t, x: x[0].scatter_reduce(0, t.tensor([0, 1]), x[0, 0], "amax"), "no larger than"),
+        (lambda t, x: (x * 1j).scatter_reduce(0, t.tensor([[0]]), x * 1j, "amax"), ""),
         (lambda t, x: t.take_along_dim(x, t.tensor([0]), 0), "same number of dimensions"),
         (lambda t, x: t.take_along_dim(x, t.ones(1, 1), 0), "should be Long"),
         (lambda t, x: x.requires_grad_().apply_(lambda v: v), "Can't call apply_"),

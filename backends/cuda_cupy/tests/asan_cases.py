@@ -82,6 +82,8 @@ def call(ops, dtype, shape) -> None:
     ops.ctc_loss_backward(losses, *sequences, *lengths, 0, False)
     index = seed.integers(0, columns, (rows, 4))
     ops.scatter_add(x, 1, index, ops.gather(x, 1, index))
+    ops.scatter_extremum(x, 1, index, ops.gather(x, 1, index), True)
+    ops.scatter_extremum(target, 0, target[:1] % rows, target, False)
     ops.topk(x, min(3, columns), 1, True)
     assert not ops.index(x, (np.array([rows, -1, 1 << 40]),)).any()
     with suppress(IndexError):

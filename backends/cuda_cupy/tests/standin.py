@@ -43,10 +43,14 @@ class Standin(ArrayBackend):
         """The current stream, which each thread has for itself."""
         return getattr(self.local, "stream", 0)
 
-    def on_host(self, array: Any) -> Any:
-        """See `ArrayBackend.on_host`; CUDA refuses to wait for what it only records."""
+    def waited_for(self) -> None:
+        """CUDA refuses to wait for what it only records."""
         if self.current in {r.stream for r in self._recordings.values()}:
             raise RuntimeError("cudaErrorStreamCaptureUnsupported: the stream is being recorded")
+
+    def on_host(self, array: Any) -> Any:
+        """See `ArrayBackend.on_host`."""
+        self.waited_for()
         return super().on_host(array)
 
     # Streams that run at once, and recordings of what was launched in CUDA C.
@@ -97,7 +101,14 @@ def flambeau_backend(device_type: str) -> Backend | None:
 def flambeau_kernels(device_type: str, backend: Any) -> KernelSet | None:
     if device_type != DEVICE:
         return None
-    return KernelSet("flambeau-cupy on NumPy", kernels(backend.layer))
+    offered = kernels(backend.layer)
+    nonzero = offered["nonzero"]
+
+    def counted(a: Any) -> Any:
+        backend.waited_for()  # as CuPy does, for the size of the result
+        return nonzero(a)
+
+    return KernelSet("flambeau-cupy on NumPy", {**offered, "nonzero": counted})
 
 
 if "FLAMBEAU_STANDIN" in os.environ:

@@ -290,6 +290,37 @@ def test_a_whole_step_of_training_is_replayed(backend):
         fb.testing.assert_close(a, b)
 
 
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_a_replay_finds_the_extrema_of_what_is_there_by_then(reduce, backend):
+    x, s = (fb.randn(4, n, device="cuda", requires_grad=True) for n in (3, 5))
+    index = fb.randint(0, 3, (4, 5), device="cuda")
+    table = fb.randn(7, 4, device="cuda", requires_grad=True)
+    tokens, offsets = (fb.tensor(v, device="cuda") for v in ([1, 6, 1, 0], [0, 1, 3]))
+
+    def step():
+        found = (
+            x.scatter_reduce(1, index, s, reduce),
+            x.index_reduce(0, tokens[1:] % 4, s[1:, :3], reduce, include_self=False),
+            fb.nn.functional.embedding_bag(tokens, table, offsets, mode="max"),
+        )
+        grads = fb.autograd.grad(found, (x, s, table), [fb.ones_like(y) for y in found])
+        return *(y.detach() for y in found), *grads
+
+    step()
+    recorded = fb.cuda.CUDAGraph()
+    with fb.cuda.graph(recorded):
+        results = step()
+    for new in ([5, 5, 2, 5], [0, 1, 2, 3]):
+        tokens.copy_(fb.tensor(new, device="cuda"))
+        offsets.copy_(fb.tensor([0, 0, 2], device="cuda"))
+        index.copy_(fb.randint(0, 3, (4, 5), device="cuda"))
+        for t in (x, s, table):
+            t.detach().copy_(fb.randn(*t.shape, device="cuda"))
+        recorded.replay()
+        for a, b in zip(results, step(), strict=True):
+            fb.testing.assert_close(a, b)
+
+
 def test_a_product_by_cublas_cannot_be_recorded(backend):
     x = fb.ones(3, 3, device="cuda")
     with (

@@ -243,6 +243,37 @@ def test_bags_are_recorded_without_a_wait(mode, include_last, device, monkeypatc
             namespace(device).synchronize()
 
 
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_extrema_by_index_are_recorded_without_a_wait(include_self, reduce, device, monkeypatch):
+    x, s = (fb.randn(4, n, device=device, requires_grad=True) for n in (3, 5))
+    index = fb.tensor([[0, 2, 2, 1, 0]] * 4, device=device)
+    rows = fb.tensor([3, 0, 3, 1], device=device)
+    how = {"reduce": reduce, "include_self": include_self}
+
+    def step():
+        found = x.scatter_reduce(1, index, s, **how), x.index_reduce(0, rows, s[:, :3], **how)
+        grads = fb.autograd.grad(found, (x, s), [fb.ones_like(y) for y in found])
+        return *(y.detach() for y in found), *grads
+
+    monkeypatch.setattr(standin.launcher, "at_once", True)
+    recorded, found = recorded_step(step)
+    for a, b in zip(found, step(), strict=True):
+        fb.testing.assert_close(a, b)
+    for what, wrong, text in (
+        (index, 3, r"scatter_reduce\(\): index 3 is out of bounds for dimension with size 3"),
+        (rows, -1, "index -1 is out of bounds for dimension 0 with size 4"),
+    ):
+        before = what.clone()
+        what.fill_(wrong)
+        recorded.replay()
+        with pytest.raises((IndexError, RuntimeError), match=text):
+            namespace(device).synchronize()
+        what.copy_(before)
+        recorded.replay()
+        namespace(device).synchronize()
+
+
 def test_samples_without_replacement_are_looked_at_without_a_wait(device, monkeypatch):
     monkeypatch.setattr(standin.launcher, "at_once", True)  # places are copied by NumPy
     weights = fb.tensor([0.0, 1.0, 3.0, 0.5], device=device)
@@ -272,6 +303,24 @@ def test_a_recording_does_not_wait(device):
         fb.cuda.graph(fb.cuda.CUDAGraph()),
     ):
         x.sum().item()
+
+
+@pytest.mark.parametrize(
+    "sized",
+    [
+        lambda x: x.nonzero(),
+        lambda x: x[x > 0],
+        lambda x: x.scatter_reduce(0, fb.arange(2, device=x.device), x[:2], "prod"),
+    ],
+)
+def test_a_recording_does_not_wait_for_a_size(sized, device):
+    x = fb.ones(3, device=device)
+    sized(x)
+    with (
+        pytest.raises(RuntimeError, match="StreamCaptureUnsupported"),
+        fb.cuda.graph(fb.cuda.CUDAGraph()),
+    ):
+        sized(x)
 
 
 def test_what_a_graph_refuses(device):

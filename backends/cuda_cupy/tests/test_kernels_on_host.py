@@ -255,6 +255,103 @@ def test_the_size_of_a_grid_changes_no_selection(grid, block, monkeypatch):
             check_first(drawn(rng, (5, 1300), np.dtype(np.int16), "ties"), k, 1, False)
 
 
+# The greatest and the least by index.
+
+
+def extremes(a, dim, index, src, largest):
+    """One by one: a NaN beyond all, and -0 less than 0."""
+
+    def rank(v):
+        v = v.item() if v.dtype.kind in "iub" else float(v)
+        beyond = math.isnan(v)
+        order = 0 if beyond else v, 0 if isinstance(v, int) else math.copysign(1, v)
+        return beyond, order if largest else (-order[0], -order[1])
+
+    out = a.copy()
+    for place in np.ndindex(index.shape):
+        at = (*place[:dim], index[place], *place[dim + 1 :])
+        if rank(src[place]) > rank(out[at]):
+            out[at] = src[place]
+    return out
+
+
+def same_bits(found, wanted):
+    """Whether two arrays are the same bit by bit, but for the bits of NaN."""
+    assert found.dtype == wanted.dtype and found.shape == wanted.shape
+    nan = wanted != wanted
+    bits = np.dtype(f"u{found.itemsize}")
+    np.testing.assert_array_equal(found != found, nan)
+    np.testing.assert_array_equal(found.view(bits)[~nan], wanted.copy("C").view(bits)[~nan])
+
+
+def check_extremes(a, dim, index, src):
+    launcher = on_host.HostLauncher()
+    kernel = indexing.make(NumpyLayer(launcher))["scatter_extremum"]
+    before = a.copy()
+    for largest in (True, False):
+        found = kernel(a, dim, index, src, largest)
+        assert found.flags.c_contiguous and not np.shares_memory(found, a)
+        same_bits(found, extremes(a, dim, index, src, largest))
+        turned = np.flip(index, dim), np.flip(src, dim)
+        same_bits(kernel(a, dim, turned[0], turned[1], largest), found)
+    same_bits(a, before)
+    return {name for _, name in launcher.launched}
+
+
+ORDERED = {**KINDS, "bool": np.dtype(bool)}
+
+
+@pytest.mark.parametrize("how", ["wide", "ties", "equal"])
+@pytest.mark.parametrize("dtype", sorted(ORDERED))
+def test_the_greatest_and_the_least_by_index_wherever_they_lie(dtype, how):
+    rng, kind = np.random.default_rng(len(dtype)), ORDERED[dtype]
+
+    def some(*shape):
+        if kind.kind == "b":
+            return rng.random(shape) < {"wide": 0.5, "ties": 0.1, "equal": 1.0}[how]
+        return drawn(rng, shape, kind, how)
+
+    for rank in (1, 2, 3):
+        for dim in range(rank):
+            sizes = rng.integers(1, 6, rank)
+            counts = rng.integers(1, sizes + 1)  # may be fewer in other dimensions too
+            for count in (1, 40):
+                counts[dim] = count
+                index = rng.integers(0, sizes[dim], counts)
+                launched = check_extremes(some(*sizes), dim, index, some(*counts))
+                assert launched == {"scatter_extremum_along"}
+                whole = sizes.copy()
+                whole[dim] = count
+                index = rng.integers(0, sizes[dim], 2 * whole)[(slice(None, None, 2),) * rank]
+                views = some(*sizes[::-1]).T, some(*whole[::-1]).T
+                check_extremes(views[0], dim, index, views[1])
+                check_extremes(views[0][..., ::-1], dim, index, views[1])
+
+
+@pytest.mark.parametrize(
+    ("shape", "counts", "dim"),
+    [
+        ((3, 5), (0, 5), 0),
+        ((3, 5), (0, 2), 0),
+        ((3, 5), (3, 0), 0),
+        ((0, 5), (0, 5), 1),
+        ((0,), (0,), 0),
+    ],
+)
+def test_nothing_is_launched_for_the_greatest_of_nothing(shape, counts, dim):
+    a = np.full(shape, -0.0, np.float16)
+    assert check_extremes(a, dim, np.zeros(counts, np.int64), np.zeros(counts, np.float16)) == set()
+
+
+@pytest.mark.parametrize(("grid", "block"), [(1, 32), (3, 64), (7, 1024)])
+def test_the_size_of_a_grid_changes_no_extremum(grid, block, monkeypatch):
+    monkeypatch.setattr(indexing, "blocks_for", lambda n: (grid, block))
+    rng = np.random.default_rng(5)
+    for dtype in ("float64", "bfloat16", "int64"):
+        a, src = (drawn(rng, (n, 3), KINDS[dtype], "ties") for n in (5, 700))
+        check_extremes(a, 0, rng.integers(0, 5, (700, 3)), src)
+
+
 # Random words.
 
 

@@ -333,6 +333,61 @@ def test_scatter_add_adds_in_a_fixed_order_if_asked(device, deterministic, launc
     assert "scatter_add_along_at_once" not in launched()
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+@pytest.mark.parametrize("include_self", [True, False])
+def test_the_greatest_and_the_least_by_index(include_self, reduce, dtype, device, launched):
+    how = {"reduce": reduce, "include_self": include_self}
+    x, s = numbers(4, 5), numbers(3, 6, seed=3)
+    index = fb.arange(18).reshape(3, 6) * 7 % 5
+    for given in ([x, index, s], [x.t().contiguous().t(), index[:2, :4], s]):
+        agree(lambda x, i, s: x.scatter_reduce(1, i, s, **how), given, dtype, device)
+    rows = fb.tensor([2, 0, 2])
+    agree(lambda x, i, s: x.index_reduce(0, i, s, **how), [x, rows, x[1:]], dtype, device)
+    scalars = [x[0, 0], fb.tensor([0, 0]), s[0, :2]]
+    agree(lambda x, i, s: x.scatter_reduce(0, i, s, **how), scalars, dtype, device)
+    ties = [fb.zeros(3, dtype=fb.float64), fb.tensor([0, 0, 1, 2]), fb.ones(4, dtype=fb.float64)]
+    agree(lambda x, i, s: x.scatter_reduce(0, i, s.abs(), **how), ties, dtype, device)
+    agree(lambda x, i, s: x.scatter_reduce(0, i[:0], s[:0], **how), ties, dtype, device)
+    assert "scatter_extremum_along" in launched()
+
+
+@pytest.mark.parametrize("dtype", [fb.bool, fb.uint8, fb.int8, fb.int16, fb.int32, fb.int64])
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_the_greatest_and_the_least_of_integers(reduce, dtype, device, launched):
+    index, values = fb.tensor([2, 0, 2, 3, 0]), fb.tensor([3, 7, 127, -128, 0]).to(dtype)
+    x = fb.tensor([5, -6, 4, 1]).to(dtype)
+    for include_self in (True, False):
+        how = {"reduce": reduce, "include_self": include_self}
+        found = x.to(device).scatter_reduce(0, index.to(device), values.to(device), **how)
+        assert found.dtype is dtype
+        assert fb.equal(found.to("cpu"), x.scatter_reduce(0, index, values, **how))
+    assert launched() >= {"scatter_extremum_along"}
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_nan_is_the_greatest_and_the_least_by_index(dtype, device):
+    values = fb.tensor([fb.nan, -1, fb.inf, -fb.nan, -fb.inf], dtype=dtype, device=device)
+    index = fb.tensor([1, 1, 2, 3, 3], device=device)
+    x = fb.tensor([-fb.nan, 0, fb.nan, 5, -2], dtype=dtype, device=device)
+    for reduce in ("amax", "amin"):
+        found = x.scatter_reduce(0, index, values, reduce).tolist()
+        assert [v != v for v in found] == [True] * 4 + [False] and found[4] == -2
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("include_last", [False, True])
+def test_the_greatest_of_bags(include_last, dtype, device, launched):
+    def function(table, tokens, offsets, **options):
+        how = {"mode": "max", "include_last_offset": include_last, **options}
+        return fb.nn.functional.embedding_bag(tokens, table, offsets, **how)
+
+    tokens, offsets = fb.tensor([1, 5, 1, 0, 2, 2]), fb.tensor([0, 2, 2, 5])
+    for options in ({}, {"padding_idx": 1}):
+        agree(function, [numbers(6, 4), tokens, offsets], dtype, device, **options)
+    assert launched() >= {"scatter_extremum_along"}
+
+
 @pytest.mark.parametrize("dtype", [fb.int8, fb.int16, fb.int32, fb.bool, fb.complex64])
 def test_rows_of_other_dtypes_are_taken_bit_by_bit(dtype, device):
     x = (fb.arange(-6, 6).reshape(4, 3) * (1 + 2j if dtype.is_complex else 1)).to(dtype)
@@ -520,6 +575,18 @@ COMPLAINTS = {
         lambda x, i: x.scatter(0, i[:, None], x),
         RuntimeError,
         r"scatter\(\): index {} is out of bounds",
+        (-1, 3),
+    ),
+    "scatter_reduce": (
+        lambda x, i: x.scatter_reduce(0, i[:, None], x, "amax"),
+        RuntimeError,
+        r"scatter_reduce\(\): index {} is out of bounds for dimension with size 3",
+        (-1, 3),
+    ),
+    "index_reduce": (
+        lambda x, i: x.index_reduce(0, i, x[:2], "amin"),
+        IndexError,
+        "index {} is out of bounds for dimension 0 with size 3",
         (-1, 3),
     ),
     "index_select": (

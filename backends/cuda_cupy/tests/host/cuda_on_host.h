@@ -67,6 +67,16 @@ template <class V> V atomicAdd(V* place, V value) {
   *place = before + value;
   return before;
 }
+template <class V> V atomicMax(V* place, V value) {
+  V before = *place;
+  if (value > before) *place = value;
+  return before;
+}
+template <class V> V atomicMin(V* place, V value) {
+  V before = *place;
+  if (value < before) *place = value;
+  return before;
+}
 
 namespace emu {
 // One block: warps run in turn from barrier to barrier.  0, or 1 with `message` set.

@@ -269,7 +269,14 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
         src = x.new_full(tuple(i._a.shape), src)
     if src.dtype is not x.dtype:
         raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
-    for a, (m, n) in enumerate(zip(i._a.shape, src._a.shape, strict=False)):
+    if i.numel() and max(1, i.dim()) != max(1, src.dim()):
+        error = IndexError if 0 < src.dim() < i.dim() else RuntimeError
+        raise error(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor: got "
+            f"{i.dim()} and {src.dim()}"
+        )
+    shapes = i._a.shape or (1,), src._a.shape or (1,)
+    for a, (m, n) in enumerate(zip(*shapes, strict=False)):
         if m > n:
             raise RuntimeError(
                 f"{name}(): Expected index {list(i._a.shape)} to be no larger than src "

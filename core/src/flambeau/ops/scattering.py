@@ -12,7 +12,13 @@ from flambeau._tensor import Tensor
 from flambeau.ops._rules import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau.ops._table import OPS, composite
 from flambeau.ops.elementwise import where
-from flambeau.ops.indexing import index_select, wrapped_index
+from flambeau.ops.indexing import (
+    _scatter,
+    _scatter_add,
+    _scatter_source,
+    index_select,
+    wrapped_index,
+)
 from flambeau.ops.pieces import unravel_index
 
 __all__ = [
@@ -270,50 +276,51 @@ def scatter_reduce(
     takes no part where anything is scattered.
 
     Raises:
-        RuntimeError: another reduction, or an index that does not fit (see `scatter`).
+        RuntimeError: another reduction, dtypes that differ, or an index that does not fit.
+        NotImplementedError: the extremum of complex numbers.
 
     >>> import flambeau as fb
     >>> index, values = fb.tensor([0, 0, 1]), fb.tensor([1.0, 5.0, 3.0])
     >>> fb.zeros(3).scatter_reduce(0, index, values, "amax")
     tensor([5., 3., 0.])
     """
-    need_tensor(index, "scatter_reduce", "index")
     need_tensor(src, "scatter_reduce", "src")
-    x = need_tensor(input, "scatter_reduce", "input")
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError(
             f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}."
         )
-    if x.dim() == 0:
-        flat = scatter_reduce(
-            x.reshape(1), 0, index.reshape(-1), src.reshape(-1), reduce, include_self=include_self
-        )
-        return deliver(flat.reshape(()), out, input, index, src, exact=True)
-    x, d = _row_major(x), dim_of(dim, x.dim())
-    touched = x.new_zeros(tuple(x.shape), dtype=D.int64)
-    one = x.new_ones(tuple(index.shape), dtype=D.int64)
-    counts = touched.scatter_add(d, index, one)
-    base = x if include_self else x.masked_fill(counts > 0, _NEUTRAL[reduce](x))
+    x, d, i, s = _scatter_source("scatter_reduce", input, dim, index, src)
+    if x.dtype.is_complex and reduce in ("amax", "amin"):
+        raise NotImplementedError(f"scatter_reduce(): complex numbers have no {reduce}")
+    x, shape = _row_major(x), tuple(x.shape)
+    if i.numel() == 0:
+        return deliver(x.clone(), out, input, index, src, exact=True)
+    if 0 in (x.dim(), i.dim(), s.dim()):  # scalars count as vectors
+        x, i, s = (t.reshape((-1,)) for t in (x, i, s))
+    found = _reduced(x, d, i, s, reduce, bool(include_self))
+    return deliver(found.reshape(shape), out, input, index, src, exact=True)
+
+
+def _reduced(
+    x: Tensor, d: int, index: Tensor, src: Tensor, reduce: str, include_self: bool
+) -> Tensor:
+    base = x
+    if not include_self:
+        one = x.new_ones(tuple(index.shape), dtype=D.bool_)
+        touched = _scatter(x.new_zeros(tuple(x.shape), dtype=D.bool_), d, index, one)
+        base = x.masked_fill(touched, _NEUTRAL[reduce](x))
     if reduce in ("sum", "mean"):
-        total = base.scatter_add(d, index, src)
-        if reduce == "mean":
-            number = (counts + (1 if include_self else 0)).clamp(1)
-            whole = not x.dtype.fp
-            total = total.div(number, rounding_mode="floor") if whole else total / number
-        return deliver(total, out, input, index, src, exact=True)
+        total = _scatter_add(base, d, index, src)
+        if reduce == "sum":
+            return total
+        one = x.new_ones(tuple(index.shape), dtype=D.int64)
+        counts = x.new_full(tuple(x.shape), int(include_self), dtype=D.int64)
+        counts = _scatter_add(counts, d, index, one).clamp(1)
+        return total / counts if x.dtype.fp else total.div(counts, rounding_mode="floor")
     taken = src[tuple(slice(0, n) for n in index.shape)]
     if reduce == "prod":
-        return deliver(
-            _folded(base, d, index, taken, Tensor.mul), out, input, index, src, exact=True
-        )
-    return deliver(
-        _scatter_extremum(base, d, index, taken, reduce == "amax"),
-        out,
-        input,
-        index,
-        src,
-        exact=True,
-    )
+        return _folded(base, d, index, taken, Tensor.mul)
+    return _scatter_extremum(base, d, index, taken, reduce == "amax")
 
 
 _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {

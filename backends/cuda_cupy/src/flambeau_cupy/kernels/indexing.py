@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES
+from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES, INT64, accumulator
 from flambeau_cupy.launch import blocks_for, rows_for
 from flambeau_cupy.layer import Array, Kernel, Layer
 from flambeau_cupy.source import TYPES
@@ -183,6 +183,23 @@ def make(layer: Layer) -> dict[str, Kernel]:
         scatter_add_(out, dim, index, src)
         return out
 
+    def scatter_extremum(a: Array, dim: int, index: Array, src: Array, largest: bool) -> Array:
+        kind = a.dtype if a.dtype in FLOATS else INT64
+        inside = tuple(slice(None if d == dim else n) for d, n in enumerate(index.shape))
+        part = a[inside]
+        found = part.astype(accumulator(kind), order="C")
+        sizes = lines(found, dim, index)
+        if sizes is not None and index.size:
+            given = layer.dense(src.astype(kind, copy=False)), layer.dense(index)
+            rest = np.int32(largest), *sizes, np.int64(index.size)
+            launch(kind, "scatter_extremum_along", *blocks_for(index.size), found, *given, *rest)  # type: ignore[misc]
+        found = found.astype(a.dtype, copy=False)
+        if part.shape == a.shape:
+            return found
+        out = a.copy("C")
+        out[inside] = found
+        return out
+
     def nonzero(a: Array) -> Array:
         if not a.ndim:
             return xp.zeros((1 if bool(a) else 0, 0), np.int64)
@@ -261,7 +278,9 @@ def make(layer: Layer) -> dict[str, Kernel]:
             given = chosen, filled, rows, *wanted, np.int64(count), np.int64(columns)
             launch(kind, "order_first", *rows_for(count, enough), values, places, *given)  # type: ignore[misc]
 
+    launched = {} if launch is None else {"scatter_extremum": scatter_extremum}
     return {
+        **launched,
         "topk": layer.quiet(topk),
         "index": index,
         "index_put": index_put,

@@ -18,6 +18,7 @@ FAMILIES = {
         "gather_along",
         "scatter_add_along",
         "scatter_add_along_at_once",
+        "scatter_extremum_along",
     ),
     "loss": ("nll_rows", "nll_total", "nll_backward", "cross_entropy_backward"),
     "normalization": (

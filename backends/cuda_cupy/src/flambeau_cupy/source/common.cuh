@@ -6,9 +6,11 @@ typedef unsigned long long uint64;
 
 #ifdef __CUDA_ARCH__
 __device__ inline uint32 bits_of(float f) { return __float_as_uint(f); }
+__device__ inline uint64 bits_of(double d) { return __double_as_longlong(d); }
 __device__ inline float from_bits(uint32 u) { return __uint_as_float(u); }
 #else
 inline uint32 bits_of(float f) { uint32 u; memcpy(&u, &f, 4); return u; }
+inline uint64 bits_of(double d) { uint64 u; memcpy(&u, &d, 8); return u; }
 inline float from_bits(uint32 u) { float f; memcpy(&f, &u, 4); return f; }
 #endif
 
@@ -76,6 +78,28 @@ template <class N> __device__ N bigger(N a, N b) {  // NaN wins
 __device__ inline void add_at(float* p, float v) { atomicAdd(p, v); }
 __device__ inline void add_at(double* p, double v) { atomicAdd(p, v); }
 __device__ inline void add_at(int64* p, int64 v) { atomicAdd((uint64*)p, (uint64)v); }
+
+// Makes a number the greater (or lesser) of itself and v; of many threads the result is the same in any
+// order: -0 is less than 0, and a NaN stays.  Among positive numbers the order of the bits is theirs, among
+// negative ones the reverse; a NaN gets the bits that are last on the side it is to win.
+template <class S, class U, class N> __device__ void reach(N* p, N v, bool largest) {
+  N now = *(volatile N*)p;
+  if (now != now || (largest ? now > v : now < v)) return;  // nobody takes back what is reached
+  U bits = v == v ? bits_of(v) : largest ? ~(U)0 >> 1 : ~(U)0;
+  bool negative = bits >> (8 * sizeof(U) - 1);
+  if (negative == largest) {
+    if (negative) atomicMin((U*)p, bits); else atomicMin((S*)p, (S)bits);
+  } else {
+    if (negative) atomicMax((U*)p, bits); else atomicMax((S*)p, (S)bits);
+  }
+}
+__device__ inline void reach_at(float* p, float v, bool largest) { reach<int, uint32>(p, v, largest); }
+__device__ inline void reach_at(double* p, double v, bool largest) {
+  reach<int64, uint64>(p, v, largest);
+}
+__device__ inline void reach_at(int64* p, int64 v, bool largest) {
+  if (largest) atomicMax(p, v); else atomicMin(p, v);
+}
 
 // Something is wrong: the number of the complaint goes to the first word, unless there is one already,
 // as what is wrong may make what follows wrong.  What it is about goes to the word of that number.  The

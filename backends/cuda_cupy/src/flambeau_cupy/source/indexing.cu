@@ -55,3 +55,13 @@ extern "C" __global__ void scatter_add_along_at_once(
     add_at(out + at, (A)src[i]);
   }
 }
+
+// The greatest (or least) of each element of `out`, which is A, and of those that go there.
+extern "C" __global__ void scatter_extremum_along(
+    A* out, const T* src, const int64* index, int largest, int64 length, int64 count, int64 inner,
+    int64 n) {
+  GRID_LOOP(i, n) {
+    int64 at = (i / inner / count * length + index[i]) * inner + i % inner;
+    reach_at(out + at, (A)src[i], largest);
+  }
+}

@@ -5,16 +5,6 @@
 // their next digit, and the counts say which digit the k-th of them has.  The digits of the place in the
 // row follow those of the key: so the order is strict, and in whichever order elements are collected,
 // they are the same.  As soon as those up to what is known fit where the k are put in order, they are.
-__device__ inline uint64 bits_of(double d) {
-#ifdef __CUDA_ARCH__
-  return __double_as_longlong(d);
-#else
-  uint64 u;
-  memcpy(&u, &d, 8);
-  return u;
-#endif
-}
-
 template <class U> __device__ inline U key_of_bits(U bits, U infinity) {
   const U sign = (U)((U)1 << (8 * sizeof(U) - 1));
   U magnitude = bits & (U)~sign;
