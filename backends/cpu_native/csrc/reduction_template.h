@@ -1,35 +1,48 @@
 /* Sums, products and norms over the middle of (outer, n, inner), and running sums along it. */
 
-/* Four accumulators hide the latency of an addition.  Runs of RUN elements are summed in T, their
-   sums in double: rounding errors grow with RUN only.  Short products are taken in order, for it decides
-   whether large factors overflow before a small one comes. */
+/* Sums beside each other, 256 bytes of them, hide the latency of an addition; rows shorter than LONG have a
+   vector of them only, as joining more would take longer.  Runs of RUN elements are summed in A, their sums
+   in double: rounding errors grow with RUN only.  Products of less than SHORT factors are taken in order,
+   for it decides whether large ones overflow before a small one comes. */
 #define RUN 2048
+#define LONG 256
 
 #define PRAGMA(text) _Pragma(#text)
-#define FOLDED(name, A, RUNS, SHORT, start_value, combine, term)                                         \
-    INLINE double NAME(name##_run)(const T *a, int64_t n) {                                       \
+#define FOLDED(name, A, RUNS, SHORT, start_value, combine, term)                                  \
+    INLINE double NAME(name##_run)(const T *a, int64_t n, double about) {                         \
+        enum { LANES = 256 / sizeof(A) };                                                         \
+        (void)about;                                                                              \
         double total = start_value;                                                               \
         for (int64_t start = 0, count; start < n; start += count) {                               \
             count = n - start < RUNS ? n - start : RUNS;                                          \
-            int64_t q = count < SHORT ? 0 : count / 4;                                                         \
             const T *b = a + start;                                                               \
-            A p0 = (A)start_value, p1 = p0, p2 = p0, p3 = p0;                                     \
-            PRAGMA(omp simd reduction(combine : p0, p1, p2, p3))                                  \
-            for (int64_t i = 0; i < q; i++) {                                                     \
+            A rest = start_value;                                                                 \
+            int64_t i = 0;                                                                        \
+            for (; i < count && count < SHORT; i++) {                                             \
                 A x = b[i];                                                                       \
-                p0 = p0 combine(term);                                                            \
-                x = b[i + q];                                                                     \
-                p1 = p1 combine(term);                                                            \
-                x = b[i + 2 * q];                                                                 \
-                p2 = p2 combine(term);                                                            \
-                x = b[i + 3 * q];                                                                 \
-                p3 = p3 combine(term);                                                            \
+                rest = rest combine(term);                                                        \
             }                                                                                     \
-            for (int64_t i = 4 * q; i < count; i++) {                                             \
-                A x = b[i];                                                                       \
-                p0 = p0 combine(term);                                                            \
+            if (count >= LONG) {                                                                  \
+                A lanes[LANES];                                                                   \
+                for (int j = 0; j < LANES; j++) lanes[j] = start_value;                           \
+                for (; i + LANES <= count; i += LANES) {                                          \
+                    PRAGMA(omp simd)                                                              \
+                    for (int j = 0; j < LANES; j++) {                                             \
+                        A x = b[i + j];                                                           \
+                        lanes[j] = lanes[j] combine(term);                                        \
+                    }                                                                             \
+                }                                                                                 \
+                PRAGMA(omp simd reduction(combine : rest))                                        \
+                for (int j = 0; j < LANES; j++) rest = rest combine lanes[j];                     \
+                total = total combine(double) rest;                                               \
+                rest = start_value;                                                               \
             }                                                                                     \
-            total = total combine((double)(p0 combine p1) combine(double)(p2 combine p3));        \
+            PRAGMA(omp simd reduction(combine : rest))                                            \
+            for (int64_t k = i; k < count; k++) {                                                 \
+                A x = b[k];                                                                       \
+                rest = rest combine(term);                                                        \
+            }                                                                                     \
+            total = total combine(double) rest;                                                   \
         }                                                                                         \
         return total;                                                                             \
     }
@@ -37,8 +50,11 @@
 FOLDED(sum, T, RUN, 0, 0.0, +, x)
 FOLDED(norm2, T, RUN, 0, 0.0, +, x *x)
 FOLDED(prod, double, INT64_MAX, 64, 1.0, *, x)
+FOLDED(exact, double, RUN, 0, 0.0, +, x)
+FOLDED(squares, double, RUN, 0, 0.0, +, (x - about) * (x - about))
 #undef FOLDED
 #undef PRAGMA
+#undef LONG
 
 typedef struct {
     const T *a;
@@ -66,7 +82,7 @@ static int64_t NAME(chunk_of)(int64_t n) {
     WIDE static void NAME(name##_rows)(const void *context, int64_t begin, int64_t end) {         \
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t row = begin; row < end; row++) {                                             \
-            double total = NAME(name##_run)(c->a + row * c->n, c->n);                             \
+            double total = NAME(name##_run)(c->a + row * c->n, c->n, 0);                          \
             c->out[row] = (T)(finish);                                                            \
         }                                                                                         \
     }                                                                                             \
@@ -74,7 +90,7 @@ static int64_t NAME(chunk_of)(int64_t n) {
         const NAME(Reduction) *c = context;                                                       \
         for (int64_t chunk = begin; chunk < end; chunk++) {                                       \
             int64_t start = chunk * c->chunk, left = c->n - start;                                \
-            c->parts[chunk] = NAME(name##_run)(c->a + start, left < c->chunk ? left : c->chunk);  \
+            c->parts[chunk] = NAME(name##_run)(c->a + start, left < c->chunk ? left : c->chunk, 0); \
         }                                                                                         \
     }                                                                                             \
     WIDE static void NAME(name##_columns)(const void *context, int64_t begin, int64_t end) {      \
@@ -185,32 +201,9 @@ WIDE static void NAME(moments)(const T *a, int64_t n, double *mean, double *squa
     *mean = *squares = 0;
     for (int64_t start = 0, count; start < n; start += count) {
         count = n - start < RUN ? n - start : RUN;
-        const T *b = a + start;
-        const int64_t q = count / 4;
-        double p0 = 0, p1 = 0, p2 = 0, p3 = 0;
-#pragma omp simd reduction(+ : p0, p1, p2, p3)
-        for (int64_t i = 0; i < q; i++) {
-            p0 += b[i];
-            p1 += b[i + q];
-            p2 += b[i + 2 * q];
-            p3 += b[i + 3 * q];
-        }
-        for (int64_t i = 4 * q; i < count; i++) p0 += b[i];
-        const double middle = ((p0 + p1) + (p2 + p3)) / (double)count;
-        p0 = p1 = p2 = p3 = 0;
-#pragma omp simd reduction(+ : p0, p1, p2, p3)
-        for (int64_t i = 0; i < q; i++) {
-            double d = b[i] - middle;
-            p0 += d * d;
-            d = b[i + q] - middle;
-            p1 += d * d;
-            d = b[i + 2 * q] - middle;
-            p2 += d * d;
-            d = b[i + 3 * q] - middle;
-            p3 += d * d;
-        }
-        for (int64_t i = 4 * q; i < count; i++) p0 += (b[i] - middle) * (b[i] - middle);
-        NAME(join)(&seen, mean, squares, (double)count, middle, (p0 + p1) + (p2 + p3));
+        const double middle = NAME(exact_run)(a + start, count, 0) / (double)count;
+        const double about = NAME(squares_run)(a + start, count, middle);
+        NAME(join)(&seen, mean, squares, (double)count, middle, about);
     }
 }
 
