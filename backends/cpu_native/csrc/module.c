@@ -133,7 +133,13 @@ static PyObject *after_fork(PyObject *self, PyObject *unused) {
     Py_RETURN_NONE;
 }
 
+static PyObject *tell_linear(PyObject *self, PyObject *unused) {
+    (void)self, (void)unused;
+    return PyBool_FromLong(has_linear());
+}
+
 static PyMethodDef functions[] = {
+    {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},
     {"get_threads", get_threads, METH_NOARGS, "How many threads kernels use at most."},
     {"after_fork", after_fork, METH_NOARGS, "Be told that this process is a forked child."},

@@ -77,4 +77,7 @@ static inline int in_range(const Args *a, const int64_t *index, int64_t count, i
 typedef void (*Step)(const void *context, int64_t begin, int64_t end);
 void split(Step step, const void *context, int64_t count, int threads);
 
+/* Whether there is the kernel `linear`, and the processor has its instructions. */
+int has_linear(void);
+
 #endif

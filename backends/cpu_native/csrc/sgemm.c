@@ -18,6 +18,11 @@ typedef struct {
     Flag *failed;
 } Product;
 
+static int team_of(const Args *args, int64_t work) {
+    const int64_t useful = work / PART;
+    return useful < 1 ? 1 : useful < args->threads ? (int)useful : args->threads;
+}
+
 /* -- here ---------------------------------------------------------------------------------------- */
 
 #if HAS_AVX512
@@ -194,6 +199,13 @@ static void strips(const void *context, int64_t begin, int64_t end) {
     }
 }
 
+static void by_lines(Lines *c, int threads) {
+    c->panels = (c->count + MOST_VECTORS * LANES - 1) / (MOST_VECTORS * LANES);
+    c->strips = (c->columns + STRIP - 1) / STRIP;
+    if (c->columns >= threads * LEAST) c->strips = (c->strips + threads - 1) / threads * threads;
+    split(strips, c, c->panels * c->strips, threads);
+}
+
 /* Whether the product is made here. */
 static int multiplied(const Product *c, int threads) {
     const int is_sum = c->alpha == 1 && (c->bias != NULL ? c->beta == 1 : c->beta == 0);
@@ -201,17 +213,24 @@ static int multiplied(const Product *c, int threads) {
     if (c->rows < FEWEST || c->rows > FEW || c->columns < c->rows || c->depth < 1) return 0;
     Lines lines = {c->out, c->a, c->b, c->bias, c->rows, c->columns, c->depth,
                    c->out_step, c->a_step, c->b_step, 0, 0, c->relu};
-    lines.panels = (c->rows + MOST_VECTORS * LANES - 1) / (MOST_VECTORS * LANES);
-    lines.strips = (c->columns + STRIP - 1) / STRIP;
-    if (c->columns >= threads * LEAST) lines.strips = (lines.strips + threads - 1) / threads * threads;
-    split(strips, &lines, lines.panels * lines.strips, threads);
+    by_lines(&lines, threads);
     return 1;
 }
+
+/* rows @ weightᵀ + bias, of matrices without gaps that are not empty. */
+static void linear(const Args *args) {
+    const int64_t *n = args->n;
+    Lines lines = {args->p[0], args->p[1], args->p[2], args->p[3], n[0], n[1], n[2], n[1], n[2], n[2], 0, 0, 0};
+    by_lines(&lines, team_of(args, n[0] * n[1] * n[2]));
+}
+int has_linear(void) { return has_avx512(); }
 #else
 static int multiplied(const Product *c, int threads) {
     (void)c, (void)threads;
     return 0;
 }
+
+int has_linear(void) { return 0; }
 #endif
 
 /* -- elsewhere ------------------------------------------------------------------------------------ */
@@ -279,8 +298,7 @@ static void sgemm(const Args *args) {
                        .a_turned = n[12] != 0, .b_turned = n[13] != 0, .relu = n[14] != 0,
                        .alpha = (float)args->x[0], .beta = (float)args->x[1],
                        .failed = &failed};
-    int64_t useful = c.rows * c.columns * c.depth / PART;
-    int threads = useful < 1 ? 1 : useful < args->threads ? (int)useful : args->threads;
+    const int threads = team_of(args, c.rows * c.columns * c.depth);
     if (multiplied(&c, threads)) return;
     const Call call = {.product = &c,
                        .sgemm = (Sgemm)(intptr_t)n[0],
@@ -292,6 +310,9 @@ static void sgemm(const Args *args) {
 }
 
 const Row sgemm_rows[] = {
+#if HAS_AVX512
+    {"linear", "wrroiii", linear},
+#endif
     {"sgemm", "iiiiiioiiiiiiiiiff", sgemm},
     {NULL, NULL, NULL},
 };

@@ -20,11 +20,13 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     if native is None:
         return None
     from flambeau_native.kernels import KERNELS
+    from flambeau_native.kernels.linalg import linear
     from flambeau_numpy import products
     from flambeau_numpy.threads import follow
 
     follow("flambeau-native", native.set_threads)
     products.sgemm = native.sgemm
+    products.linear = linear if native.has_linear() else None
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 
 

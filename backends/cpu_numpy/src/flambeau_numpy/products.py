@@ -37,6 +37,12 @@ sgemm: Callable[..., object] | None = None
 Waking those takes less than waking Python's.  None where that package offers no kernels.
 """
 
+linear: Callable[[Array, Array, Array | None], Array | None] | None = None
+"""flambeau-native's x @ weightᵀ + bias, which answers None where it is not the fastest.
+
+None where that package has none for the processor.
+"""
+
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
 
 

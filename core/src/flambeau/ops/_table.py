@@ -229,9 +229,16 @@ class Op:
         """
         be = args[0]._be
         takes = self.chooser(args[0])
-        if takes is None or any(t._be is not be for t in self.tensors(args)):
+        if takes is None:
             return False
-        return takes(*[_lowered(a, k) for a, k in zip(args, self.kinds, strict=True)])
+        given = []
+        for a, kind in zip(args, self.kinds, strict=True):
+            if kind is _TENSOR and a is not None and a._be is not be:
+                return False
+            if kind is _TENSORS and any(t._be is not be for t in a or () if t is not None):
+                return False
+            given.append(_lowered(a, kind))
+        return takes(*given)
 
     def chooser(self, x: Tensor) -> Callable[..., bool] | None:
         """What the kernel of a tensor's device says about arguments; None if it is not to be asked.

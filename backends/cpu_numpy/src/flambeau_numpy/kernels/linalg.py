@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels._pointwise import Kernel, is_half, wide
 from flambeau_numpy.products import multiply, product
@@ -121,11 +122,17 @@ def any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
 
 
 def make_linear(general: Kernel) -> Kernel:
-    """The kernel: NumPy for few and shallow rows of a small weight, `general` for the rest."""
-    product, limit = np.matmul, SMALL
+    """The kernel: what is compiled, if it has one for the arguments; else NumPy for few and
+    shallow rows of a small weight, and `general` for the rest.
+    """
+    product, limit, registry = np.matmul, SMALL, products
 
     def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         """x @ weightᵀ + bias, over the last dimension of `x`."""
+        if (compiled := registry.linear) is not None:
+            out = compiled(x, weight, bias)
+            if out is not None:
+                return out
         if (
             x.ndim == 2 == weight.ndim
             and x.size < limit

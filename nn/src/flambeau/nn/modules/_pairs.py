@@ -34,23 +34,31 @@ def activated(linear: Module, activation: Callable[[Tensor], Tensor], input: Ten
     The two are called as ever if anybody could tell the difference: hooks, other classes, another
     ``forward``, tensors whose class sees calls.
     """
-    if together(input) and _unchanged(linear, Linear) and (name := _name(activation)):
-        weight, bias = linear.weight, linear.bias
-        operands = (input, weight) if bias is None else (input, weight, bias)
-        saves = fb.is_grad_enabled() and any(t.requires_grad for t in operands)
-        # The gradient keeps the input, which is for nobody where the weight is frozen.
-        if (weight.requires_grad or not saves) and not has_torch_function(operands):
-            arguments = input, weight, bias, name, saves
-            if _TOGETHER.taken(*arguments):
-                return _TOGETHER(*arguments)[0]
+    if not together(input) or type(linear) is not Linear or not (name := _name(activation)):
+        return activation(linear(input))
+    weight, bias = linear._parameters.get("weight"), linear._parameters.get("bias")
+    if weight is None:
+        return activation(linear(input))
+    saves = fb.is_grad_enabled() and (
+        weight.requires_grad or input.requires_grad or (bias is not None and bias.requires_grad)
+    )
+    # What says no most often, to small layers, is asked first: the rest takes longer than these.
+    # The gradient keeps the input, which is for nobody where the weight is frozen.
+    if (
+        _TOGETHER.taken(input, weight, bias, name, saves)
+        and (weight.requires_grad or not saves)
+        and _unchanged(linear, Linear)
+        and (type(activation) not in _MODULES or _unchanged(activation, type(activation)))
+        and not has_torch_function((input, weight, bias))
+    ):
+        return _TOGETHER(input, weight, bias, name, saves)[0]
     return activation(linear(input))
 
 
 def _name(activation: Any) -> str:
     """What the op calls an activation; "" for others."""
-    kind = type(activation)
-    if kind in _MODULES:
-        return _MODULES[kind](activation) if _unchanged(activation, kind) else ""
+    if (name := _MODULES.get(type(activation))) is not None:
+        return name(activation)
     try:
         return _FUNCTIONS.get(activation, "")
     except TypeError:  # not hashable
