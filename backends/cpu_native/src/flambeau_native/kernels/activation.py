@@ -31,15 +31,20 @@ def _make_relu() -> Kernel:
 
 
 def _forward(name: str) -> Kernel:
-    functions, general = compiled(name), otherwise(name)
+    find, general = compiled(name).get, otherwise(name)
 
     def forward(a: Array, dim: int) -> Any:
-        function = functions.get(a.dtype)
-        if function is None or dim != a.ndim - 1 or not a.flags.c_contiguous or not a.size:
+        function = find(a.dtype)
+        if (
+            function is None
+            or dim != a.ndim - 1
+            or not a.flags.c_contiguous
+            or not (size := a.size)
+        ):
             return general(a, dim)
-        out = made_like(a)
+        out = a.copy() if size < 64 else made_like(a)  # which is sooner made than an empty array
         n = a.shape[-1]
-        function(out, a, a.size // n, n)
+        function(out, a, size // n, n)
         return out
 
     return forward
