@@ -42,13 +42,14 @@ def activated(linear: Module, activation: Callable[[Tensor], Tensor], input: Ten
     saves = fb.is_grad_enabled() and (
         weight.requires_grad or input.requires_grad or (bias is not None and bias.requires_grad)
     )
+    kind: Any = type(activation)
     # What says no most often, to small layers, is asked first: the rest takes longer than these.
     # The gradient keeps the input, which is for nobody where the weight is frozen.
     if (
         _TOGETHER.taken(input, weight, bias, name, saves)
         and (weight.requires_grad or not saves)
         and _unchanged(linear, Linear)
-        and (type(activation) not in _MODULES or _unchanged(activation, type(activation)))
+        and (kind not in _MODULES or _unchanged(activation, kind))
         and not has_torch_function((input, weight, bias))
     ):
         return _TOGETHER(input, weight, bias, name, saves)[0]
