@@ -122,14 +122,19 @@ def test_steps_with_classes_and_indices_are_recorded_without_a_wait(device):
         (target, [5, 0, 0, 0], "Target 5 is out of bounds"),
         (divisor, [1, 1, 0, 1], "ZeroDivisionError"),
     ):
-        before = what.clone()
-        what.copy_(fb.tensor(wrong, device=device))
-        recorded.replay()
-        with pytest.raises((IndexError, RuntimeError), match=text):
-            namespace(device).synchronize()
-        what.copy_(before)
-        recorded.replay()
-        namespace(device).synchronize()
+        refuses(recorded, what, wrong, text)
+
+
+def refuses(recorded, what, wrong, text):
+    """A replay with something wrong raises where the host waits, and the next one does not."""
+    before = what.clone()
+    what.copy_(fb.tensor(wrong, device=what.device))
+    recorded.replay()
+    with pytest.raises((IndexError, RuntimeError), match=text):
+        namespace(what.device.type).synchronize()
+    what.copy_(before)
+    recorded.replay()
+    namespace(what.device.type).synchronize()
 
 
 def recorded_step(step):
@@ -264,14 +269,7 @@ def test_extrema_by_index_are_recorded_without_a_wait(include_self, reduce, devi
         (index, 3, r"scatter_reduce\(\): index 3 is out of bounds for dimension with size 3"),
         (rows, -1, "index -1 is out of bounds for dimension 0 with size 4"),
     ):
-        before = what.clone()
-        what.fill_(wrong)
-        recorded.replay()
-        with pytest.raises((IndexError, RuntimeError), match=text):
-            namespace(device).synchronize()
-        what.copy_(before)
-        recorded.replay()
-        namespace(device).synchronize()
+        refuses(recorded, what, wrong, text)
 
 
 def test_samples_without_replacement_are_looked_at_without_a_wait(device, monkeypatch):

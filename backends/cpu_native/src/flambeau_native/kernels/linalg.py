@@ -9,13 +9,10 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, Array, made
 
-_LINES, _ROWS = 1 << 14, 1 << 16
-"""Elements of a weight up to which any row is worth it, and up to which eight and more are.
-
-Sixteen rows fill a vector.  Of some a weight of any size is read once or twice, but of more than
-`_SOME` and a large weight both had better be copied.
-"""
-_SOME = 192
+# Up to so many elements of a weight any row is worth it, and below so many eight rows and more.
+_ANY, _EIGHT = 1 << 14, 1 << 16
+# Of a larger one, the rows that fill a vector: more than that, and both had better be copied.
+_FEWEST, _MOST = 16, 192
 
 
 def linear(
@@ -29,7 +26,7 @@ def linear(
     if not elements or not size or shape[-1] != depth:
         return None
     rows = elements // depth
-    if size > _LINES and (rows < 8 or (size >= _ROWS and (rows < 16 or rows > _SOME))):
+    if size > _ANY and (rows < 8 or (size >= _EIGHT and not _FEWEST <= rows <= _MOST)):
         return None
     if not x.flags.c_contiguous or not weight.flags.c_contiguous:
         return None
