@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flambeau._mt19937 import MT19937
+from flambeau._random.mt19937 import MT19937
 from flambeau.plugin import Expectations, KernelSet, hookimpl
 from flambeau.plugin.host import host
 from flambeau.testing.backend import test_composites, test_errors, test_execution, test_memory

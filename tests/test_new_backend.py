@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from flambeau.__main__ import main
-from flambeau._scaffold import write_backend
+from flambeau._cli.scaffold import write_backend
 from flambeau.plugin import API_VERSION
 from flambeau.plugin.discovery import Entry
 from flambeau.plugin.host import PluginHost

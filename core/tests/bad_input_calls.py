@@ -33,7 +33,12 @@ SLOW = 10
 LIMIT = 1 << 30  # bytes of address space beyond what the imports take
 ROOM = 64 << 20
 ALLOWED = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, MemoryError)
-HOMES = ("flambeau.ops", "flambeau._functions", "flambeau._inplace", "flambeau._misc")
+HOMES = (
+    "flambeau.ops",
+    "flambeau._api.functions",
+    "flambeau._writes.inplace",
+    "flambeau._api.predicates",
+)
 
 _OF_FILES = "save load from_file"  # OSError: test_serialization_faults.py
 _OF_THE_PROCESS = """

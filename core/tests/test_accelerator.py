@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
-from flambeau._dtype import pack
+from flambeau._types.dtype import pack
 from flambeau.plugin.host import host
 
 _spec = importlib.util.spec_from_file_location(
@@ -360,7 +360,7 @@ def _amount(size):
 
 
 def test_a_type_is_initialised_by_its_first_use(name, fake):
-    from flambeau import _bound
+    from flambeau._dispatch import bound as _bound
 
     _bound.forget("fake")
     assert not name.is_initialized()
@@ -846,11 +846,11 @@ def test_codes_of_the_runtime_become_errors(fake, monkeypatch):
 
 
 ALIASES = {
-    "namespaces of PyTorch": {"cuda/__init__", "cuda/comm", "cuda/graphs", "cuda/nvtx"},
+    "namespaces of PyTorch": {"cuda/__init__", "cuda/comm", "cuda/nvtx", "accelerator/_graphs"},
     "switches of PyTorch": {"backends/__init__", "backends/cuda", "backends/cudnn"},
     "x.cuda(), x.is_cuda, x.__cuda_array_interface__, integer devices": {
-        *("_tensor", "_device", "_storage_untyped", "_storage_typed", "sparse/_coo"),
-        "ops/creation",
+        *("_tensor/tensor", "_types/device", "_storages/untyped", "_storages/typed"),
+        *("sparse/_coo", "ops/creation/creation"),
     },
     "profile(use_cuda=True)": {"autograd/_recorder", "autograd/profiler"},
     "names and numbers in files and protocols": {

@@ -5,7 +5,8 @@ import warnings
 import pytest
 
 import flambeau as fb
-from flambeau.autograd import detect_anomaly, engine, set_detect_anomaly
+from flambeau._autograd import engine
+from flambeau.autograd import detect_anomaly, set_detect_anomaly
 
 
 @pytest.fixture

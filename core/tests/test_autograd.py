@@ -5,8 +5,8 @@ import weakref
 import pytest
 
 import flambeau as fb
+from flambeau._autograd.node import AccumulateGrad
 from flambeau.autograd import Variable, backward, grad
-from flambeau.autograd.node import AccumulateGrad
 
 
 def values(*tensors):

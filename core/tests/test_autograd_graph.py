@@ -8,8 +8,8 @@ import weakref
 import pytest
 
 import flambeau as fb
+from flambeau._autograd.node import Node
 from flambeau.autograd import grad
-from flambeau.autograd.node import Node
 from flambeau.ops import OPS
 
 

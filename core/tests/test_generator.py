@@ -11,12 +11,17 @@ import threading
 import pytest
 
 import flambeau as fb
-from flambeau import _dtype as D
 from flambeau import random
-from flambeau._device import device
-from flambeau._generator import DefaultGenerators, Generator, default_generator, generator_for
-from flambeau._mt19937 import MT19937
-from flambeau.ops import random as streams
+from flambeau._random.generator import (
+    DefaultGenerators,
+    Generator,
+    default_generator,
+    generator_for,
+)
+from flambeau._random.mt19937 import MT19937
+from flambeau._types import dtype as D
+from flambeau._types.device import device
+from flambeau.ops.randomness import random as streams
 
 SEEDS = [0, 1, 5489, 2**32 - 1]
 

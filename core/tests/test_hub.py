@@ -13,7 +13,8 @@ import zipfile
 import pytest
 
 import flambeau as fb
-from flambeau import _download, hub
+from flambeau import hub
+from flambeau.hub import _download
 from flambeau.utils import model_zoo
 
 HUBCONF = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau.ops import former_decompositions
+from flambeau.ops.matrices import former_decompositions
 
 DEVICES = ("cpu", "ref")
 A = ((4.0, 1.0, 0.5), (1.0, 3.0, -0.75), (0.5, -0.75, 2.0))

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-import flambeau._doctor as doctor
+import flambeau._cli.doctor as doctor
 from flambeau.__main__ import main
 from flambeau.plugin import API_VERSION, Backend, KernelSet, float32, hookimpl
 from flambeau.plugin.host import PluginHost

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau import _dtype as D
+from flambeau._types import dtype as D
 from flambeau.testing import make_tensor
 
 

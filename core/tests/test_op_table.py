@@ -9,7 +9,7 @@ import pytest
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.ops import OPS
-from flambeau.ops._table import Op
+from flambeau.ops.declaration.table import Op
 from flambeau.testing.backend._support import descriptions
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL
 

@@ -165,7 +165,7 @@ def test_merged_expectations_keep_the_first_of_two_tolerances():
 
 
 def test_plugin_package_imports_only_dtypes_and_specs_of_the_core():
-    allowed = {"flambeau._dtype", "flambeau._spec"}
+    allowed = {"flambeau._types.dtype", "flambeau._types.spec"}
     for file in Path(flambeau.plugin.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             names = [node.module] if isinstance(node, ast.ImportFrom) else []

@@ -10,8 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from flambeau import _dtype
-from flambeau._printing import get_printoptions, set_printoptions, tensor_format, tensor_repr
+from flambeau._tensor.printing import get_printoptions, set_printoptions, tensor_format, tensor_repr
+from flambeau._types import dtype as _dtype
 
 
 class Tensor:

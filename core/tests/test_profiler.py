@@ -9,8 +9,9 @@ from contextlib import closing
 import pytest
 
 import flambeau as fb
-from flambeau._bound import _bound, bind
-from flambeau.autograd import engine, profiler
+from flambeau._autograd import engine
+from flambeau._dispatch.bound import _bound, bind
+from flambeau.autograd import profiler
 from flambeau.autograd.profiler import EventList, FunctionEvent, profile, record_function
 from flambeau.plugin.host import host
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from flambeau._dtype import (
+from flambeau._types.dtype import (
     ALL,
     FLOATING,
     INTEGER,

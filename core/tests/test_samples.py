@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from flambeau._dtype import ALL, bool_, dtype, float32, float64, int64, uint8
+from flambeau._types.dtype import ALL, bool_, dtype, float32, float64, int64, uint8
 from flambeau.testing.reference import RefArray, rounded
 from flambeau.testing.reference.array import offsets, row_major
 from flambeau.testing.samples import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.ops import OPS
 from flambeau.plugin import KernelSet, hookimpl
 from flambeau.plugin.host import host

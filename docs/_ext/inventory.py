@@ -17,8 +17,6 @@ import flambeau
 # Parts of a package that have no page: their public names are those of the package above them, or
 # they are the inside of the core, which the design pages describe.
 INSIDE = (
-    "flambeau.autograd.engine",
-    "flambeau.autograd.node",
     "flambeau.nn.functional.",
     "flambeau.nn.module",
     "flambeau.nn.modules",

@@ -131,9 +131,7 @@ class Reference:
 
     def _core_pages(self, page: Page) -> Iterator[tuple[str, str]]:
         theme_of = {
-            f"flambeau.ops.{family}": theme
-            for theme, (_, families) in THEMES.items()
-            for family in families.split()
+            family: theme for theme, (_, families) in THEMES.items() for family in families.split()
         }
         themes: dict[str, dict[str, list[Entry]]] = {t: defaultdict(list) for t in THEMES}
         for entry in page.entries:
@@ -141,8 +139,8 @@ class Reference:
                 continue
             family = entry.family
             if family.startswith("flambeau.ops."):
-                theme = theme_of.get(family, OTHER)
-            elif family == "flambeau._inplace_functions":
+                theme = theme_of.get(family.rpartition(".")[2], OTHER)
+            elif family == "flambeau._api.inplace_functions":
                 theme = "inplace"
             else:
                 theme, family = "types", _kind(entry.value)

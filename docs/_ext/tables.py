@@ -13,7 +13,8 @@ import docstrings
 from inventory import Entry, members
 from reference import Reference, arguments, directive, signature
 
-from flambeau.ops import OPS, random
+from flambeau.ops import OPS
+from flambeau.ops.randomness import random
 from flambeau.plugin import Backend, dtypes, hookspecs
 from flambeau.plugin.host import host
 from flambeau.testing.backend._support import ANY_ZERO

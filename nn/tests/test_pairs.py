@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
+from flambeau._dispatch.bound import bind
 from flambeau.nn import functional as F
 from flambeau.nn.modules.module import register_module_forward_hook
 from flambeau.plugin import KernelSet, hookimpl
@@ -25,7 +26,7 @@ class Together:
     def flambeau_kernels(self, device_type, backend):
         def kernel(*args):
             self.ran.append(args)
-            return OP.decomposed(fb._bound.bind("ref"))(*args)
+            return OP.decomposed(bind("ref"))(*args)
 
         kernel.takes = lambda *args: self.answer  # type: ignore[attr-defined] - `Op.taken` asks
         return KernelSet("together", {OP.name: kernel})
@@ -232,7 +233,7 @@ def test_a_frozen_weight_keeps_no_input(together):
 
 def test_without_such_a_kernel_the_two_are_called():
     result = encoder()._fed_forward(sources())
-    assert not hasattr(fb._bound.bind("ref").linear_activation, "takes")
+    assert not hasattr(bind("ref").linear_activation, "takes")
     names, nodes = [], [result.grad_fn]
     while nodes:
         node = nodes.pop()

@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import flambeau as fb  # noqa: E402
+from flambeau._api import inplace_functions  # noqa: E402
 from oracle import DEVICES, assert_same, check, check_error, ours_of  # noqa: E402
 
 NAN, INF = math.nan, math.inf
@@ -239,7 +240,7 @@ def test_as_strided_in_place_changes_the_geometry() -> None:
     "name",
     sorted(
         name
-        for name in fb._inplace_functions.__all__
+        for name in inplace_functions.__all__
         if "dropout" not in name and name not in ("index_put_", "addmv_", "gcd_", "lcm_", "ldexp_")
     ),
 )

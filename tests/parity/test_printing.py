@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flambeau
-from flambeau import _dtype
-from flambeau._printing import get_printoptions, set_printoptions, tensor_format, tensor_repr
+from flambeau._tensor.printing import get_printoptions, set_printoptions, tensor_format, tensor_repr
+from flambeau._types import dtype as _dtype
 
 DTYPES = [
     torch.bool,

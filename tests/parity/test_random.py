@@ -18,10 +18,10 @@ import pytest
 torch = pytest.importorskip("torch")
 np = pytest.importorskip("numpy")
 
-from flambeau import _dtype as D  # noqa: E402
-from flambeau._generator import Generator  # noqa: E402
-from flambeau._mt19937 import MT19937 as PlainMT19937  # noqa: E402, N811
-from flambeau.ops import random as streams  # noqa: E402
+from flambeau._random.generator import Generator  # noqa: E402
+from flambeau._random.mt19937 import MT19937 as PlainMT19937  # noqa: E402, N811
+from flambeau._types import dtype as D  # noqa: E402
+from flambeau.ops.randomness import random as streams  # noqa: E402
 from flambeau_numpy._box_muller import BoxMuller32  # noqa: E402
 from flambeau_numpy.dtypes import TO_NUMPY  # noqa: E402
 from flambeau_numpy.generator import MT19937  # noqa: E402

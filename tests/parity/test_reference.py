@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from flambeau._dtype import ALL
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import ALL
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference import KERNELS, RefArray, rounded
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample, realise
 

@@ -1,4 +1,4 @@
-/* The formulas are those of flambeau.ops.recurrent.  A sequence has rows of `size` states, a step
+/* The formulas are those of flambeau.ops.layers.recurrent.  A sequence has rows of `size` states, a step
    `count` of them from row `start` on; states (B, size) begin at row 0. */
 
 /* The slopes of the gates, from their values. */

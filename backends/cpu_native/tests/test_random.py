@@ -9,6 +9,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import plugin
+from flambeau._dispatch.bound import bind
 from flambeau.ops import OPS
 from flambeau_native.extension import native
 from flambeau_native.kernels import random
@@ -72,7 +73,7 @@ def test_dropout_is_its_decomposition(layout, dtype):
     values = np.random.default_rng(1).normal(size=(13, 7, 50))
     values[0, 0, :4] = np.nan, np.inf, -np.inf, -0.0
     x = LAYOUTS[layout](values.astype(TO_NUMPY[dtype]))
-    decomposed = OPS["dropout"].decomposed(fb._bound.bind("cpu"))
+    decomposed = OPS["dropout"].decomposed(bind("cpu"))
     for p in (0.1, 0.5, 0.9):
         ours, theirs = fb.Generator().manual_seed(3), fb.Generator().manual_seed(3)
         found, noise = random.KERNELS["dropout"](x, p, ours)

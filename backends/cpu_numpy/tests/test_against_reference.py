@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flambeau._dtype import ALL, bfloat16
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import ALL, bfloat16
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference import KERNELS as REFERENCE
 from flambeau.testing.reference import RefArray, rounded
 from flambeau.testing.samples import (

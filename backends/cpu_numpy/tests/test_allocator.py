@@ -312,7 +312,7 @@ allocator.empty, allocator.zeros, allocator.THRESHOLD = empty, zeros, 0
 
 import hashlib
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
 
 warnings.simplefilter("ignore")

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from flambeau import ops
-from flambeau.ops._table import OPS, Op
+from flambeau.ops.declaration.table import OPS, Op
 from flambeau.plugin import Backend, Expectations, KernelSet
 from flambeau.plugin.validation import STRIDED_KERNELS
 from flambeau_numpy import __version__, kernels, plugin
@@ -25,8 +25,8 @@ CONTRACT = Path(__file__).resolve().parents[3] / "docs" / "design" / "contract.m
 
 def declared() -> dict[str, Op]:
     """All ops of the core; each family declares its own when it is imported."""
-    for module in pkgutil.iter_modules(ops.__path__):
-        importlib.import_module(f"{ops.__name__}.{module.name}")
+    for module in pkgutil.walk_packages(ops.__path__, f"{ops.__name__}."):
+        importlib.import_module(module.name)
     return OPS
 
 

@@ -9,11 +9,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from flambeau import _dtype as D
-from flambeau._generator import Generator
-from flambeau._mt19937 import MT19937 as PlainMT19937  # noqa: N811
-from flambeau.ops import _streams
-from flambeau.ops import random as streams
+from flambeau._random import streams as _streams
+from flambeau._random.generator import Generator
+from flambeau._random.mt19937 import MT19937 as PlainMT19937  # noqa: N811
+from flambeau._types import dtype as D
+from flambeau.ops.randomness import random as streams
 from flambeau_numpy._box_muller import BoxMuller32
 from flambeau_numpy._fused import fma32, fma64
 from flambeau_numpy._permutation import _at_once, _one_by_one, swapped

@@ -29,7 +29,7 @@ from test_graphs import (  # noqa: F401 (the same tests, with this module's fixt
 )
 
 import flambeau as fb
-from flambeau._generator import default_generators
+from flambeau._random.generator import default_generators
 from flambeau.plugin.host import host
 
 pytestmark = pytest.mark.skipif(

@@ -188,7 +188,7 @@ def passes(device):
 
 
 def library_of(device):
-    from flambeau._bound import bind
+    from flambeau._dispatch.bound import bind
 
     return bind(device).backend.libraries[0]
 

@@ -227,7 +227,7 @@ def test_what_several_ops_of_a_formula_read_is_computed_once(device):
 
 
 def test_gradients_that_are_one_deferred_result_are_not_one_memory(device):
-    from flambeau.ops._table import composite
+    from flambeau.ops.declaration.table import composite
 
     @composite
     def _both_for_this_test(a: Tensor, b: Tensor) -> Tensor:  # noqa: F821

@@ -12,6 +12,7 @@ from planned import served
 from test_ops import agree
 
 import flambeau as fb
+from flambeau._dispatch.bound import bind
 from flambeau.plugin import numerics
 from flambeau_cupy import gemm
 from flambeau_cupy.dtypes import BFLOAT16
@@ -421,7 +422,7 @@ def test_a_transformer_layer_takes_one_call_for_both(activation, dtype, device):
     inputs = [fb.randn(3, 2, 8, dtype=fb.float64), *(p.detach() for p in layer.parameters())]
     ran = []
     whole = fb.ops.linear_activation
-    be = fb._bound.bind(device)
+    be = bind(device)
     kernel = be.linear_activation
 
     def watched(*args):
@@ -444,7 +445,7 @@ def test_where_the_library_refuses_the_layer_is_as_before(device, monkeypatch):
     x = fb.randn(3, 2, 8, dtype=fb.float64)
     layer.to(device)(x.to(device))  # there is a library now
     monkeypatch.setattr(LIBRARIES[-1], "refuses", True)
-    monkeypatch.setattr(fb._bound.bind(device).backend.libraries[0], "plans", {})
+    monkeypatch.setattr(bind(device).backend.libraries[0], "plans", {})
     found = layer(x.to(device)).to("cpu")
     fb.testing.assert_close(found, layer.to("cpu")(x), rtol=1e-12, atol=1e-12)
 

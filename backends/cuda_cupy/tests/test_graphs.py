@@ -8,9 +8,9 @@ import pytest
 import standin
 
 import flambeau as fb
-from flambeau._generator import default_generators
+from flambeau._random.generator import default_generators
+from flambeau.accelerator import _graphs as graphs
 from flambeau.accelerator._namespace import namespace
-from flambeau.cuda import graphs
 from flambeau.plugin.host import host
 
 pytestmark = pytest.mark.skipif(

@@ -12,6 +12,7 @@ import pytest
 import standin
 
 import flambeau as fb
+from flambeau._dispatch.bound import bind
 from flambeau.plugin import numerics
 from flambeau.plugin.host import host
 from flambeau_cupy import philox
@@ -769,7 +770,7 @@ def test_of_several_complaints_the_first_is_raised(device):
 
 def test_a_row_that_is_none_is_refused_by_the_kernel_too(device):
     """As the conformance kit asks: what no core has checked is not read elsewhere."""
-    be = fb._bound.bind(device)
+    be = bind(device)
     x = fb.arange(6.0, device=device).reshape(3, 2)
     for wrong in (3, -1, 1 << 40):
         rows = ints(device, 2, wrong)
@@ -785,7 +786,7 @@ def test_a_row_that_is_none_is_refused_by_the_kernel_too(device):
 @pytest.mark.parametrize("dtype", [fb.float32, fb.bool, fb.int8, fb.complex128])
 def test_a_place_that_is_none_is_refused_by_the_kernel_too(dtype, device):
     """What CuPy indexes itself: it would take such places from the other end."""
-    be = fb._bound.bind(device)
+    be = bind(device)
     x = fb.arange(6, device=device).reshape(3, 2).to(dtype)
     good, wrong, last = ints(device, 2, 1), ints(device, 1, 3), ints(device, 1, -1)
     assert be.backend.tolist(be.index(x._a, (good._a, last._a.clip(0)))) == [
@@ -840,7 +841,7 @@ def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
 
     formulas = make(NumpyLayer())
     generator = fb.Generator(device=device).manual_seed(5)
-    be = fb._bound.bind(device)
+    be = bind(device)
     p = numbers(n).abs().clamp(0.1, 1).sub(0.1).to(dtype).to(device)._a  # with zeros
     p[-1:] = 1
     table = p[None, :].repeat(3, 0)

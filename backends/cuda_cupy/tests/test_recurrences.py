@@ -346,7 +346,7 @@ def fresh(monkeypatch):
 
 @pytest.fixture
 def library(device):
-    from flambeau._bound import bind
+    from flambeau._dispatch.bound import bind
 
     found = bind(device).backend.libraries[0]
     found.stacks.clear()

@@ -16,10 +16,13 @@ from typing import TYPE_CHECKING, Any
 __path__ = pkgutil.extend_path(__path__, __name__)  # flambeau.nn ships in flambeau-nn
 __version__ = "0.1.0"
 
-from flambeau import _bound, _tensor, _tensor_methods, ops
-from flambeau._api import *  # noqa: F403 - the public names; listed in that module
-from flambeau._api import __all__ as _names
-from flambeau.autograd import engine as _engine
+from flambeau import ops
+from flambeau._api.names import *  # noqa: F403 - the public names; listed in that module
+from flambeau._api.names import __all__ as _names
+from flambeau._autograd import engine as _engine
+from flambeau._dispatch import bound as _bound
+from flambeau._tensor import methods as _tensor_methods
+from flambeau._tensor import tensor as _tensor
 from flambeau.plugin.host import host as _host
 
 if TYPE_CHECKING:
@@ -51,19 +54,19 @@ __all__ += ["signal", "sparse", "special", "testing", "utils"]
 
 _tensor_methods.link()
 _engine.link()
-importlib.import_module("flambeau.ops._steps")
+importlib.import_module("flambeau.ops.optimisers.optimizer_steps")
 _host.op_table = lambda: ops.OPS
 # The version comes along, for asking the installation would take 20 ms at every import.
-_host.register_builtin("meta", "flambeau._meta", __version__)
+_host.register_builtin("meta", "flambeau._dispatch.meta", __version__)
 _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator autograd backends compat cpu cuda fft func hub linalg multiprocessing overrides
+    """accelerator autograd backends compat cpu cuda fft hub linalg multiprocessing overrides
     plugin random return_types serialization signal sparse special testing utils version""".split()
 )
 _CHECKPOINTS = frozenset({"load", "save"})
-_PARTS = {"nn": "flambeau-nn", "optim": "flambeau-nn"}
+_PARTS = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:

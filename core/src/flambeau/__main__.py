@@ -8,10 +8,10 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from flambeau._doctor import PROBLEM, diagnose, format_findings
-from flambeau._hotspots import hotspots
-from flambeau._overview import kernel_table, missing_kernels, overview
-from flambeau._scaffold import write_backend
+from flambeau._cli.doctor import PROBLEM, diagnose, format_findings
+from flambeau._cli.hotspots import hotspots
+from flambeau._cli.overview import kernel_table, missing_kernels, overview
+from flambeau._cli.scaffold import write_backend
 from flambeau.plugin.host import PluginHost, host
 
 

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau import Tensor
-from flambeau._overrides import call, offer_calls, wanted
-from flambeau._warning import warn
+from flambeau._dispatch.warning import warn
+from flambeau._tensor.overrides import call, offer_calls, wanted
 
 __all__ = [
     "handle_torch_function",

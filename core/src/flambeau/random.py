@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from flambeau._device import device as Device
-from flambeau._generator import Generator, default_generator, default_generators
+from flambeau._random.generator import Generator, default_generator, default_generators
+from flambeau._types.device import device as Device
 
 if TYPE_CHECKING:
-    from flambeau._tensor import Tensor
+    from flambeau._tensor.tensor import Tensor
 
 __all__ = [
     "default_generator",

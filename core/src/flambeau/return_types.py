@@ -35,18 +35,18 @@ from flambeau.linalg._results import (
     symeig,
     triangular_solve,
 )
-from flambeau.ops.indexing import sort_return as sort
-from flambeau.ops.indexing import topk_return as topk
-from flambeau.ops.pairs import frexp_return as frexp
-from flambeau.ops.reduction import max_return as max
-from flambeau.ops.reduction import min_return as min
-from flambeau.ops.running import cummax_return as cummax
-from flambeau.ops.running import cummin_return as cummin
-from flambeau.ops.statistics import aminmax_return as aminmax
-from flambeau.ops.statistics import kthvalue_return as kthvalue
-from flambeau.ops.statistics import median_return as median
-from flambeau.ops.statistics import mode_return as mode
-from flambeau.ops.statistics import nanmedian_return as nanmedian
+from flambeau.ops.indices.indexing import sort_return as sort
+from flambeau.ops.indices.indexing import topk_return as topk
+from flambeau.ops.pointwise.pairs import frexp_return as frexp
+from flambeau.ops.reductions.reduction import max_return as max
+from flambeau.ops.reductions.reduction import min_return as min
+from flambeau.ops.reductions.running import cummax_return as cummax
+from flambeau.ops.reductions.running import cummin_return as cummin
+from flambeau.ops.reductions.statistics import aminmax_return as aminmax
+from flambeau.ops.reductions.statistics import kthvalue_return as kthvalue
+from flambeau.ops.reductions.statistics import median_return as median
+from flambeau.ops.reductions.statistics import mode_return as mode
+from flambeau.ops.reductions.statistics import nanmedian_return as nanmedian
 
 __all__ = [
     "aminmax",

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from flambeau._functions import (
+from flambeau._api.functions import (
     digamma,
     erf,
     erfc,
@@ -24,11 +24,11 @@ from flambeau._functions import (
     softmax,
     xlogy,
 )
-from flambeau._functions import digamma as psi
-from flambeau._functions import lgamma as gammaln
-from flambeau._functions import mvlgamma as multigammaln
-from flambeau._functions import sigmoid as expit
-from flambeau.ops.bessel import (
+from flambeau._api.functions import digamma as psi
+from flambeau._api.functions import lgamma as gammaln
+from flambeau._api.functions import mvlgamma as multigammaln
+from flambeau._api.functions import sigmoid as expit
+from flambeau.ops.special_functions.bessel import (
     airy_ai,
     bessel_j0,
     bessel_j1,
@@ -46,11 +46,18 @@ from flambeau.ops.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
-from flambeau.ops.incomplete_gamma import igamma as gammainc
-from flambeau.ops.incomplete_gamma import igammac as gammaincc
-from flambeau.ops.incomplete_gamma import zeta
-from flambeau.ops.normal_distribution import entr, erfcx, log_ndtr, ndtr, ndtri, xlog1py
-from flambeau.ops.polynomials import (
+from flambeau.ops.special_functions.incomplete_gamma import igamma as gammainc
+from flambeau.ops.special_functions.incomplete_gamma import igammac as gammaincc
+from flambeau.ops.special_functions.incomplete_gamma import zeta
+from flambeau.ops.special_functions.normal_distribution import (
+    entr,
+    erfcx,
+    log_ndtr,
+    ndtr,
+    ndtri,
+    xlog1py,
+)
+from flambeau.ops.special_functions.polynomials import (
     chebyshev_polynomial_t,
     chebyshev_polynomial_u,
     chebyshev_polynomial_v,

@@ -331,9 +331,9 @@ PREAMBLE = '''from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flambeau import _dtype as D
-from flambeau import _dispatch
-from flambeau._dispatch import (
+from flambeau._types import dtype as D
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import (
     PLAIN,
     cast,
     kernel_error,
@@ -343,19 +343,19 @@ from flambeau._dispatch import (
     slow_binary,
     slow_unary,
 )
-from flambeau._dispatch import as_operands as operands
-from flambeau._dispatch import record_binary, record_scalar, record_unary
-from flambeau._keywords import many, only_one
-from flambeau._views import NO_GRAD, make_view, storage_of
-from flambeau.autograd.node import next_seq
+from flambeau._dispatch.dispatch import as_operands as operands
+from flambeau._dispatch.dispatch import record_binary, record_scalar, record_unary
+from flambeau._dispatch.keywords import many, only_one
+from flambeau._memory.views import NO_GRAD, make_view, storage_of
+from flambeau._autograd.node import next_seq
 
 if TYPE_CHECKING:
-    from flambeau import _functions as _ops
-    from flambeau import _misc
-    from flambeau._inplace import become_view, check_same_dtype, inplace
-    from flambeau._tensor import Tensor
-    from flambeau.ops.activation import probabilities
-    from flambeau.ops.movement import (
+    from flambeau._api import functions as _ops
+    from flambeau._api import predicates as _misc
+    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
+    from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.layers.activation import probabilities
+    from flambeau.ops.shapes.movement import (
         expanded,
         flattened,
         permuted,
@@ -363,7 +363,7 @@ if TYPE_CHECKING:
         squeezed,
         transposed,
     )
-    from flambeau.ops.reduction import averaged, extreme, summed
+    from flambeau.ops.reductions.reduction import averaged, extreme, summed
 
 modes = 0
 bool_, int64 = D.bool_, D.int64
@@ -434,14 +434,14 @@ def link() -> None:
     global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
     global expanded, flattened, permuted, reshaped, squeezed, transposed
     global averaged, extreme, probabilities, summed
-    from flambeau import _functions as _ops
-    from flambeau import _misc
-    from flambeau._indexing import getitem, setitem
-    from flambeau._inplace import become_view, check_same_dtype, inplace
-    from flambeau._tensor import Tensor
-    from flambeau.ops._table import OPS
-    from flambeau.ops.activation import probabilities
-    from flambeau.ops.movement import (
+    from flambeau._api import functions as _ops
+    from flambeau._api import predicates as _misc
+    from flambeau.ops.indices.subscripts import getitem, setitem
+    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
+    from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.declaration.table import OPS
+    from flambeau.ops.layers.activation import probabilities
+    from flambeau.ops.shapes.movement import (
         expanded,
         flattened,
         permuted,
@@ -449,7 +449,7 @@ def link() -> None:
         squeezed,
         transposed,
     )
-    from flambeau.ops.reduction import averaged, extreme, summed
+    from flambeau.ops.reductions.reduction import averaged, extreme, summed
 
     found = globals()
     for name in _CALLED:
@@ -884,9 +884,9 @@ def generate() -> dict[Path, str]:
     """The text of each generated file."""
     functions = public_functions()
     return {
-        PACKAGE / "_functions.py": functions_text(functions),
-        PACKAGE / "_tensor_methods.py": methods_text(functions),
-        PACKAGE / "_inplace_functions.py": inplace_functions_text(functions),
+        PACKAGE / "_api/functions.py": functions_text(functions),
+        PACKAGE / "_tensor/methods.py": methods_text(functions),
+        PACKAGE / "_api/inplace_functions.py": inplace_functions_text(functions),
     }
 
 
@@ -894,9 +894,9 @@ def public_functions() -> dict[str, dict[str, Any]]:
     """The public functions of each family file, by name."""
     found: dict[str, dict[str, Any]] = {}
     for family in FAMILIES:
-        if not (PACKAGE / "ops" / f"{family}.py").exists():
+        if not (home := _home(family)):
             continue
-        module = importlib.import_module(f"flambeau.ops.{family}")
+        module = importlib.import_module(home)
         names = getattr(module, "__all__", None)
         members = {}
         for name, value in vars(module).items():
@@ -911,6 +911,13 @@ def public_functions() -> dict[str, dict[str, Any]]:
             members[name] = value
         found[family] = dict(sorted(members.items()))
     return found
+
+
+def _home(family: str) -> str:
+    """The module of a family, in whichever group its file stands; empty if it is gone."""
+    for path in (PACKAGE / "ops").glob(f"*/{family}.py"):
+        return f"flambeau.ops.{path.parent.name}.{family}"
+    return ""
 
 
 # Functions of the family files that are for other modules of the package.
@@ -931,7 +938,7 @@ def functions_text(functions: dict[str, dict[str, Any]]) -> str:
     for family, members in functions.items():
         if not members:
             continue
-        lines.append(f"from flambeau.ops.{family} import (")
+        lines.append(f"from {_home(family)} import (")
         lines += [f"    {name}," for name in members]
         lines.append(")")
         names += list(members)
@@ -948,9 +955,10 @@ def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
     lines = [
         HEADER.format(doc=doc, noqa="E501, RUF022", types=""),
         "from __future__ import annotations\n\nfrom typing import Any\n",
-        "from flambeau import _functions as _ops\nfrom flambeau._inplace import inplace",
-        "from flambeau._tensor import Tensor",
-        "from flambeau.ops._rules import need_tensor\n",
+        "from flambeau._api import functions as _ops",
+        "from flambeau._dispatch.arguments import need_tensor",
+        "from flambeau._tensor.tensor import Tensor",
+        "from flambeau._writes.inplace import inplace\n",
     ]
     for name in INPLACE_FUNCTIONS:
         taken, passed = _parameters(public[name])
@@ -973,8 +981,8 @@ def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
 
 def methods_text(functions: dict[str, dict[str, Any]]) -> str:
     """The module of tensor methods."""
-    from flambeau._dtype import bool_
-    from flambeau.ops._table import OPS
+    from flambeau._types.dtype import bool_
+    from flambeau.ops.declaration.table import OPS
 
     public = {name: f for members in functions.values() for name, f in members.items()}
     out = []
@@ -1151,7 +1159,7 @@ MATMUL = '''
 def slow_matmul(self: Any, other: Any) -> Any:
     """`matmul` of operands that the fast path does not take."""
     if type(self) not in PLAIN or type(other) not in PLAIN:
-        from flambeau import _overrides
+        from flambeau._tensor import overrides as _overrides
 
         if _overrides.wanted((self, other)):
             return _overrides.call(_ops.matmul, (self, other), {})
@@ -1362,9 +1370,9 @@ def bootstrap() -> None:
     """
     functions = "__all__: list[str] = []\n"
     empty = {
-        PACKAGE / "_functions.py": functions,
-        PACKAGE / "_inplace_functions.py": functions,
-        PACKAGE / "_tensor_methods.py": "class TensorMethods: ...\n\n\ndef link() -> None: ...\n",
+        PACKAGE / "_api/functions.py": functions,
+        PACKAGE / "_api/inplace_functions.py": functions,
+        PACKAGE / "_tensor/methods.py": "class TensorMethods: ...\n\n\ndef link() -> None: ...\n",
     }
     former = {path: path.read_text(encoding="utf-8") for path in empty if path.exists()}
     for path, text in empty.items():

@@ -10,7 +10,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from flambeau._device import device as Device
+from flambeau._types.device import device as Device
 from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._namespace import DeviceNamespace, namespace
 from flambeau.accelerator._streams import Event, Stream

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau._device import device as Device
+from flambeau._types.device import device as Device
 from flambeau.accelerator._runtime import Runtime
 from flambeau.accelerator._streams import Selected
 
 if TYPE_CHECKING:
-    from flambeau._tensor import Tensor
+    from flambeau._tensor.tensor import Tensor
 
 
 class Communication:

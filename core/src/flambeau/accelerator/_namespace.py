@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from flambeau._legacy import LegacyTensorType
+from flambeau._tensor.legacy import LegacyTensorType
 from flambeau.accelerator._comm import Communication
 from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._random import Random
@@ -212,6 +212,6 @@ def namespace(device_type: str) -> DeviceNamespace:
 
 def legacy_types(device_type: str) -> dict[str, LegacyTensorType]:
     """The legacy tensor types of a device type, such as ``FloatTensor``, by name."""
-    from flambeau import _dtype as D
+    from flambeau._types import dtype as D
 
     return {name: LegacyTensorType(d, device_type) for d, name in D.TENSOR_TYPE_NAMES.items()}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flambeau._device import device as Device
+from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
 
 if TYPE_CHECKING:
-    from flambeau._tensor import Tensor
+    from flambeau._tensor.tensor import Tensor
 
 
 def _accelerator(device: Any) -> Accelerator | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from flambeau._generator import Generator, default_generators
+from flambeau._random.generator import Generator, default_generators
 from flambeau.accelerator._runtime import Runtime
 
 if TYPE_CHECKING:
-    from flambeau._tensor import Tensor
+    from flambeau._tensor.tensor import Tensor
 
 
 class Random:

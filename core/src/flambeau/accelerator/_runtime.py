@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._device import device as Device
+from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
 from flambeau.plugin.backend import Backend
 
@@ -45,7 +45,7 @@ class Runtime:
         Raises:
             RuntimeError: no package serves the device type, or there is no device.
         """
-        from flambeau._bound import bind
+        from flambeau._dispatch.bound import bind
 
         return bind(self.device_type).backend
 
@@ -66,7 +66,7 @@ class Runtime:
 
     def used(self) -> bool:
         """Whether a device of the type has been used in this process."""
-        from flambeau._bound import _bound
+        from flambeau._dispatch.bound import _bound
 
         return any(device_type == self.device_type for device_type, _ in [*_bound])
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from flambeau._device import device as Device
+from flambeau._types.device import device as Device
 from flambeau.accelerator._runtime import Runtime
 
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from flambeau._modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
-from flambeau.autograd.anomaly import detect_anomaly, set_detect_anomaly
+from flambeau._autograd.anomaly import detect_anomaly, set_detect_anomaly
+from flambeau._autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_grad_enabled,
+)
 
 if TYPE_CHECKING:
     from flambeau.autograd import functional as functional

@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._dispatch import wrap
-from flambeau._tensor import Tensor
-from flambeau._views import edge
-from flambeau.autograd import engine
-from flambeau.ops.creation import zeros_like
+from flambeau._autograd import engine
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.views import edge
+from flambeau._tensor.tensor import Tensor
+from flambeau.ops.creation.creation import zeros_like
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

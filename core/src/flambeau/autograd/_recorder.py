@@ -14,10 +14,10 @@ from contextlib import suppress
 from time import perf_counter_ns
 from typing import Any, Protocol
 
-from flambeau import _bound
-from flambeau._modes import recording
-from flambeau.autograd import engine
-from flambeau.autograd.node import Node, Out, next_seq
+from flambeau._autograd import engine
+from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Node, Out, next_seq
+from flambeau._dispatch import bound as _bound
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
 

@@ -7,12 +7,13 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
-from flambeau import _dispatch, _inplace
-from flambeau._dispatch import new
-from flambeau._modes import recording, set_recording
-from flambeau._tensor import Tensor
-from flambeau._views import edge, make_view, storage_of
-from flambeau.autograd.node import Node, Out, at_save, next_seq
+from flambeau._autograd.modes import recording, set_recording
+from flambeau._autograd.node import Node, Out, at_save, next_seq
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import new
+from flambeau._memory.views import edge, make_view, storage_of
+from flambeau._tensor.tensor import Tensor
+from flambeau._writes import inplace as _inplace
 
 
 class _Result(NamedTuple):
@@ -145,8 +146,8 @@ class FunctionNode(Node):
         return self._input_grads(F, found)
 
     def _output_grads(self, F: Any, g: Any) -> list[Any]:
-        from flambeau.autograd.engine import _out
-        from flambeau.ops.creation import filled
+        from flambeau._autograd.engine import _out
+        from flambeau.ops.creation.creation import filled
 
         parts = g if self._several else {self._sources[0]: g}
         grads: list[Any] = [None] * self._arity
@@ -158,7 +159,7 @@ class FunctionNode(Node):
         return grads
 
     def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:
-        from flambeau.autograd.engine import _in
+        from flambeau._autograd.engine import _in
 
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
@@ -207,8 +208,8 @@ class FunctionNode(Node):
 
 
 def _sum_to(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    from flambeau.ops._namespace import TENSORS
-    from flambeau.ops._rules import broadcast_shapes
+    from flambeau._dispatch.arguments import broadcast_shapes
+    from flambeau.ops.declaration.namespace import TENSORS
 
     have = tuple(t._a.shape)
     if broadcast_shapes(have, shape) != have:

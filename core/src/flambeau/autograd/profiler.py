@@ -274,7 +274,7 @@ def load_nvprof(path: str | os.PathLike[str]) -> EventList:
 
 def _cuda_backend() -> Any:
     """The runtime of CUDA devices, or None."""
-    from flambeau._bound import bind
+    from flambeau._dispatch.bound import bind
 
     try:
         return bind("cuda").backend

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from flambeau._tensor import Tensor
+from flambeau._tensor.tensor import Tensor
 
 
 class _VariableMeta(type):

@@ -6,11 +6,8 @@ Importing it loads nothing. Without the package ``flambeau-cupy``, a driver or a
 
 from __future__ import annotations
 
-from flambeau import _storage_typed
-from flambeau.accelerator._namespace import legacy_types as _legacy_types
-from flambeau.accelerator._namespace import namespace as _namespace
-from flambeau.cuda import comm, nvtx
-from flambeau.cuda.graphs import (
+from flambeau._storages import typed as _storage_typed
+from flambeau.accelerator._graphs import (
     CUDAGraph,
     graph,
     graph_pool_handle,
@@ -18,6 +15,9 @@ from flambeau.cuda.graphs import (
     make_graphed_callables,
     make_graphed_step,
 )
+from flambeau.accelerator._namespace import legacy_types as _legacy_types
+from flambeau.accelerator._namespace import namespace as _namespace
+from flambeau.cuda import comm, nvtx
 from flambeau.plugin.accelerator import DeviceError as _DeviceError
 
 _devices = _namespace("cuda")

@@ -39,9 +39,9 @@ from flambeau.linalg._solutions import (
     tensorsolve,
 )
 from flambeau.linalg._vectors import cross, diagonal, vander, vecdot
-from flambeau.ops import eigenvalues, factorization, solving
-from flambeau.ops.linalg import matmul
-from flambeau.ops.products import matrix_exp, matrix_power, multi_dot
+from flambeau.ops.matrices import eigenvalues, factorization, solving
+from flambeau.ops.matrices.linalg import matmul
+from flambeau.ops.matrices.products import matrix_exp, matrix_power, multi_dot
 
 __all__ = [
     "LinAlgError",

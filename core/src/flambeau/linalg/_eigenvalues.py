@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._out import deliver, deliver_all
-from flambeau._tensor import Tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau._writes.out import deliver, deliver_all
 from flambeau.linalg import _results as R
 from flambeau.linalg._factors import hermitian
-from flambeau.ops._matrices import LinAlgError, first_nonzero, matrices, on_meta, squares
-from flambeau.ops._table import OPS
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.matrices.matrix_algebra import (
+    LinAlgError,
+    first_nonzero,
+    matrices,
+    on_meta,
+    squares,
+)
 
 _DRIVERS = (None, "gesvd", "gesvdj", "gesvda")
 

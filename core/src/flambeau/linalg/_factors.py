@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._dispatch import cast
-from flambeau._modes import recording
-from flambeau._out import deliver, deliver_all
-from flambeau._tensor import Tensor
+from flambeau._autograd.modes import recording
+from flambeau._dispatch.dispatch import cast
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._writes.out import deliver, deliver_all
 from flambeau.autograd.function import Function
 from flambeau.linalg import _results as R
-from flambeau.ops._matrices import (
+from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.matrices.matrix_algebra import (
     LinAlgError,
     adjoint_of,
     check_info,
@@ -23,8 +25,6 @@ from flambeau.ops._matrices import (
     one_dtype,
     squares,
 )
-from flambeau.ops._table import OPS
-from flambeau.ops.creation import arange
 
 NOT_POSITIVE = (
     "The factorization could not be completed because the input is not positive-definite (the "

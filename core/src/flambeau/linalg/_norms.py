@@ -5,18 +5,18 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._dispatch import cast
-from flambeau._dtype import dtype as DType
-from flambeau._out import deliver
-from flambeau._tensor import Tensor
+from flambeau._dispatch.arguments import dim_of, need_input
+from flambeau._dispatch.dispatch import cast
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._writes.out import deliver
 from flambeau.linalg._eigenvalues import eigvalsh, svdvals
 from flambeau.linalg._solutions import tolerances
-from flambeau.ops._matrices import matrices, squares
-from flambeau.ops._rules import dim_of, need_input
-from flambeau.ops._table import OPS
-from flambeau.ops.elementwise import maximum, where
-from flambeau.ops.reduction import norm as _norm
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.matrices.matrix_algebra import matrices, squares
+from flambeau.ops.pointwise.elementwise import maximum, where
+from flambeau.ops.reductions.reduction import norm as _norm
 
 Order = float | int | str
 

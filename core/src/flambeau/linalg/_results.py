@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from flambeau._printing import named_tuple
-from flambeau._tensor import Tensor
+from flambeau._tensor.printing import named_tuple
+from flambeau._tensor.tensor import Tensor
 
 
 class linalg_cholesky_ex(NamedTuple):  # noqa: N801

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._dispatch import cast
-from flambeau._misc import finfo
-from flambeau._out import deliver, deliver_all
-from flambeau._tensor import Tensor
+from flambeau._api.predicates import finfo
+from flambeau._dispatch.arguments import dim_of, need_input
+from flambeau._dispatch.dispatch import cast
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._writes.out import deliver, deliver_all
 from flambeau.linalg import _results as R
 from flambeau.linalg._factors import check_factors, hermitian
-from flambeau.ops._matrices import (
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.matrices.matrix_algebra import (
     adjoint_of,
     batched,
     check_info,
@@ -21,8 +23,6 @@ from flambeau.ops._matrices import (
     one_dtype,
     squares,
 )
-from flambeau.ops._rules import dim_of, need_input
-from flambeau.ops._table import OPS
 
 _SINGULAR = (
     "The diagonal element {} is zero, the inversion could not be completed because the input "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from flambeau._out import deliver
-from flambeau._tensor import Tensor
-from flambeau.ops import diagonals
-from flambeau.ops._matrices import conjugate
-from flambeau.ops._rules import need_input
-from flambeau.ops.movement import cat
-from flambeau.ops.movement import diagonal as _diagonal
+from flambeau._dispatch.arguments import need_input
+from flambeau._tensor.tensor import Tensor
+from flambeau._writes.out import deliver
+from flambeau.ops.indices import diagonals
+from flambeau.ops.matrices.matrix_algebra import conjugate
+from flambeau.ops.shapes.movement import cat
+from flambeau.ops.shapes.movement import diagonal as _diagonal
 
 
 def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:

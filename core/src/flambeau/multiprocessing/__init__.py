@@ -15,7 +15,7 @@ import multiprocessing
 from multiprocessing import *  # noqa: F403 - a drop-in replacement
 from multiprocessing import __all__ as _names  # type: ignore[attr-defined] - not in the stubs
 
-from flambeau import _storage_shared
+from flambeau._storages import shared as _storage_shared
 from flambeau.multiprocessing._spawn import (
     ProcessContext,
     ProcessExitedException,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.ops._table import OPS
+from flambeau.ops.declaration.table import OPS
 
 
 def __getattr__(name: str) -> Any:

@@ -6,8 +6,8 @@ knows tensors, ops or gradients, so a plugin written against it cannot depend on
 inside.
 """
 
-from flambeau._dtype import ALL as dtypes  # noqa: N811
-from flambeau._dtype import (
+from flambeau._types.dtype import ALL as dtypes  # noqa: N811
+from flambeau._types.dtype import (
     bfloat16,
     bool_,
     complex64,
@@ -22,7 +22,7 @@ from flambeau._dtype import (
     int64,
     uint8,
 )
-from flambeau._spec import Spec
+from flambeau._types.spec import Spec
 from flambeau.plugin.accelerator import (
     Accelerator,
     DeviceProperties,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from flambeau.plugin.backend import Backend
 
 if TYPE_CHECKING:
-    from flambeau._dtype import dtype as DType
+    from flambeau._types.dtype import dtype as DType
 
 T = TypeVar("T")
 _UNITS = ("bytes", "KiB", "MiB", "GiB")

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from flambeau._dtype import pack, unpack
+from flambeau._types.dtype import pack, unpack
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from flambeau._dtype import dtype as DType
+    from flambeau._types.dtype import dtype as DType
 
 HostBytes = bytes | bytearray | memoryview
 Scalar = bool | int | float | complex

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from flambeau._dtype import ALL
+from flambeau._types.dtype import ALL
 
 Kernel = Callable[..., Any]
 """Native arrays and plain values in, by canonical position; fresh native arrays out."""

@@ -9,12 +9,12 @@ import sys
 from io import BytesIO
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._bound import bind
-from flambeau._storage import Storage
-from flambeau._storage_memory import swapped
-from flambeau._storage_typed import TypedStorage, legacy_name
-from flambeau._storage_untyped import UntypedStorage
+from flambeau._dispatch.bound import bind
+from flambeau._memory.record import Storage
+from flambeau._storages.memory import swapped
+from flambeau._storages.typed import TypedStorage, legacy_name
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._types import dtype as D
 from flambeau.serialization import _formats, _names
 from flambeau.serialization._archive import ArchiveReader
 from flambeau.serialization._errors import CheckpointError
@@ -286,8 +286,8 @@ class _Reader:
         return restored(made(view, dtype, "cpu"), location, self.map_location)
 
     def _over_map(self, view: memoryview, dtype: Any) -> UntypedStorage:
-        from flambeau._foreign import Memory, tensor_over
-        from flambeau._views import storage_of
+        from flambeau._memory.views import storage_of
+        from flambeau._storages.foreign import Memory, tensor_over
 
         count = view.nbytes // dtype.itemsize
         st = storage_of(tensor_over(Memory(view, (count,), (1,), dtype), dtype))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._device import device as Device
-from flambeau._storage_untyped import UntypedStorage
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._types.device import device as Device
 from flambeau.plugin.host import host
 
 MapLocation = Callable[[Any, str], Any] | Device | str | dict[str, str] | None

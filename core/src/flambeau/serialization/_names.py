@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._device import device as Device
-from flambeau._layout import strided
-from flambeau._size import Size
-from flambeau._storage_typed import LEGACY, TypedStorage, legacy_name
-from flambeau._storage_untyped import UntypedStorage
-from flambeau._tensor import Tensor
+from flambeau._storages.typed import LEGACY, TypedStorage, legacy_name
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.device import device as Device
+from flambeau._types.layout import strided
+from flambeau._types.size import Size
 from flambeau.serialization import _rebuild as R
 
 _FUNCTIONS: dict[tuple[str, str], Any] = {

@@ -8,13 +8,13 @@ from collections import OrderedDict
 from types import FunctionType
 from typing import Any, ClassVar
 
-from flambeau import _dtype as D
-from flambeau._layout import layout as Layout
-from flambeau._storage import Storage
-from flambeau._storage_typed import LEGACY, TypedStorage
-from flambeau._storage_untyped import UntypedStorage
-from flambeau._tensor import _OWN, Tensor
-from flambeau._views import geometry_of, storage_of
+from flambeau._memory.record import Storage
+from flambeau._memory.views import geometry_of, storage_of
+from flambeau._storages.typed import LEGACY, TypedStorage
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._tensor.tensor import _OWN, Tensor
+from flambeau._types import dtype as D
+from flambeau._types.layout import layout as Layout
 from flambeau.serialization import _rebuild as R
 from flambeau.serialization._locations import location_tag
 from flambeau.serialization._names import WRITTEN, parameter_class

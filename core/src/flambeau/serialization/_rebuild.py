@@ -10,15 +10,15 @@ from collections import Counter, OrderedDict
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._device import device as Device
-from flambeau._layout import layout as Layout
-from flambeau._layout import sparse_coo, strided
-from flambeau._size import Size
-from flambeau._storage_memory import tensor_in
-from flambeau._storage_typed import TypedStorage
-from flambeau._storage_untyped import UntypedStorage
-from flambeau._tensor import Tensor
+from flambeau._storages.memory import tensor_in
+from flambeau._storages.typed import TypedStorage
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.device import device as Device
+from flambeau._types.layout import layout as Layout
+from flambeau._types.layout import sparse_coo, strided
+from flambeau._types.size import Size
 
 # Sparse tensors made by the running load: the stream has their positions after the pickle.
 unchecked: ContextVar[list[Tensor]] = ContextVar("flambeau_unchecked_sparse_tensors")
@@ -64,7 +64,7 @@ def _view(storage: UntypedStorage, dtype: Any, offset: Any, size: Any, stride: A
 
 
 def _empty(storage: UntypedStorage, dtype: Any, shape: tuple[int, ...]) -> Tensor:
-    from flambeau._functions import empty
+    from flambeau._api.functions import empty
 
     return empty(shape, dtype=dtype, device=storage.device)
 
@@ -125,7 +125,7 @@ def rebuild_parameter_with_state(
 
 def rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor on ``meta``: shape and dtype only."""
-    from flambeau._functions import empty
+    from flambeau._api.functions import empty
 
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"{dtype!r} is no dtype that flambeau has")

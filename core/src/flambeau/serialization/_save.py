@@ -8,7 +8,7 @@ import struct
 from io import BytesIO
 from typing import Any
 
-from flambeau._storage_typed import LEGACY, FloatStorage
+from flambeau._storages.typed import LEGACY, FloatStorage
 from flambeau.serialization import _formats
 from flambeau.serialization._archive import ALIGNMENT, ArchiveWriter
 from flambeau.serialization._files import replacing

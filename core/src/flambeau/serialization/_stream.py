@@ -7,8 +7,8 @@ import struct
 import warnings
 from typing import Any
 
-from flambeau._storage_typed import TypedStorage
-from flambeau._storage_untyped import UntypedStorage
+from flambeau._storages.typed import TypedStorage
+from flambeau._storages.untyped import UntypedStorage
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._save import LEGACY_MAGIC, LEGACY_PROTOCOL
 
@@ -48,7 +48,7 @@ def read_stream(reader: Any) -> Any:
                     f"the storages should have {promised} bytes or more, the file has {len(data)}",
                     path,
                 )
-            from flambeau import _dtype as D
+            from flambeau._types import dtype as D
 
             storage = reader.placed(bytes(size), kind or D.uint8, location)
             known = storages[key] = kind, count, storage

@@ -24,12 +24,12 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._dtype import dtype as DType
-from flambeau._layout import strided
-from flambeau._tensor import Tensor
-from flambeau.ops.creation import _vector
-from flambeau.ops.signal_windows import bessel_i0
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.layout import strided
+from flambeau.ops.creation.creation import _vector
+from flambeau.ops.spectra.signal_windows import bessel_i0
 
 __all__ = [
     "bartlett",

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._tensor import Tensor
+from flambeau._tensor.tensor import Tensor
 from flambeau.sparse import _ops
 from flambeau.sparse._coo import SparseTensor
 from flambeau.sparse._legacy import (

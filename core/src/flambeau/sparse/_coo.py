@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from flambeau import _dtype as D
-from flambeau._layout import sparse_coo
-from flambeau._modes import no_grad
-from flambeau._tensor import Tensor
+from flambeau._autograd.modes import no_grad
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.layout import sparse_coo
 
 _new = object.__new__
 
@@ -466,7 +466,7 @@ class SparseTensor(Tensor):
         return _rebuild, (self._where, self._stored, tuple(self._a.shape), self._sorted)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from flambeau._printing import sparse_repr
+        from flambeau._tensor.printing import sparse_repr
 
         facts = [f"size={tuple(self._a.shape)}", f"nnz={self._nnz()}"]
         if self.device.type != "cpu":
@@ -504,7 +504,7 @@ for _name in ("hspmm", "narrow_copy", "spadd", "spmm", "sspmm"):
 
 
 def _records() -> bool:
-    from flambeau._modes import recording
+    from flambeau._autograd.modes import recording
 
     return recording()
 
@@ -526,7 +526,7 @@ def sorted_groups(where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Positions are the columns of `where`, compared by its first row first.  They are sorted row by
     row, the last one first, so that no product of sizes can overflow.
     """
-    from flambeau.ops.creation import arange
+    from flambeau.ops.creation.creation import arange
 
     with no_grad():
         rows, n = where.shape

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dispatch import wrap
-from flambeau._modes import recording
-from flambeau._tensor import Tensor
-from flambeau._views import edge
-from flambeau.autograd.node import Node, next_seq
+from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Node, next_seq
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.views import edge
+from flambeau._tensor.tensor import Tensor
 from flambeau.sparse._coo import SparseTensor
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau import _dtype as D
-from flambeau._tensor import Tensor
-from flambeau.ops.sparse import sparse_coo_tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.creation.sparse import sparse_coo_tensor
 from flambeau.sparse._coo import SparseTensor
 
 

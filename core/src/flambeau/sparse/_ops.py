@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
-from flambeau._keywords import documented
-from flambeau.ops._rules import broadcast_shapes
+from flambeau._dispatch.arguments import broadcast_shapes
+from flambeau._dispatch.keywords import documented
 from flambeau.sparse._coo import SparseTensor, empty, sorted_groups
 
 Handler = Callable[..., Any]

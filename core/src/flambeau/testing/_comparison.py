@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import flambeau as fb
-from flambeau import _dtype as D
-from flambeau._dtype import dtype as DType
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
 
 _DEFAULTS = {
     D.float16: (1e-3, 1e-5),

@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import _dtype as D
-from flambeau._dtype import dtype as DType
-from flambeau.ops._rules import checked_sizes, sizes
+from flambeau._dispatch.arguments import checked_sizes, sizes
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
 
 
 def make_tensor(

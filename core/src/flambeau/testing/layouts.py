@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.sample_arrays import Arr
 
 LAYOUTS = ("contiguous", "transposed", "sliced", "expanded", "offset", "empty", "scalar")

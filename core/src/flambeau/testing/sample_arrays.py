@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from flambeau._dtype import bfloat16, float16, float32, float64, uint8
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import bfloat16, float16, float32, float64, uint8
+from flambeau._types.dtype import dtype as DType
 
 _GRID = 64
 _SPECIAL_COUNT = 16

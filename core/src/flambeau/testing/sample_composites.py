@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dtype import int64
+from flambeau._types.dtype import int64
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
 from flambeau.testing.sample_attention import ATTENTION
 from flambeau.testing.sample_layers import LAYERS

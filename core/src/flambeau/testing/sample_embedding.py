@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau._dtype import int64
+from flambeau._types.dtype import int64
 from flambeau.testing.sample_arrays import Arr, Sample
 
 _TABLE = Arr((4, 3))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dtype import int64
+from flambeau._types.dtype import int64
 from flambeau.testing.sample_arrays import Arr, Sample
 from flambeau.testing.sample_primitives import indices
 from flambeau.testing.sample_windows import WINDOWS

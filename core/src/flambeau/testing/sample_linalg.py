@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dtype import COMPLEX, float32, float64, int32
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import COMPLEX, float32, float64, int32
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.sample_arrays import Arr, Sample
 
 # Written out, so that eigenvalues, singular values and pivots keep their distance.

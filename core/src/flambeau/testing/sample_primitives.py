@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau._dtype import bool_, float32, float64, int8, int64
+from flambeau._types.dtype import bool_, float32, float64, int8, int64
 from flambeau.testing.sample_arrays import DTYPE, Arr, Sample
 
 A = Arr((2, 3), seed=1)

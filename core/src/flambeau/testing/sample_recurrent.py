@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dtype import uint8
+from flambeau._types.dtype import uint8
 from flambeau.testing.sample_arrays import Arr, Sample
 
 _EVEN, _RAGGED = (2, 2), (2, 2, 1)

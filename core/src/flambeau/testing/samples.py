@@ -10,8 +10,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dtype import ALL, COMPLEX, FLOATING, INTEGER, bool_, float32, float64, int32, int64
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import (
+    ALL,
+    COMPLEX,
+    FLOATING,
+    INTEGER,
+    bool_,
+    float32,
+    float64,
+    int32,
+    int64,
+)
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.layouts import LAYOUTS, Make, arranged, lay_out
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Marker, Sample, special_values
 from flambeau.testing.sample_complexes import COMPLEXES, SPECTRAL

@@ -16,11 +16,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from flambeau._generator import default_generators
-from flambeau._modes import enable_grad, recording
-from flambeau._tensor import Tensor
+from flambeau._autograd.modes import enable_grad, recording
+from flambeau._autograd.node import Node, next_seq
+from flambeau._random.generator import default_generators
+from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import Function, backward
-from flambeau.autograd.node import Node, next_seq
 from flambeau.random import fork_rng
 
 __all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]

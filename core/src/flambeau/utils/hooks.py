@@ -1,5 +1,5 @@
 """The handle that hook registrations return."""
 
-from flambeau.autograd.node import RemovableHandle
+from flambeau._autograd.node import RemovableHandle
 
 __all__ = ["RemovableHandle"]

@@ -1,4 +1,4 @@
-"""The loss of sequences of unknown alignment, and its gradient; `flambeau.ops.ctc` explains it."""
+"""The loss of sequences of unknown alignment, and its gradient; `losses.ctc` explains it."""
 
 from __future__ import annotations
 

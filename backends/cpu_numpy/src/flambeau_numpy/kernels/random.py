@@ -1,7 +1,7 @@
 """Random numbers: PyTorch's CPU streams, vectorised.
 
 `generator` is the core's `Generator`; its engine is `flambeau_numpy.generator.MT19937`.  What each
-op draws is stated in the core (`flambeau.ops.random`); here the same numbers come out of NumPy,
+op draws is stated in the core (`ops.randomness.random`); here the same numbers come out of NumPy,
 bit for bit.
 
 NumPy's own ``log1p``, ``log``, ``exp`` and ``tan`` differ from libm's in the last bit on some

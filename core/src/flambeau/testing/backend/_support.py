@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from flambeau import Tensor, autograd
-from flambeau import _dtype as D
-from flambeau._bound import bind
-from flambeau._dispatch import wrap
-from flambeau._dtype import dtype as DType
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import wrap
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
 from flambeau.ops import OPS
 from flambeau.plugin import Expectations
 from flambeau.plugin.host import host

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
-from flambeau._dispatch import wrap
-from flambeau._mt19937 import MT19937
-from flambeau._views import RETYPES
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.views import RETYPES
+from flambeau._random.mt19937 import MT19937
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, GENERATOR, SAMPLES, realise

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.testing.backend import _support as kit
 
 LEVEL = "inference"

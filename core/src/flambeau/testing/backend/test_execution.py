@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
-from flambeau._dispatch import wrap
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import wrap
 from flambeau.ops import OPS
 from flambeau.plugin import Backend
 from flambeau.testing.backend import _support as kit

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau import _dtype as D
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
+from flambeau._types import dtype as D
 from flambeau.plugin import Backend
 from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit

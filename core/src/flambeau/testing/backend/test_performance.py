@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.ops import OPS
 from flambeau.plugin import Backend
 from flambeau.testing.backend import HINTS

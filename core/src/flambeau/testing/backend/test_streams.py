@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.plugin import Accelerator
 from flambeau.testing.backend import _support as kit
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import flambeau as fb
-from flambeau._bound import bind
+from flambeau._dispatch.bound import bind
 from flambeau.autograd import gradcheck, gradgradcheck
 from flambeau.testing.backend import _support as kit
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau._dtype import bfloat16, float16, float32, float64, uint8
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import bfloat16, float16, float32, float64, uint8
+from flambeau._types.dtype import dtype as DType
 
 _HALF_OVERFLOW = 65520.0  # halfway between the largest float16 and the power of two after it
 

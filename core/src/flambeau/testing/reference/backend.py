@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._dtype import dtype as DType
-from flambeau._dtype import pack, unpack
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.dtype import pack, unpack
 from flambeau.plugin import Backend
 from flambeau.testing.reference.array import RefArray
 from flambeau.testing.reference.creation import full

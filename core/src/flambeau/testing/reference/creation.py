@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from flambeau._dtype import bool_, complex128, float64, int64
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import bool_, complex128, float64, int64
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference.array import RefArray, build
 from flambeau.testing.reference.elementwise import converted
 

@@ -10,8 +10,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dtype import bool_, float64, get_default_dtype, int32, int64
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import bool_, float64, get_default_dtype, int32, int64
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference import complexes, scalars
 from flambeau.testing.reference.array import (
     RefArray,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._dtype import int64
+from flambeau._types.dtype import int64
 from flambeau.testing.reference.array import (
     RefArray,
     broadcast_shapes,

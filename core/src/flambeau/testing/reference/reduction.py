@@ -11,8 +11,8 @@ from itertools import accumulate
 from operator import add, mul
 from typing import Any
 
-from flambeau._dtype import bool_, int64
-from flambeau._dtype import dtype as DType
+from flambeau._types.dtype import bool_, int64
+from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference.array import (
     RefArray,
     build,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-from flambeau._tensor import Tensor
+from flambeau._tensor.tensor import Tensor
 
 try:
     import tensorboardX

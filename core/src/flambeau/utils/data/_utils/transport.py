@@ -14,10 +14,10 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau import _storage_shared
+from flambeau._storages import shared as _storage_shared
 
 if TYPE_CHECKING:
-    from flambeau._storage import Storage
+    from flambeau._memory.record import Storage
 
 # Larger payloads go through shared memory.  Both ends may be sending at once and must never wait
 # for each other: what is under way has to fit into the buffers of a socket.

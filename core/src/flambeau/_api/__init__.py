@@ -1,0 +1,1 @@
+"""The public names of `flambeau` that are no submodules."""

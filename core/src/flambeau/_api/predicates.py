@@ -1,0 +1,330 @@
+"""Questions about tensors and dtypes that are no ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.keywords import documented
+from flambeau._storages.typed import TypedStorage
+from flambeau._storages.untyped import UntypedStorage
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether `obj` is a tensor.
+
+    >>> import flambeau as fb
+    >>> fb.is_tensor(fb.ones(1)), fb.is_tensor([1])
+    (True, False)
+    """
+    return isinstance(obj, Tensor)
+
+
+def is_storage(obj: Any) -> bool:
+    """Whether `obj` is a storage.
+
+    >>> import flambeau as fb
+    >>> fb.is_storage(fb.ones(1).storage())
+    True
+    """
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
+@documented({"tensor": "input"})
+def is_floating_point(input: Tensor) -> bool:
+    """Whether the dtype of a tensor is floating.
+
+    >>> import flambeau as fb
+    >>> fb.is_floating_point(fb.ones(1))
+    True
+    """
+    need_tensor(input, "is_floating_point", "input")
+    return input.dtype.is_floating_point
+
+
+def is_complex(input: Tensor) -> bool:
+    """Whether the dtype of a tensor is complex.
+
+    >>> import flambeau as fb
+    >>> fb.is_complex(fb.ones(1))
+    False
+    """
+    need_tensor(input, "is_complex", "input")
+    return input.dtype.is_complex
+
+
+def is_signed(input: Tensor) -> bool:
+    """Whether the dtype of a tensor has negative numbers.
+
+    >>> import flambeau as fb
+    >>> fb.is_signed(fb.ones(1)), fb.is_signed(fb.ones(1, dtype=fb.uint8))
+    (True, False)
+    """
+    need_tensor(input, "is_signed", "input")
+    return input.is_signed()
+
+
+def get_device(input: Tensor) -> int:
+    """The index of the device of a tensor, -1 on the CPU.
+
+    >>> import flambeau as fb
+    >>> fb.get_device(fb.ones(1))
+    -1
+    """
+    need_tensor(input, "get_device", "input")
+    return input.get_device()
+
+
+def detach(input: Tensor) -> Tensor:
+    """The same memory without history; see `Tensor.detach`.
+
+    >>> import flambeau as fb
+    >>> fb.detach(fb.ones(1, requires_grad=True)).requires_grad
+    False
+    """
+    need_tensor(input, "detach", "input")
+    return input.detach()
+
+
+def detach_(input: Tensor) -> Tensor:
+    """Forget the history of a tensor, in place; see `Tensor.detach_`.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(1, requires_grad=True) * 2; fb.detach_(x).requires_grad
+    False
+    """
+    need_tensor(input, "detach_", "input")
+    return input.detach_()
+
+
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write one number everywhere.
+
+    >>> import flambeau as fb
+    >>> fb.fill_(fb.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    need_tensor(input, "fill_", "input")
+    return input.fill_(value)
+
+
+def zero_(input: Tensor) -> Tensor:
+    """Write zero everywhere.
+
+    >>> import flambeau as fb
+    >>> fb.zero_(fb.ones(2))
+    tensor([0., 0.])
+    """
+    need_tensor(input, "zero_", "input")
+    return input.zero_()
+
+
+def as_strided_(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """Make a tensor the view of its storage with another shape, stride and offset.
+
+    >>> import flambeau as fb
+    >>> fb.as_strided_(fb.arange(4), (2,), (2,))
+    tensor([0, 2])
+    """
+    need_tensor(input, "as_strided_", "input")
+    return input.as_strided_(size, stride, storage_offset)
+
+
+def resize_as_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a tensor the shape of another, in place; see `Tensor.resize_`.
+
+    >>> import flambeau as fb
+    >>> fb.resize_as_(fb.arange(4), fb.ones(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    x = need_tensor(input, "resize_as_", "input")
+    return x.resize_as_(need_tensor(the_template, "resize_as_", "the_template"))
+
+
+def pin_memory(input: Tensor) -> Tensor:
+    """The tensor in page-locked memory; itself where no accelerator needs that.
+
+    >>> import flambeau as fb
+    >>> fb.pin_memory(fb.ones(1))
+    tensor([1.])
+    """
+    return need_tensor(input, "pin_memory", "input").pin_memory()
+
+
+def is_nonzero(input: Tensor) -> bool:
+    """Whether a one-element tensor is not zero.
+
+    Raises:
+        RuntimeError: it has more or fewer elements.
+
+    >>> import flambeau as fb
+    >>> fb.is_nonzero(fb.tensor([0.0]))
+    False
+    """
+    need_tensor(input, "is_nonzero", "input")
+    return bool(input)
+
+
+@documented({"tensor1": "input", "tensor2": "other"})
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements.
+
+    >>> import flambeau as fb
+    >>> fb.equal(fb.tensor([1, 2]), fb.tensor([1, 2]))
+    True
+    """
+    need_tensor(input, "equal", "input")
+    need_tensor(other, "equal", "other")
+    if input._a.shape != other._a.shape:
+        return False
+    return bool((input == other).all().item())
+
+
+def isclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> Tensor:
+    """Whether abs(input - other) <= atol + rtol * abs(other), elementwise.
+
+    >>> import flambeau as fb
+    >>> fb.isclose(fb.tensor([1.0]), fb.tensor([1.0 + 1e-7]))
+    tensor([True])
+    """
+    need_tensor(input, "isclose", "input")
+    need_tensor(other, "isclose", "other")
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    if rtol < 0 or atol < 0:
+        raise RuntimeError(
+            f"rtol and atol must be greater than or equal to zero, got {rtol}, {atol}"
+        )
+    close = input == other
+    if input.dtype.fp:
+        allowed = other.abs() * rtol + atol
+        gap = (input - other).abs()
+        near = (gap <= allowed) & gap.isfinite() & input.isfinite() & other.isfinite()
+        close = close | near
+        if equal_nan:
+            close = close | (input.isnan() & other.isnan())
+    elif rtol or atol:
+        wide = input.to(D.float64), other.to(D.float64)
+        close = close | ((wide[0] - wide[1]).abs() <= wide[1].abs() * rtol + atol)
+    return close
+
+
+def allclose(
+    input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
+) -> bool:
+    """Whether all elements are close in the sense of `isclose`.
+
+    >>> import flambeau as fb
+    >>> fb.allclose(fb.tensor([1.0]), fb.tensor([1.1]))
+    False
+    """
+    need_tensor(input, "allclose", "input")
+    need_tensor(other, "allclose", "other")
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask that numbers below the smallest normal one become zero; whether the request was met.
+
+    It never is: the processor's flag belongs to each thread of the libraries that compute.
+
+    >>> import flambeau as fb
+    >>> fb.set_flush_denormal(True)
+    False
+    """
+    return False
+
+
+def _need_dtype(name: str, value: Any) -> DType:
+    if not isinstance(value, DType):
+        raise TypeError(f"torch.{name}() wants a torch.dtype, not {type(value).__name__}")
+    return value
+
+
+class finfo:  # noqa: N801 - PyTorch's name
+    """The numerical properties of a floating dtype.
+
+    Attributes:
+        bits: bits of a number.
+        eps: the distance from 1 to the next number.
+        max, min: the largest and most negative finite numbers.
+        tiny, smallest_normal: the smallest positive normal number.
+        resolution: the decimal resolution.
+
+    >>> import flambeau as fb
+    >>> fb.finfo(fb.float32).eps
+    1.1920928955078125e-07
+    """
+
+    __slots__ = (
+        *("bits", "dtype", "eps", "max", "min", "resolution"),
+        *("smallest_normal", "tiny"),
+    )
+
+    def __init__(self, type: DType | None = None) -> None:
+        d = D.get_default_dtype() if type is None else _need_dtype("finfo", type).to_real()
+        if not d.is_floating_point:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"{d.name!r}"
+            )
+        digits, exponent, decimals = {
+            D.float16: (10, 15, 3),
+            D.bfloat16: (7, 127, 2),
+            D.float32: (23, 127, 6),
+            D.float64: (52, 1023, 15),
+        }[d]
+        self.bits = 8 * d.itemsize
+        self.eps = 2.0**-digits
+        self.max = (2 - 2.0**-digits) * 2.0**exponent
+        self.min = -self.max
+        self.tiny = self.smallest_normal = 2.0 ** (1 - exponent)
+        self.resolution = float(f"1e-{decimals}")
+        self.dtype = d.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.tiny:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801 - PyTorch's name
+    """The range of an integer dtype.
+
+    >>> import flambeau as fb
+    >>> fb.iinfo(fb.int8).max
+    127
+    """
+
+    __slots__ = ("bits", "dtype", "max", "min")
+
+    def __init__(self, type: DType) -> None:
+        if _need_dtype("iinfo", type).category != 1:
+            raise TypeError(
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                f"{type.name!r}"
+            )
+        self.bits = 8 * type.itemsize
+        self.min = -(1 << (self.bits - 1)) if type.is_signed else 0
+        self.max = (1 << (self.bits - 1)) - 1 if type.is_signed else (1 << self.bits) - 1
+        self.dtype = type.name
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
+
+
+def compiled_with_cxx11_abi() -> bool:
+    """Whether C++ extensions see the C++11 ABI; flambeau has none, and answers as PyTorch 2 does.
+
+    >>> import flambeau as fb
+    >>> fb.compiled_with_cxx11_abi()
+    True
+    """
+    return True

@@ -1,0 +1,1 @@
+"""What ``python -m flambeau`` does, a file per command."""

@@ -1,0 +1,1 @@
+"""From tensors to kernels and back: bound backends, recording, arguments, switches."""

@@ -1,0 +1,254 @@
+"""A backend bound to one device: every op is an attribute, ready to be called.
+
+The attributes are the hot path's only table.  Those named as canonical ops take and return native
+arrays; a composite without a kernel is its decomposition run on native arrays.  The same object is
+the
+namespace ``F`` of gradient formulas in an ordinary backward pass, hence the helpers at the end.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import TYPE_CHECKING, Any
+
+from flambeau._types import dtype as D
+from flambeau._types.device import default_device
+from flambeau._types.device import device as Device
+from flambeau.plugin.accelerator import Accelerator
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
+_SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 12)}
+_SCALARS_KEPT = 256
+_CPU = Device("cpu")
+
+
+class BoundBackend:
+    """The kernels of one device as attributes, and what the dispatcher asks of its backend.
+
+    `__getattr__` is deliberately absent: it would turn off the interpreter's specialised attribute
+    reads on the hot path.  Missing kernels are filled in when the object is made.
+    """
+
+    if TYPE_CHECKING:
+        # The ops, which `__init__` and `_activate` store on the instance.
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
+
+    def __init__(
+        self, backend: Any, device: Device, kernels: dict[str, Callable[..., Any]]
+    ) -> None:
+        self.native = True  # here, since a default of the class is five times as slow to read
+        self.backend = backend
+        self.device = device
+        self.array: type = backend.array
+        self.error = (*backend.error, ZeroDivisionError, OverflowError)
+        self.strided: bool = backend.strided
+        self.to_array = backend.to_array
+        self.dtype_of = backend.dtype_of
+        self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
+        self.zero: dict[DType, Any] = {}  # not among `consts`: it would be found for -0.0 too
+        self.kernels: dict[str, Callable[..., Any]] = {}
+        self.home: BoundBackend = self  # of `formulas`: where the tensors are
+        self.formulas: BoundBackend = self
+        self.settle: Callable[[Sequence[Any]], Sequence[Any]] = tuple
+        self.offer(kernels)
+
+    def offer(self, kernels: dict[str, Callable[..., Any]]) -> None:
+        """Take `kernels` for the ops, in place of those so far; others decompose or are missing."""
+        from flambeau.ops.declaration.table import OPS
+
+        for name in self.kernels:
+            self.__dict__.pop(name, None)
+        self.kernels = kernels
+        self.__dict__.update(kernels)
+        for op in OPS.values():
+            if op.name not in kernels:
+                composite = op.tier == "composite"
+                filler = self._decomposed(op) if composite else partial(_missing, self, op.name)
+                setattr(self, op.name, filler)
+        self.formulas, self.settle = self._formulas()
+        # `slice` of items that leave a dimension: a kernel may carry a shorter way for those.
+        self.part = getattr(self.slice, "part", self.slice)
+        if self.strided:
+            for name in ("add", "sub", "mul", "div"):
+                if f"{name}_" not in kernels:
+                    setattr(self, f"{name}_", partial(_in_place, self, name))
+
+    def _formulas(self) -> tuple[BoundBackend, Callable[[Sequence[Any]], Sequence[Any]]]:
+        """The namespace ``F`` of gradient formulas, and what makes arrays of their results."""
+        from flambeau.ops.declaration.table import OPS
+
+        ops = {name: getattr(self, name) for name in OPS}
+        made = self.backend.deferred(self.device.index or 0, ops)
+        if made is None:
+            return self, tuple
+        late = object.__new__(BoundBackend)
+        late.__dict__.update(self.__dict__)
+        late.__dict__.update(made[0])
+        late.part = late.slice
+        return late, made[1]
+
+    def _decomposed(self, op: Any) -> Callable[..., Any]:
+        """A composite as its decomposition, or as what the backend makes of that."""
+        decomposition = op.decomposed(self)
+        if op.name.endswith("_"):  # writes into its arguments
+            return decomposition
+        return self.backend.compile(op.name, decomposition) or decomposition
+
+    def scalar_const(self, value: Any, dtype: DType) -> Any:
+        """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
+        backend, index = self.backend, self.device.index
+        if index is None or index == backend.current_device():
+            native = backend.scalar(value, dtype)
+        else:
+            native = self.host_array([value], (), dtype)
+        cache = self.consts[dtype]
+        # Zeros have a sign that equality does not see, and NaN never equals its cached self.
+        if value and value == value and len(cache) < _SCALARS_KEPT:
+            cache[value] = native
+        return native
+
+    def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
+        """A native array of this device from Python numbers in row-major order."""
+        return self.backend.from_host(
+            D.pack(values, dtype), tuple(shape), dtype, self.device.index or 0
+        )
+
+    # Helpers of gradient formulas; `ops.declaration.namespace` has the same on tensors.
+
+    def scalar(self, value: float, like: Any) -> Any:
+        """A number as an operand for arrays like `like`."""
+        dtype = self.dtype_of(like)
+        if (found := self.consts[dtype].get(value)) is None:
+            found = self.scalar_const(value, dtype)
+        return found
+
+    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
+        """Zeros with the dtype of `like`."""
+        return self.full(tuple(shape), 0, self.dtype_of(like))
+
+    def mT(self, a: Any) -> Any:
+        """The matrix transpose: the last two dimensions swapped."""
+        return self.permute(a, _SWAP_LAST[len(a.shape)])
+
+    def cast_like(self, a: Any, like: Any) -> Any:
+        """`a` in the dtype of `like`."""
+        dtype = self.dtype_of(like)
+        return a if self.dtype_of(a) is dtype else self.cast(a, dtype)
+
+    def is_complex(self, a: Any) -> bool:
+        """Whether the numbers of `a` are complex."""
+        return self.dtype_of(a).is_complex
+
+    def sum_to(self, a: Any, shape: tuple[int, ...]) -> Any:
+        """`a` summed over the dimensions along which `shape` was broadcast."""
+        have = a.shape
+        if have == shape:
+            return a
+        lead = len(have) - len(shape)
+        if lead and have[lead:] == shape:  # a view of a sum with its dimensions would not be owned
+            return self.fresh(self.sum(a, tuple(range(lead)), False))
+        dims = (*range(lead), *(i + lead for i, n in enumerate(shape) if n == 1 != have[i + lead]))
+        if dims:
+            a = self.fresh(self.sum(a, dims, True))
+        return self.reshape(a, tuple(shape)) if lead else a
+
+    def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
+        """`a` in another shape: an alias where strides allow it, else a copy."""
+        a = self.fresh(a)  # formulas pass on what kernels return, 0-d numbers too
+        try:
+            return self.view(a, shape)
+        except self.error:
+            return self.view(self.contiguous(a), shape)
+
+    def fresh(self, result: Any) -> Any:
+        """A kernel's result as a native array (some libraries return scalars for 0-d)."""
+        return result if type(result) is self.array else self.to_array(result)
+
+    def flat(self, a: Any) -> Any:
+        """`a` as a vector."""
+        return self.reshape(a, (prod(a.shape),))
+
+
+_bound: dict[tuple[str, int | None], BoundBackend] = {}
+_retired: dict[tuple[str, int | None], BoundBackend] = {}  # to be offered kernels again
+_lock = threading.RLock()
+
+
+def bind(name: Device | str | int | None) -> BoundBackend:
+    """The `BoundBackend` of a device, activating its plugin at first use.
+
+    Raises:
+        RuntimeError: no backend serves the device type, its plugin is broken, or the index is out
+        of range.
+    """
+    if name is None:
+        where = default_device() or _CPU
+    else:
+        where = name if type(name) is Device else Device(name)
+    try:
+        return _bound[where.type, where.index]
+    except KeyError:
+        pass
+    with _lock:
+        if (found := _bound.get((where.type, where.index))) is None:
+            found = _activate(where)
+            # The bare name of one of several devices means another one after `set_device`.
+            if found.device == where or found.backend.device_count() == 1:
+                _bound[where.type, where.index] = found
+        return found
+
+
+def _activate(where: Device) -> BoundBackend:
+    from flambeau.plugin.host import host
+
+    activation = host.activate(where.type)
+    backend = activation.backend
+    index = where.index
+    if backend.indexed and index is None:
+        return bind(Device(where.type, backend.current_device()))
+    if not backend.indexed and index == 0:
+        return bind(Device(where.type))
+    count = backend.device_count()
+    if index is not None and index >= count:
+        if not count and isinstance(backend, Accelerator) and (why := backend.unavailable()):
+            raise RuntimeError(f"no {where.type} device is available: {why}")
+        raise RuntimeError(
+            f"device {where} does not exist: {where.type!r} has {count} device(s), "
+            f"numbered from 0; flambeau.device('{where.type}:0') is the first"
+        )
+    kernels = dict(activation.kernels)
+    if isinstance(backend, Accelerator):
+        kernels = dict(backend.kernels_on(index or 0, kernels))
+    be = _retired.pop((where.type, index), None)
+    if be is None or be.backend is not backend:
+        be = BoundBackend(backend, where, kernels)
+    else:
+        be.offer(kernels)
+    return be
+
+
+def _in_place(be: BoundBackend, name: str, target: Any, other: Any) -> None:
+    """The in-place form of an op on a strided backend that offers none."""
+    be.assign(target, getattr(be, name)(target, other))
+
+
+def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
+    from flambeau.plugin.host import host
+
+    kernel = host.missing_kernel(name, be.device.type)  # raises unless a fallback is switched on
+    return kernel(*args)
+
+
+def forget(device_type: str | None = None) -> None:
+    """Let the next use of a device see the plugins registered since.
+
+    Living tensors refer to the object of their device, so it is kept, and offered the new kernels.
+    """
+    with _lock:
+        for key in [k for k in _bound if device_type in (None, k[0])]:
+            _retired[key] = _bound.pop(key)

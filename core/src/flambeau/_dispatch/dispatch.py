@@ -1,0 +1,324 @@
+"""From tensors to kernels and back: wrapping, recording, and the slow path of every op.
+
+The generated methods (`_tensor_methods`) hold the fast paths; whatever they cannot take (scalars
+that
+promote, mixed dtypes and devices, subclasses, modes) comes here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flambeau._autograd import anomaly
+from flambeau._autograd.modes import recording
+from flambeau._autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
+from flambeau._dispatch.promotion import python_number, result_type
+from flambeau._memory.views import edge, storage_of
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.spec import Spec
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.declaration.table import Op
+
+new = object.__new__
+OPS: dict[str, Op] = {}  # the canonical ops by name; `flambeau.ops.declaration.table` fills it
+Tensor_: Any = None  # set by `flambeau._tensor.tensor`
+PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Parameter)
+
+# How many modes (anomaly, profiler) are on.  The generated methods keep their own copy as a global.
+modes = 0
+on_shift: list[Callable[[int], None]] = []
+
+
+def shift_modes(by: int) -> None:
+    """Count a mode in or out; while any is on, every op takes the slow path."""
+    global modes
+    modes += by
+    for tell in on_shift:
+        tell(modes)
+
+
+def wrap(be: BoundBackend, native: Any, dtype: DType) -> Tensor:
+    """A tensor without history over a fresh native array."""
+    t = new(Tensor_)
+    t._a = native if type(native) is be.array else be.to_array(native)
+    t._be = be
+    t.dtype = dtype
+    t._rg = False
+    return t
+
+
+def version(t: Tensor) -> int:
+    """The number of in-place writes to the memory of `t`."""
+    return 0 if (st := t._st) is None else st.version
+
+
+def device_error(name: str, tensors: list[Tensor]) -> RuntimeError:
+    """The error of operands that live on different devices."""
+    found = ", ".join(dict.fromkeys(str(t._be.device) for t in tensors))
+    return RuntimeError(
+        f"{name}: Expected all tensors to be on the same device, but found at least two devices: "
+        f"{found}. Move them with .to(device) first."
+    )
+
+
+def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exception:
+    """What to raise when a kernel refused its arguments.
+
+    If the op's rule refuses them too, the arguments are wrong, and what the kernel said is noise:
+    the rule's exception is raised here, alone.
+    """
+    if isinstance(error, ZeroDivisionError):
+        return RuntimeError("ZeroDivisionError: integer division or modulo by zero")
+    op = OPS.get(name)
+    if op is not None and op.tier == "primitive":
+        try:
+            op.body(*[_spec(a) for a in args])
+        except (RuntimeError, IndexError, TypeError, ValueError, NotImplementedError) as worded:
+            raise worded from None
+        except AttributeError:
+            pass  # the rule knows arrays only, and an argument is none
+    kind = (
+        IndexError
+        if isinstance(error, IndexError)
+        else NotImplementedError  # an array library has no loop for the dtype
+        if isinstance(error, TypeError)
+        else RuntimeError
+    )
+    return kind(f"{name}: {error}")
+
+
+def _spec(a: Any) -> Any:
+    if isinstance(a, Tensor_):
+        return Spec(tuple(a._a.shape), a.dtype)
+    if isinstance(a, (list, tuple)) and a and isinstance(a[0], Tensor_):
+        return [_spec(x) for x in a]
+    return a
+
+
+# Recording of the hot families.
+
+
+# The generated methods call these only while no mode is on; `Op.record` serves the rest.
+
+
+def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
+    """Give `t` the history of a one-input op on `x`, if `x` has one."""
+    e = (x._fn or x) if x._rg is True else edge(x)
+    if e is None and not x.requires_grad:
+        return
+    n = node()
+    n._hooks = None
+    n.edges = (e,)
+    if (keeps := node.keeps) == 2:
+        n.saved = (t._a, None, 0)  # `storage_of` fills in the storage once the result has one
+    elif keeps:
+        n.saved = (x, x._a, 0 if (s := x._st) is None else s.version)
+    else:
+        n.saved = ()
+    n.seq = next_seq()
+    t._fn = n
+    t._rg = True
+
+
+def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
+    """Give `t` the history of a broadcasting op on `x` and `y`, if they have one."""
+    e0 = ((x._fn or x) if g is True else edge(x)) if (g := x._rg) else None
+    e1 = ((y._fn or y) if g is True else edge(y)) if (g := y._rg) else None
+    if e0 is None:
+        if e1 is None:
+            # A view made under no_grad requires a gradient and has nowhere to send it.
+            if not ((x._rg and x.requires_grad) or (y._rg and y.requires_grad)):
+                return
+        keep = node.keep[0 if e1 is None else 2]
+    else:
+        keep = node.keep[1 if e1 is None else 3]
+    n = node()
+    n._hooks = None
+    n.edges = (e0, e1)
+    a = x._a
+    b = y._a
+    n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+    if not keep:
+        n.saved = ()
+    elif keep == 3:
+        va = 0 if (s := x._st) is None else s.version
+        n.saved = (x, a, va, y, b, 0 if (s := y._st) is None else s.version)
+    elif keep == 1:
+        n.saved = (x, a, 0 if (s := x._st) is None else s.version, None, None, 0)
+    else:
+        n.saved = (None, None, 0, y, b, 0 if (s := y._st) is None else s.version)
+    n.seq = next_seq()
+    t._fn = n
+    t._rg = True
+
+
+def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
+    """Give `t` the history of a broadcasting op on `x` and a native scalar."""
+    e = (x._fn or x) if x._rg is True else edge(x)
+    if e is None and not x.requires_grad:
+        return
+    keep = node.keep[1]
+    n = node()
+    n._hooks = None
+    n.edges = (e, None)
+    n.shapes = None
+    if not keep:
+        n.saved = ()
+    elif keep & 1:
+        va = 0 if (s := x._st) is None else s.version
+        n.saved = (x, x._a, va, None, number if keep & 2 else None, 0)
+    else:
+        n.saved = (None, None, 0, None, number, 0)
+    n.seq = next_seq()
+    t._fn = n
+    t._rg = True
+
+
+def after_record(node: Any) -> None:
+    """What modes do with a new node."""
+    if anomaly.enabled:
+        anomaly.remember_call(node)
+
+
+# Slow paths.
+
+
+def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:
+    """Operands as tensors and Python numbers, or None if one of them is neither."""
+    found = []
+    for x in operands:
+        if not isinstance(x, Tensor_):
+            x = python_number(x)
+            if not isinstance(x, (int, float, complex)):
+                return None
+        found.append(x)
+    return tuple(found)
+
+
+def slow_unary(name: str, x: Tensor) -> Tensor:
+    """An elementwise function of one tensor, with promotion of integers where it needs floats."""
+    op = OPS[name]
+    op.check_dtype(x.dtype, (x,))
+    if op.promotes == "float" and not x.dtype.fp:
+        x = cast(x, D.get_default_dtype())
+    return op(x)
+
+
+def slow_binary(name: str, x: Any, y: Any) -> Any:
+    """A broadcasting op of tensors and numbers; NotImplemented for anything else."""
+    if type(x) not in PLAIN or type(y) not in PLAIN:
+        from flambeau._tensor import overrides as _overrides
+
+        if _overrides.wanted((x, y)):
+            return _overrides.call(OPS[name].public(), (x, y), {})
+    operands = as_operands(name, x, y)
+    if operands is None:
+        return NotImplemented
+    op = OPS[name]
+    dtype = result_type(*operands)
+    if op.promotes == "float" and not dtype.fp:
+        dtype = D.get_default_dtype()
+    op.check_dtype(dtype, operands)
+    if name == "pow" and type(y) is int and y < 0 and dtype.category == 1:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    result = op(*common(name, operands, dtype))
+    # The power of a number is row-major, whatever the exponents are.
+    return result if name != "pow" or isinstance(operands[0], Tensor_) else result.contiguous()
+
+
+def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
+    """Operands as tensors of one dtype on one device; numbers and 0-d CPU tensors follow."""
+    tensors = [x for x in operands if isinstance(x, Tensor_)]
+    be = tensors[0]._be
+    if any(t._be is not be for t in tensors):
+        large = [t for t in tensors if len(t._a.shape) > 0 or t._be.device.type != "cpu"]
+        be = large[0]._be if large else be
+        if any(t._be is not be for t in large):
+            raise device_error(name, tensors)
+    out = []
+    for x in operands:
+        if not isinstance(x, Tensor_):
+            out.append(wrap(be, scalar_native(be, x, dtype), dtype))
+            continue
+        if x._be is not be:
+            x = x.to(be.device)
+        if x.dtype is not dtype:
+            original = x
+            x = cast(x, dtype)
+            if x._st is None:
+                # Saved for backward, the cast stands for the operand: writes to that one count.
+                x._st = storage_of(original)
+        out.append(x)
+    return out
+
+
+def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
+    """A Python number as a native operand of `dtype`."""
+    if isinstance(value, complex) and not dtype.is_complex:
+        value = value != 0 if dtype.category == 0 else value.real
+    if dtype.category == 1 and type(value) is float:
+        if not math.isfinite(value):
+            raise RuntimeError(
+                f"value {value} cannot be converted to type {dtype} without overflow"
+            )
+        value = int(value)
+    if type(value) is bool:
+        value = int(value)
+    if type(value) is int and dtype.category == 1:
+        bits = 8 * dtype.itemsize
+        low = -(1 << (bits - 1)) if dtype.is_signed else 0
+        if not -(1 << 63) <= value < 1 << 64:
+            raise RuntimeError(
+                f"value {value} cannot be converted to type {dtype} without overflow"
+            )
+        value = ((value - low) & ((1 << bits) - 1)) + low  # wraps like a C cast
+    if (found := be.consts[dtype].get(value)) is None:
+        if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
+            raise TypeError(f"expected a number, got {type(value).__name__}")
+        found = be.scalar_const(value, dtype)
+    return found
+
+
+def op(name: str) -> Any:
+    """A canonical op by name."""
+    return OPS[name]
+
+
+def cast(t: Tensor, dtype: DType) -> Tensor:
+    """`t` in another dtype; `t` itself if it has it."""
+    if t.dtype is dtype:
+        return t
+    if type(dtype) is not DType:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return OPS["cast"](t, dtype)
+
+
+__all__ = [
+    "PLAIN",
+    "Binary",
+    "SavesInput",
+    "SavesNothing",
+    "SavesResult",
+    "cast",
+    "common",
+    "device_error",
+    "edge",
+    "kernel_error",
+    "new",
+    "record_binary",
+    "record_scalar",
+    "record_unary",
+    "recording",
+    "result_type",
+    "shift_modes",
+    "slow_binary",
+    "slow_unary",
+    "version",
+    "wrap",
+]

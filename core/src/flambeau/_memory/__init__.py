@@ -1,0 +1,1 @@
+"""Who shares memory with whom: the record of one allocation, and views of it."""

@@ -1,0 +1,1 @@
+"""Random bits: generators, their engine, and streams equal to PyTorch's."""

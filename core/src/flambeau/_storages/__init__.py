@@ -1,0 +1,1 @@
+"""Storages as users hold them, and memory that is resized, moved, shared or foreign."""

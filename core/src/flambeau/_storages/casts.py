@@ -1,0 +1,62 @@
+"""The conversions of storages, named as dtypes: ``storage.half()``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._types import dtype as D
+
+
+class Casts:
+    """A method per dtype; classes that have them convert with ``_to(dtype)``."""
+
+    def _to(self, dtype: D.dtype) -> Any:
+        raise NotImplementedError
+
+    def bool(self) -> Any:
+        """The storage cast to bool."""
+        return self._to(D.bool_)
+
+    def byte(self) -> Any:
+        """The storage cast to uint8."""
+        return self._to(D.uint8)
+
+    def char(self) -> Any:
+        """The storage cast to int8."""
+        return self._to(D.int8)
+
+    def short(self) -> Any:
+        """The storage cast to int16."""
+        return self._to(D.int16)
+
+    def int(self) -> Any:
+        """The storage cast to int32."""
+        return self._to(D.int32)
+
+    def long(self) -> Any:
+        """The storage cast to int64."""
+        return self._to(D.int64)
+
+    def half(self) -> Any:
+        """The storage cast to float16."""
+        return self._to(D.float16)
+
+    def bfloat16(self) -> Any:
+        """The storage cast to bfloat16."""
+        return self._to(D.bfloat16)
+
+    def float(self) -> Any:
+        """The storage cast to float32."""
+        return self._to(D.float32)
+
+    def double(self) -> Any:
+        """The storage cast to float64."""
+        return self._to(D.float64)
+
+    def complex_float(self) -> Any:
+        """The storage cast to complex64."""
+        return self._to(D.complex64)
+
+    def complex_double(self) -> Any:
+        """The storage cast to complex128."""
+        return self._to(D.complex128)

@@ -1,0 +1,196 @@
+"""``__torch_function__``: subclasses of Tensor that see the calls made with them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import cache, update_wrapper, wraps
+from types import FunctionType
+from typing import Any
+
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._tensor.methods import TensorMethods
+from flambeau._tensor.tensor import Tensor
+
+_disabled = 0
+
+
+def wanted(args: Iterable[Any]) -> bool:
+    """Whether an argument's class wants to see the call."""
+    if _disabled:
+        return False
+    return any(
+        type(a) not in _dispatch.PLAIN and hasattr(type(a), "__torch_function__") for a in args
+    )
+
+
+def call(
+    func: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    seen: Iterable[Any] | None = None,
+) -> Any:
+    """Offer a call to the classes of its arguments (or of those `seen`), most derived first.
+
+    Raises:
+        TypeError: every class declines by returning NotImplemented.
+    """
+    types: list[type] = []
+    for a in [*args, *kwargs.values()] if seen is None else seen:
+        t = type(a)
+        if t in _dispatch.PLAIN or t in types or not hasattr(t, "__torch_function__"):
+            continue
+        place = next((i for i, u in enumerate(types) if issubclass(t, u)), len(types))
+        types.insert(place, t)
+    for t in types:
+        result = t.__torch_function__(func, tuple(types), args, kwargs)
+        if result is not NotImplemented:
+            return result
+    names = ", ".join(t.__name__ for t in types)
+    raise TypeError(
+        f"no implementation found for {getattr(func, '__name__', func)!r} on types that implement "
+        f"__torch_function__: [{names}]"
+    )
+
+
+class DisableTorchFunctionSubclass:
+    """Context in which subclasses of Tensor are treated as Tensor."""
+
+    def __enter__(self) -> None:
+        global _disabled
+        _disabled += 1
+
+    def __exit__(self, *exc: object) -> None:
+        global _disabled
+        _disabled -= 1
+
+
+def run_default(
+    cls: type, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What `Tensor.__torch_function__` does: run, and give plain tensor results the subclass."""
+    with DisableTorchFunctionSubclass():
+        result = func(*args, **kwargs)
+        return _converted(result, cls)
+
+
+def _converted(result: Any, cls: type) -> Any:
+    if type(result) in _dispatch.PLAIN and cls is not Tensor:
+        result = _retyped(result, cls)
+    elif type(result) in (tuple, list):
+        return type(result)(_converted(r, cls) for r in result)
+    return result
+
+
+def _retyped(t: Tensor, cls: type) -> Any:
+    # The result is fresh: moving its state over loses nothing.
+    out = object.__new__(cls)
+    out.__dict__.update(t.__dict__)
+    return out
+
+
+def intercept_methods(cls: type) -> None:
+    """Give a subclass methods that go through ``__torch_function__``; functions do from now on."""
+    intercept_functions()
+    for name, method in vars(TensorMethods).items():
+        if callable(method) and name not in vars(cls) and not name.startswith("__init"):
+            if name in ("__getattribute__", "__new__", "__class__", "__module__"):
+                continue
+            setattr(cls, name, _through(method))
+    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_".split():
+        if name not in vars(cls):
+            setattr(cls, name, _through(getattr(Tensor, name)))
+
+
+def _through(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _disabled:
+            return method(self, *args, **kwargs)
+        return call(method, (self, *args), kwargs)
+
+    return seen
+
+
+class Overridable:
+    """A public function that offers its calls to the classes of its arguments.
+
+    Equal to the function that it stands for, also as a key of a dictionary.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self._function = function
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not _disabled:
+            seen = [a for a in (*args, *kwargs.values()) if _looks_at(type(a))]
+            for a in args[:1]:
+                if type(a) in (tuple, list):
+                    seen += [x for x in a if _looks_at(type(x))]
+            if seen:
+                return call(self, args, kwargs, seen)
+        return self._function(*args, **kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other == self._function
+
+    def __hash__(self) -> int:
+        return hash(self._function)
+
+    def __repr__(self) -> str:
+        return repr(self._function)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__  # type: ignore[attr-defined] - `update_wrapper` sets it
+
+
+@cache
+def _looks_at(t: type) -> bool:
+    return t not in _dispatch.PLAIN and hasattr(t, "__torch_function__")
+
+
+_intercepted = False
+_overridables: dict[Callable[..., Any], Overridable] = {}
+_namespaces: list[dict[str, Any]] = []  # of libraries, as `flambeau.nn.functional`
+
+
+def intercept_functions() -> None:
+    """Let the public functions look for ``__torch_function__``: from the first subclass on.
+
+    Until there is one, the check would be a cost on every call and find nothing.
+    """
+    global _intercepted
+    if _intercepted:
+        return
+    _intercepted = True
+    import flambeau
+    from flambeau._api import functions as _functions
+
+    for name in _functions.__all__:
+        function = getattr(_functions, name)
+        overridable = _overridables[function] = Overridable(function)
+        setattr(_functions, name, overridable)
+        overridable.__module__ = _functions.__name__  # pickle looks for it where it stands
+        if vars(flambeau).get(name) is function:
+            setattr(flambeau, name, overridable)
+    for namespace in _namespaces:
+        _intercept(namespace)
+
+
+def offer_calls(namespace: dict[str, Any]) -> None:
+    """Treat the functions that a library's module lists in ``__all__`` like those of flambeau."""
+    _namespaces.append(namespace)
+    if _intercepted:
+        _intercept(namespace)
+
+
+def _intercept(namespace: dict[str, Any]) -> None:
+    for name in namespace["__all__"]:
+        function = namespace[name]
+        if not isinstance(function, FunctionType):
+            continue  # one of flambeau's own, seen already
+        overridable = _overridables.get(function)
+        if overridable is None:
+            overridable = _overridables[function] = Overridable(function)
+            overridable.__module__ = namespace["__name__"]
+        namespace[name] = overridable

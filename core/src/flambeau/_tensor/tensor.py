@@ -1,0 +1,1136 @@
+"""The Tensor: a native array, the backend it belongs to, and its place in the recorded graph.
+
+What every op reads (``_a _be dtype _rg``) is stored on each instance and has no class default: a
+class
+attribute of the same name would turn off the interpreter's specialised reads.  Everything else has
+a
+default on the class and costs nothing until used.
+"""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from flambeau import autograd
+from flambeau._autograd.modes import recording, set_recording
+from flambeau._autograd.node import Hooks, Node, Out, RemovableHandle, _add
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import wrap
+from flambeau._dispatch.keywords import many
+from flambeau._memory import views as _views
+from flambeau._memory.record import Storage
+from flambeau._memory.views import edge, geometry_of, storage_of
+from flambeau._tensor.methods import TensorMethods
+from flambeau._types import dtype as D
+from flambeau._types.device import device as Device
+from flambeau._types.layout import strided
+from flambeau._types.size import Size
+from flambeau._writes import inplace as _inplace
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._storages.typed import TypedStorage
+    from flambeau._storages.untyped import UntypedStorage
+    from flambeau._types.dtype import dtype as DType
+
+_new = object.__new__
+
+
+class Tensor(TensorMethods):
+    """A multi-dimensional array of one dtype on one device, with a gradient history.
+
+    ``Tensor(2, 3)`` is uninitialised float32 of that shape and ``Tensor([1, 2])`` holds data, as in
+    PyTorch; `flambeau.tensor` and the factory functions are the usual way to make one.
+
+    >>> import flambeau as fb
+    >>> fb.Tensor([1, 2])
+    tensor([1., 2.])
+    """
+
+    _a: Any  # native array
+    _be: BoundBackend  # its backend, one object per device
+    dtype: DType
+    # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base
+    # tell;
+    # 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still to be
+    # built.
+    _rg: Any
+
+    seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers
+
+    _fn: Any = None  # Node, or Out for one output of several; the base's at state 4
+    _st: Storage | None = None  # None: version 0, shared with nobody
+    _base: Any = None  # root of the chain of views
+    _view: Any = None  # (parent, op, args, name) of a view
+    _seen: Any = None  # storage version for which `_fn` of a view was built
+    _made: str | None = None  # "no_grad", or the function that made this view and others at once
+    _msteps: Any = ()  # without strides: view steps from the root of the storage
+    _grad: Any = None
+    _hooks: Any = None  # Hooks of a leaf
+    _retains: bool = False
+
+    __array_priority__ = 1000
+
+    def __hash__(self) -> int:  # type: ignore[override] - defining __eq__ has set it to None
+        return id(self)
+
+    layout: ClassVar[Any] = strided
+    is_sparse: ClassVar[bool] = False
+    is_quantized: ClassVar[bool] = False
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+        from flambeau._tensor.legacy import legacy_new
+
+        return legacy_new(cls, args, kwargs)
+
+    def __init_subclass__(cls, plain: bool = False, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if plain:
+            _dispatch.PLAIN.add(cls)
+            _share_keys(cls)
+        elif not any(base in _dispatch.PLAIN and base is not Tensor for base in cls.__mro__[1:]):
+            from flambeau._tensor.overrides import intercept_methods
+
+            intercept_methods(cls)
+
+    # Construction by the library.
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
+        """An instance of a subclass that shares the memory of `data`, as a leaf."""
+        t = data.detach()
+        out = _new(cls)
+        out.__dict__.update(t.__dict__)
+        _refresh_alias(out)
+        out._rg = False
+        return out.requires_grad_(requires_grad)
+
+    def as_subclass(self, cls: type) -> Any:
+        """This tensor, history included, as an instance of a subclass."""
+        out = _new(cls)
+        from flambeau.ops.shapes.movement import alias as alias_of
+
+        alias = alias_of(self)
+        out.__dict__.update(alias.__dict__)
+        _refresh_alias(out)
+        return out
+
+    def _same_history(self, native: Any) -> Tensor:
+        # A stand-in: other values, the same edge.
+        t = wrap(self._be, native, self.dtype)
+        if self._rg:
+            e = edge(self)
+            if isinstance(e, Node):
+                t._fn, t._rg = e, True
+                if e.keeps == 2:  # its saved result belongs to the storage of the true tensor
+                    t._st = Storage(native, self._be, self.dtype)
+            elif e is not None:
+                t._fn, t._rg = _inplace._through(e), True
+            elif self.requires_grad:
+                t._rg = True
+        return t
+
+    def _fresh_copy(self) -> Tensor:
+        return wrap(self._be, self._be.clone(self._a), self.dtype)
+
+    # Facts.
+
+    @property
+    def shape(self) -> Size:
+        """The sizes of the dimensions."""
+        return Size(self._a.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the size of one dimension."""
+        if dim is None:
+            return Size(self._a.shape)
+        from flambeau._dispatch.arguments import dim_of
+
+        return self._a.shape[dim_of(dim, len(self._a.shape), scalar_as_vector=False)]
+
+    def dim(self) -> int:
+        """The number of dimensions."""
+        return len(self._a.shape)
+
+    ndimension = dim
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._a.shape)
+
+    def numel(self) -> int:
+        """The number of elements."""
+        count = 1
+        for n in self._a.shape:
+            count *= n
+        return count
+
+    nelement = numel
+
+    def __len__(self) -> int:
+        if not self._a.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self._a.shape[0]
+
+    @property
+    def device(self) -> Device:
+        """Where the tensor lives."""
+        return self._be.device
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it lives on a CUDA device."""
+        return self._be.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        """Whether it lives on the CPU."""
+        return self._be.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        """Whether it has a shape and no data."""
+        return self._be.device.type == "meta"
+
+    def get_device(self) -> int:
+        """The index of the device, -1 on the CPU."""
+        index = self._be.device.index
+        return -1 if self._be.device.type == "cpu" else index or 0
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes per element."""
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel() * self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is floating."""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the dtype has negative numbers."""
+        return self.dtype.is_signed
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Elements between neighbours along each dimension, or along one."""
+        strides = geometry_of(self)[1]
+        if dim is None:
+            return strides
+        from flambeau._dispatch.arguments import dim_of
+
+        return strides[dim_of(dim, len(strides), scalar_as_vector=False)]
+
+    def storage_offset(self) -> int:
+        """Elements between the start of the storage and the first element."""
+        return geometry_of(self)[2]
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """Whether the elements lie in row-major order (or in the given format) without gaps."""
+        be = self._be
+        if be.strided:
+            if memory_format is None:
+                return be.backend.is_contiguous(self._a)
+            shape, stride = self._a.shape, be.backend.strides(self._a)
+        else:
+            shape, stride, _ = geometry_of(self)
+        from flambeau._types.memory_format import is_contiguous
+
+        return is_contiguous(shape, stride, memory_format)
+
+    def data_ptr(self) -> int:
+        """The address of the first element, 0 where memory has none."""
+        if not self._be.strided:
+            return 0
+        storage_of(self).shared = True  # the address stays valid only if writes happen in place
+        return self._be.backend.data_ptr(self._a)
+
+    def untyped_storage(self) -> UntypedStorage:
+        """The bytes of the storage, shared by all views."""
+        from flambeau._storages.of_tensors import untyped_storage
+
+        return untyped_storage(self)
+
+    def storage(self) -> TypedStorage:
+        """The storage, shared by all views, read as this dtype."""
+        from flambeau._storages.of_tensors import typed_storage
+
+        return typed_storage(self)
+
+    typed_storage = storage
+
+    def storage_type(self) -> Any:
+        """The class of the storage, such as ``FloatStorage``."""
+        from flambeau._storages.of_tensors import storage_type
+
+        return storage_type(self)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether it lives in page-locked host memory (of a type of accelerator)."""
+        from flambeau.accelerator._pinned import is_pinned
+
+        return is_pinned(self, device)
+
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """A copy in page-locked memory; itself where it is there or no accelerator needs that.
+
+        Raises:
+            RuntimeError: it is not on the CPU.
+        """
+        from flambeau.accelerator._pinned import pinned
+
+        return pinned(self, device)
+
+    def record_stream(self, stream: Any) -> None:
+        """Say that `stream` uses the memory, which another stream's work allocated.
+
+        When the tensor is gone, nothing else gets its memory before what `stream` was asked until
+        then is done.
+
+        Raises:
+            RuntimeError: the tensor is not on the type of device that has `stream`.
+        """
+        if not hasattr(stream, "_native"):
+            raise TypeError(f"record_stream wants a Stream, not {type(stream).__name__}")
+        if self.device.type != stream.device.type:
+            raise RuntimeError(
+                f"record_stream: the tensor is on {self.device}, the stream on {stream.device}"
+            )
+        self._be.backend.record_use(self._a, stream._native)
+
+    def is_shared(self) -> bool:
+        """Whether other processes can see the memory."""
+        st = self._st
+        return self.is_cuda or (st is not None and st.mapping is not None and st.mapping.shared)
+
+    # Autograd.
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether gradients are computed for this tensor."""
+        g = self._rg
+        if g is True or g is False:
+            return g
+        return g > 2 or self._fn is not None or self._base._rg
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        """Switch recording for this leaf on or off, in place.
+
+        Raises:
+            RuntimeError: the dtype is not floating, or the tensor is no leaf and shall be switched
+            off.
+        """
+        want = bool(requires_grad)
+        if want and not self.dtype.fp:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        if not want and not self.is_leaf:
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+        if self._base is None or not self.dtype.fp:
+            self._rg = want or self._fn is not None
+        elif self._rg != 4:
+            self._rg = 3 if want else 2
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        """Whether no recorded op produced this tensor."""
+        if self._rg is True:
+            return self._fn is None
+        return not isinstance(edge(self), Node)
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that produced this tensor, or None for leaves."""
+        fn = self._fn if self._rg is True else edge(self)
+        return fn.node if isinstance(fn, Out) else None if fn is self else fn
+
+    @property
+    def output_nr(self) -> int:
+        """Which output of its node this tensor is."""
+        e = edge(self)
+        return e.index if isinstance(e, Out) else 0
+
+    @property
+    def grad(self) -> Tensor | None:
+        """The accumulated gradient of a leaf (or of a tensor that retains it), or None."""
+        if (grad := self._grad) is None and self._rg and not self._retains and not self.is_leaf:
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad "
+                "attribute won't be populated during autograd.backward(). If you indeed want the "
+                ".grad "
+                "field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
+                UserWarning,
+                stacklevel=2,
+            )
+        return grad
+
+    @grad.setter
+    def grad(self, value: Tensor | None) -> None:
+        if value is not None:
+            if not isinstance(value, Tensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got {type(value)}"
+                )
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.dtype is not self.dtype:
+                raise RuntimeError(
+                    f"assigned grad has data of a different type: {value.type()}, expected "
+                    f"{self.type()}"
+                )
+            if value._be is not self._be and value.device != self.device:
+                raise RuntimeError(
+                    f"assigned grad has data located on a different device: {value.device}, "
+                    "expected "
+                    f"{self.device}"
+                )
+            if value._a.shape != self._a.shape:
+                raise RuntimeError(
+                    f"assigned grad has data of a different size: {list(value._a.shape)}, expected "
+                    f"{list(self._a.shape)}"
+                )
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        """Whether a non-leaf keeps its gradient after backward."""
+        return self._retains and not self.is_leaf
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in ``.grad``.
+
+        Raises:
+            RuntimeError: the tensor does not require a gradient.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        e = edge(self)
+        if isinstance(e, Node):
+            self._retains = True
+            e.hooks().retain = weakref.ref(self)
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Compute the gradients of the leaves and add them to their ``.grad``.
+
+        Args:
+            gradient: the gradient of this tensor; may be left out if it has one element.
+            retain_graph: keep the graph for another backward; default `create_graph`.
+            create_graph: record the backward itself, for higher derivatives.
+            inputs: accumulate only into these.
+
+        Raises:
+            RuntimeError: no gradient is required, or `gradient` is missing or does not fit.
+        """
+        autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+
+    def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+        """Call ``hook(grad)`` whenever this tensor's gradient is computed; it may return another.
+
+        Raises:
+            RuntimeError: the tensor does not require a gradient.
+        """
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        e = edge(self)
+        hooks = e.hooks() if isinstance(e, Node) else self._leaf_hooks()
+        return _add(hooks.tensor, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
+        """Call ``hook(self)`` after a gradient was added to this leaf's ``.grad``."""
+        if not self.requires_grad or not self.is_leaf:
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+            )
+        return _add(self._leaf_hooks().post, hook)
+
+    def _leaf_hooks(self) -> Hooks:
+        if self._hooks is None:
+            self._hooks = Hooks()
+        return self._hooks
+
+    def detach(self) -> Tensor:
+        """The same memory without history; writes to either are seen, and counted, by both."""
+        st = storage_of(self)
+        st.shared = True
+        t = wrap(self._be, self._a, self.dtype)
+        t._st = st
+        if not self._be.strided:
+            t._msteps = self._msteps
+            _views.register_alias(st, t)
+        return t
+
+    def detach_(self) -> Tensor:
+        """Forget the history of this tensor, in place.
+
+        Raises:
+            RuntimeError: it is a view; views cannot be detached in place.
+        """
+        if self._base is not None:
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel "
+                "(DDP) for training, and gradients are set as views of buckets, use detach() too."
+            )
+        self._fn, self._rg = None, False
+        return self
+
+    @property
+    def data(self) -> Tensor:
+        """The same memory without history, and without counting writes."""
+        t = self.detach()
+        st = self._st
+        assert st is not None
+        if self._be.strided:
+            t._st = st.uncounted()
+        return t
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not isinstance(value, Tensor):
+            raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.dtype.fp is not self.dtype.fp and self.requires_grad:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point"
+            )
+        self._take_over(value)
+
+    def _take_over(self, value: Tensor) -> None:
+        # Become an alias of `value` in everything but history.
+        st = storage_of(value)
+        st.shared = True
+        if self._st is not None and self._st is not st and self._st.aliases:
+            self._st.aliases = [r for r in self._st.aliases if r() is not self]
+        self._a, self._be, self.dtype = value._a, value._be, value.dtype
+        self._st, self._msteps = st, value._msteps
+        if not self._be.strided:
+            _views.register_alias(st, self)
+        if self._base is not None:
+            self._rg, self._fn = self._rg == 3, None
+            self._base = self._view = self._made = None
+
+    def set_(
+        self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+    ) -> Tensor:
+        """Become an alias of another tensor, or of a part of a storage; of nothing by default.
+
+        Args:
+            source: a tensor or a storage of this dtype, or an `UntypedStorage`.
+            storage_offset: elements before the first one.
+            size: the shape; by default that of the tensor, or all that follows in the storage.
+            stride: elements between neighbours; row-major by default.
+
+        Raises:
+            RuntimeError: dtypes differ, or offset and strides are not possible.
+
+        >>> import flambeau as fb
+        >>> fb.tensor([]).set_(fb.FloatStorage([1, 2, 3, 4]), 1, (2,), (2,))
+        tensor([2., 4.])
+        """
+        from flambeau._storages.of_tensors import reset
+
+        return reset(self, source, storage_offset, size, stride)
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._st is None else self._st.version
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+    @property
+    def is_inference_mode(self) -> bool:
+        """Always False: inference mode makes ordinary tensors."""
+        return False
+
+    # Data out of the tensor.
+
+    def item(self) -> Any:
+        """The value of a one-element tensor as a Python number.
+
+        Raises:
+            RuntimeError: there are more or fewer elements.
+        """
+        if self.numel() != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar"
+            )
+        return self._be.backend.item(self._a)
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers (a number for 0-d)."""
+        return self._be.backend.tolist(self._a)
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """A NumPy array over the same memory.
+
+        Raises:
+            RuntimeError: the tensor requires a gradient.
+            TypeError: it does not live on the CPU.
+        """
+        if force:
+            return self.detach().cpu().numpy()
+        if self.requires_grad:
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
+            )
+        give = getattr(self._be.backend, "numpy", None)
+        if give is None:
+            raise TypeError(
+                f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
+                "copy the "
+                "tensor to host memory first."
+            )
+        storage_of(self).shared = True
+        return give(self._a)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != dtype:
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __bool__(self) -> bool:
+        if self.numel() != 1:
+            if self.numel() == 0:
+                raise RuntimeError("Boolean value of Tensor with no values is ambiguous")
+            raise RuntimeError("Boolean value of Tensor with more than one value is ambiguous")
+        return bool(self.item())
+
+    def _one(self) -> Any:
+        if self.numel() != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return self.item()
+
+    def __int__(self) -> int:
+        return int(self._one())
+
+    def __float__(self) -> float:
+        return float(self._one())
+
+    def __complex__(self) -> complex:
+        return complex(self._one())
+
+    def __index__(self) -> int:
+        if self.dtype.category > 1 or self.numel() != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, bool, complex)):
+            return bool((self == element).any().item())
+        raise RuntimeError(
+            "Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._a.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __reversed__(self) -> Tensor:
+        return self if not self._a.shape else self.flip(0)
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from flambeau._tensor.printing import tensor_repr
+
+        return tensor_repr(self, tensor_contents=tensor_contents)
+
+    def __format__(self, format_spec: str) -> str:
+        from flambeau._tensor.printing import tensor_format
+
+        return tensor_format(self, format_spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted(set(object.__dir__(self)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment. If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage."
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        import copy
+
+        before = recording()
+        set_recording(False)
+        try:
+            t = self.detach().clone()
+        finally:
+            set_recording(before)
+        out = _new(type(self))
+        out.__dict__.update(t.__dict__)
+        _refresh_alias(out)
+        memo[id(self)] = out
+        out._rg = False
+        out.requires_grad_(self.requires_grad)
+        if self._grad is not None:
+            out._grad = copy.deepcopy(self._grad, memo)
+        for name, value in self.__dict__.items():
+            if name not in _OWN and not hasattr(Tensor, name):
+                setattr(out, name, copy.deepcopy(value, memo))
+        return out
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "cannot serialize a non-leaf tensor: its history does not travel; use detach()"
+            )
+        host = self.detach().contiguous()
+        data = bytes(host._be.backend.to_host(host._a)) if not self.is_meta else b""
+        state = {k: v for k, v in self.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
+        return _rebuild, (
+            type(self),
+            data,
+            tuple(self._a.shape),
+            self.dtype,
+            str(self.device),
+            self.requires_grad,
+            state,
+        )
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
+    # Conversion.
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The tensor in another dtype, on another device, or like another; itself if it is so.
+
+        Forms: ``to(dtype)``, ``to(device, dtype=None)``, ``to(other)``; keywords ``non_blocking``,
+        ``copy`` and ``memory_format``.
+
+        With `non_blocking`, copies between an accelerator and page-locked memory (`pin_memory`;
+        results on the CPU are in such) are asked of the accelerator's current stream and not
+        waited for: until then the memory must not change, and what is copied to the CPU is not
+        there.  Other copies wait.
+
+        >>> import flambeau as fb
+        >>> fb.ones(2).to(fb.int64)
+        tensor([1, 1])
+        """
+        if len(args) == 1 and not kwargs:
+            kind = type(args[0])
+            if kind is D.dtype:
+                return _dispatch.cast(self, args[0])
+            here = self._be.device
+            if kind is Device and args[0] == here:
+                return self
+            if kind is str and args[0] == here.type and here.index is None:
+                return self
+        device, dtype, copy, memory_format, non_blocking = _to_arguments(args, kwargs)
+        return _convert(self, device, dtype, copy, memory_format, non_blocking)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The legacy type name, or the tensor cast to a dtype or type name."""
+        from flambeau._tensor.legacy import dtype_and_device, type_name
+
+        if dtype is None:
+            return type_name(self)
+        d, where = dtype_and_device(dtype)
+        return _convert(self, where, d, False, None, non_blocking)
+
+    def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+        """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
+        if tensor is not None:
+            other = tensor
+        if not isinstance(other, Tensor):
+            raise TypeError(
+                f"type_as(): argument 'other' must be Tensor, not {type(other).__name__}"
+            )
+        return _convert(self, other.device, other.dtype, False, None)
+
+    def cpu(self, memory_format: Any = None) -> Tensor:
+        """The tensor on the CPU."""
+        return _convert(self, Device("cpu"), None, False, memory_format)
+
+    def cuda(
+        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Tensor:
+        """The tensor on a CUDA device."""
+        where = Device("cuda" if device is None else device)
+        return _convert(self, where, None, False, memory_format, non_blocking)
+
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy that shares no memory, with history.
+
+        >>> import flambeau as fb
+        >>> x = fb.ones(2); y = x.clone(); y[0] = 5; x
+        tensor([1., 1.])
+        """
+        if memory_format is not None:
+            from flambeau._types.memory_format import order_of_memory, preserve_format
+
+            if memory_format is not preserve_format:
+                return _arranged(self, order_of_memory(memory_format, self.dim()))
+        return _dispatch.OPS["clone"](self)
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """The tensor in row-major memory; itself if it already is.
+
+        >>> import flambeau as fb
+        >>> fb.zeros(2, 3).t().contiguous().is_contiguous()
+        True
+        """
+        if memory_format is None:
+            return self if self.is_contiguous() else _arranged(self, None)
+        from flambeau._types.memory_format import order_of_memory
+
+        order = order_of_memory(memory_format, self.dim())
+        return self if self.is_contiguous(memory_format) else _arranged(self, order)
+
+    # Indexing and views with optional arguments.
+
+    @property
+    def mT(self) -> Tensor:
+        """The tensor with its last two dimensions swapped."""
+        if len(self._a.shape) < 2:
+            raise RuntimeError(
+                "tensor.mT is only supported on matrices or batches of matrices. Got "
+                f"{self.dim()}-D tensor."
+            )
+        return self.transpose(-2, -1)
+
+    @property
+    def H(self) -> Tensor:
+        """The conjugate transpose of a matrix."""
+        if self.dim() != 2:
+            raise RuntimeError(
+                f"tensor.H is only supported on matrices, got a {self.dim()}-D tensor"
+            )
+        return self.t().conj()
+
+    @property
+    def mH(self) -> Tensor:
+        """The last two dimensions swapped, and complex numbers conjugated."""
+        if self.dim() == 1:
+            raise RuntimeError(
+                "tensor.mH is only supported on matrices or batches of matrices. Got 1-D tensor."
+            )
+        return self.adjoint()
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts, over the memory of a complex tensor; a real tensor itself."""
+        from flambeau.ops.pointwise.complexes import real
+
+        return real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        from flambeau.ops.pointwise.complexes import write_part
+
+        write_part(self, 0, value)
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts, over the memory of a complex tensor."""
+        from flambeau.ops.pointwise.complexes import imag
+
+        return imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        from flambeau.ops.pointwise.complexes import write_part
+
+        write_part(self, 1, value)
+
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor by the legacy constructor of this dtype: ``x.new(2, 3)``, ``x.new([1, 2])``.
+
+        `new_tensor`, `new_empty` and `new_zeros` say what they make.
+
+        >>> import flambeau as fb
+        >>> fb.ones(1, dtype=fb.int64).new([1, 2])
+        tensor([1, 2])
+        """
+        from flambeau._tensor.legacy import make
+
+        return make(self.dtype, device or self.device, args)
+
+    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+        """Another shape in place, over the same memory, which grows if it must; new elements are 0.
+
+        Raises:
+            RuntimeError: the tensor requires a gradient, or memory that cannot grow would have to.
+
+        >>> import flambeau as fb
+        >>> fb.arange(6).resize_(2, 2)
+        tensor([[0, 1],
+                [2, 3]])
+        """
+        from flambeau._dispatch.arguments import checked_sizes
+        from flambeau._dispatch.arguments import sizes as as_sizes
+        from flambeau._storages.resize import resize
+
+        shape = checked_sizes(as_sizes((many("resize_", "size", sizes, size),), "size"))
+        return resize(self, shape, memory_format)
+
+    def resize_as_(
+        self, other: Any = None, *, memory_format: Any = None, tensor: Any = None
+    ) -> Tensor:
+        """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0).
+
+        With ``memory_format=flambeau.preserve_format`` the strides become those of `other`, too.
+        """
+        if tensor is not None:
+            other = tensor
+        if not isinstance(other, Tensor):
+            raise TypeError(
+                f"resize_as_(): argument 'other' must be Tensor, not {type(other).__name__}"
+            )
+        from flambeau._storages.resize import resize_as
+
+        return resize_as(self, other, memory_format)
+
+    def copy_(self, src: Any, non_blocking: bool = False) -> Tensor:
+        """Write the values of `src`, broadcast and cast, into this tensor.
+
+        With `non_blocking`, copies between an accelerator and page-locked memory are not waited
+        for; see `to`.
+        """
+        if not isinstance(src, Tensor):
+            raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
+        return _inplace.copy_(self, src, non_blocking=bool(non_blocking))
+
+    def fill_(self, value: Any) -> Tensor:
+        """Write one number everywhere."""
+        return _inplace.fill_(self, value)
+
+    def zero_(self) -> Tensor:
+        """Write zero everywhere."""
+        return _inplace.fill_(self, 0)
+
+    def share_memory_(self) -> Tensor:
+        """Move the storage to shared memory, where other processes see it.
+
+        See `UntypedStorage.share_memory_`.
+
+        Raises:
+            NotImplementedError: the memory of this device cannot be shared.
+        """
+        self.untyped_storage().share_memory_()
+        return self
+
+    # Protocols.
+
+    def __dlpack__(self, stream: Any = None, **options: Any) -> Any:
+        from flambeau.utils.dlpack import exported
+
+        return exported(self, stream=stream, **options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        from flambeau.utils.dlpack import dlpack_device
+
+        return dlpack_device(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """Where the elements are in the memory of a CUDA device, for other libraries.
+
+        Raises:
+            AttributeError: the tensor is on no CUDA device.
+            RuntimeError: it requires a gradient.
+        """
+        found = getattr(self._a, "__cuda_array_interface__", None)
+        if found is None:
+            raise AttributeError(
+                "Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                f"{self.type()} If CUDA data is required use tensor.cuda() to copy tensor to "
+                "device memory."
+            )
+        if self.requires_grad:
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. "
+                "If gradients aren't required, use var.detach() to get Variable that doesn't "
+                "require grad."
+            )
+        storage_of(self).shared = True
+        return found
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run `func` and turn plain results into this class, as subclasses expect."""
+        from flambeau._tensor.overrides import run_default
+
+        return run_default(cls, func, args, kwargs or {})
+
+
+_OWN = frozenset(
+    "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
+)
+
+
+def _refresh_alias(new: Tensor) -> None:
+    # Backends without strides refresh registered aliases after a write: the new object must be one.
+    if not new._be.strided and new._st is not None:
+        _views.register_alias(new._st, new)
+
+
+def _to_arguments(
+    args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[Any, Any, bool, Any, bool]:
+    known = {"dtype", "device", "non_blocking", "copy", "memory_format", "other"}
+    if unknown := set(kwargs) - known:
+        raise TypeError(f"to() got an unexpected keyword argument {sorted(unknown)[0]!r}")
+    device, dtype = kwargs.get("device"), kwargs.get("dtype")
+    copy, non_blocking = kwargs.get("copy", False), kwargs.get("non_blocking", False)
+    rest = list(args)
+    if "other" in kwargs:
+        rest.insert(0, kwargs["other"])
+    if rest:
+        head = rest.pop(0)
+        if isinstance(head, Tensor):
+            device, dtype = head.device, head.dtype
+        elif isinstance(head, D.dtype):
+            dtype = head
+        elif head is None or isinstance(head, (str, Device, int)):
+            device = head
+            if rest and (rest[0] is None or isinstance(rest[0], D.dtype)):
+                dtype = rest.pop(0)
+        else:
+            raise TypeError(
+                "to() received an invalid combination of arguments: the first must be a dtype, a "
+                "device "
+                f"or a Tensor, not {type(head).__name__}"
+            )
+        if rest:
+            non_blocking = rest.pop(0)
+        if rest:
+            copy = rest.pop(0)
+        if rest:
+            raise TypeError(f"to() takes at most 4 positional arguments, got {len(args)}")
+    if dtype is not None and not isinstance(dtype, D.dtype):
+        raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return (
+        None if device is None else Device(device),
+        dtype,
+        bool(copy),
+        kwargs.get("memory_format"),
+        bool(non_blocking),
+    )
+
+
+def _convert(
+    t: Tensor,
+    device: Any,
+    dtype: Any,
+    copy: bool,
+    memory_format: Any,
+    non_blocking: bool = False,
+) -> Any:
+    be = t._be
+    if device is not None and device != be.device:
+        be = bind(device)
+    moved = be is not t._be
+    target = t.dtype if dtype is None else dtype
+    if moved:
+        from flambeau._writes.device_copy import moved_to
+
+        # Cast first where the copy then has fewer bytes to move, and on the device what may not
+        # be there yet.
+        late = non_blocking and be.device.type == "cpu"
+        if target.itemsize < t.dtype.itemsize or (late and target is not t.dtype):
+            t = _dispatch.cast(t, target)
+        t = moved_to(t, be, non_blocking and (not late or memory_format is None))
+    if target is not t.dtype:
+        t = _dispatch.cast(t, target)
+    elif copy and not moved:
+        t = t.clone()
+    return (
+        t
+        if memory_format is None
+        else t.contiguous(memory_format)
+        if _rearranges(memory_format)
+        else t
+    )
+
+
+def _arranged(t: Tensor, order: list[int] | None) -> Tensor:
+    """A copy whose memory has the dimensions in this order; in their own for None."""
+    if order is None:
+        return _dispatch.op("contiguous")(t)
+    back = [order.index(d) for d in range(len(order))]
+    return _dispatch.op("contiguous")(t.permute(order)).permute(back)
+
+
+def _rearranges(memory_format: Any) -> bool:
+    from flambeau._types.memory_format import preserve_format
+
+    return memory_format is not preserve_format
+
+
+def _rebuild(
+    cls: type,
+    data: bytes,
+    shape: tuple[int, ...],
+    dtype: DType,
+    device: str,
+    requires_grad: bool,
+    state: dict[str, Any],
+) -> Any:
+    be = bind(device)
+    if device.partition(":")[0] == "meta":
+        native = be.full(shape, 0, dtype)
+    else:
+        native = be.backend.from_host(data, shape, dtype, be.device.index or 0)
+    t = _new(cls)
+    t._a, t._be, t.dtype, t._rg = native, be, dtype, False
+    t.__dict__.update(state)
+    return t.requires_grad_(requires_grad)
+
+
+def _share_keys(cls: type[Tensor]) -> None:
+    # CPython lays out a class by the attributes of its first thirty instances; one set later costs
+    # a dictionary per instance and the specialised access to all its attributes.
+    t: Any = _new(cls)
+    for name in sorted(_OWN):
+        if not hasattr(getattr(cls, name, None), "__set__"):
+            setattr(t, name, None)
+
+
+_dispatch.Tensor_ = _views._Tensor = Tensor
+_dispatch.PLAIN.add(Tensor)
+_share_keys(Tensor)
+__all__ = ["Tensor"]

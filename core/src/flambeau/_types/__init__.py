@@ -1,0 +1,1 @@
+"""Facts about tensors, without tensors: dtypes, devices, sizes, layouts, memory formats."""

@@ -1,0 +1,531 @@
+"""Writing into tensors: checks, the write itself, and the history that follows it.
+
+A recorded write computes its result out of place, writes it, and gives the tensor the result's
+history.
+If the tensor is a view, the history of its *base* becomes `CopySlices`: the base's old gradient
+outside
+of the region, the result's inside.  Every other view of the base is then stale and rebuilds its
+node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from flambeau._autograd.modes import recording, set_recording
+from flambeau._autograd.node import Node, next_seq
+from flambeau._dispatch.dispatch import cast, device_error, new
+from flambeau._memory import views as _views
+from flambeau._memory.views import (
+    edge,
+    geometry_of,
+    replay,
+    replay_gradient,
+    steps,
+    storage_of,
+    without_region,
+)
+from flambeau._types import dtype as D
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
+
+_OVERLAP = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
+class CopySlices(Node):
+    """The history of a base after a write through one of its views; the steps to it are `saved`."""
+
+    __slots__ = ("region",)
+
+    title = "CopySlices"
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        if self.saved is None:
+            raise self.freed()
+        base, value = self.edges
+        part = replay_gradient(F, g, self.saved) if value is not None else None
+        if base is None:
+            return None, part
+        return without_region(F, g, self.saved, self.region), part
+
+
+def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """Replace the values of `self` by ``function(self, *args, **kwargs)``."""
+    saves = kwargs.pop("_saves_self", True)
+    scatters = kwargs.pop("_scatters", False)
+    checked = kwargs.pop("_checked", True)
+    tensors = [a for a in args if isinstance(a, _tensor())]
+    tensors += [a for a in kwargs.values() if isinstance(a, _tensor())]
+    record = (
+        recording()
+        and self.dtype.fp
+        and (self.requires_grad or any(t._rg and t.requires_grad for t in tensors))
+    )
+    if record:
+        check_recorded_write(self)
+    check_write(self, tensors if checked else [], scatters=scatters)
+    source = self
+    if record and saves and self._st is not None and self._st.shared:
+        # A formula that saves its input must keep the values from before the write.
+        source = self._same_history(self._be.clone(self._a))
+    elif record:
+        source = self._same_history(self._a)
+    result = function(source, *args, **kwargs)
+    check_result(self, result)
+    assign(self, result, record)
+    return self
+
+
+def check_result(self: Tensor, result: Tensor) -> None:
+    """Refuse results that `self` cannot hold.
+
+    Raises:
+        RuntimeError: the shape differs, or the dtype's category is higher.
+    """
+    _check_shape(self, tuple(result._a.shape))
+    if self.dtype.is_complex and result.dtype.category == 2:
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    if result.dtype.category > self.dtype.category:
+        raise RuntimeError(
+            f"result type {D.type_name(result.dtype)} can't be cast to the desired output type "
+            f"{D.type_name(self.dtype)}"
+        )
+
+
+def check_same_dtype(self: Tensor, dim: Any, dtype: Any) -> None:
+    """Refuse the ``dtype=`` of an in-place operation along `dim` if `self` has another one.
+
+    Raises:
+        IndexError: there is no such dimension.
+        RuntimeError: the dtypes differ.
+    """
+    if dtype is not None and dtype is not self.dtype:
+        from flambeau._dispatch.arguments import dim_of
+
+        dim_of(dim, self.dim())
+        raise RuntimeError(
+            f"Bad in-place call: input tensor dtype {self.dtype} and output tensor dtype {dtype} "
+            "should match"
+        )
+
+
+def _check_shape(self: Tensor, shape: tuple[int, ...]) -> None:
+    if shape != self._a.shape:
+        raise RuntimeError(
+            f"output with shape {list(self._a.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def check_recorded_write(self: Tensor) -> None:
+    """Refuse recorded writes that have no meaning.
+
+    Raises:
+        RuntimeError: to a leaf that requires grad, to a view of one, or to a view made under
+        no_grad.
+    """
+    if self._base is not None:
+        if self._made:
+            raise _views.ambiguous(self, "is being")
+        if self._base.is_leaf and self.requires_grad:
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation. Write under torch.no_grad(), or to a clone()."
+            )
+    if self.requires_grad and self.is_leaf:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation. Write "
+            "under torch.no_grad(), or to a clone()."
+        )
+
+
+def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> None:
+    """Refuse writes whose outcome would depend on the order of elements.
+
+    Raises:
+        RuntimeError: several elements of `self` share memory, or a source overlaps it partially.  A
+            write that `scatters` by index allows the first and refuses any overlap.
+    """
+    if scatters and any(other is self for other in sources):
+        raise RuntimeError(_OVERLAP)
+    st = self._st
+    if st is None or not st.shared:
+        return
+    shape, stride, _ = geometry_of(self)
+    repeats = any(s == 0 and n > 1 for n, s in zip(shape, stride, strict=True))
+    if repeats and not scatters and 0 not in shape:
+        raise RuntimeError(
+            "unsupported operation: more than one element of the written-to tensor refers to a "
+            "single memory location. Please clone() the tensor before performing the operation."
+        )
+    for other in sources:
+        if other is self or other._st is not st:
+            continue
+        mine, its = _views.logical_geometry(self), _views.logical_geometry(other)
+        if scatters and _overlaps_fully(mine, its):
+            raise RuntimeError(_OVERLAP)
+        if _overlaps_partially(mine, its) and not (
+            _same_elements(mine, its) and _unknown(self, other)
+        ):
+            raise RuntimeError(_OVERLAP)
+
+
+def check_out(out: Tensor, inputs: list[Tensor], share: str) -> None:
+    """Refuse an ``out=`` that repeats elements, or shares memory with inputs; see `_out.deliver`.
+
+    Raises:
+        RuntimeError: it does.
+    """
+    check_write(out, inputs if share == "itself" else [])
+    if share == "nothing" and out.numel():
+        mine = _views.logical_geometry(out)
+        for x in inputs:
+            if x is out:
+                raise RuntimeError(_OVERLAP)
+            if x._st is out._st is not None:
+                its = _views.logical_geometry(x)
+                if _overlaps_partially(mine, its) or _overlaps_fully(mine, its):
+                    raise RuntimeError(_OVERLAP)
+
+
+def take_over(self: Tensor, result: Tensor, *, restride: bool) -> bool:
+    """Give `self` the memory of a fresh `result`, if nobody else sees its own; whether that was so.
+
+    `restride` says that `self` may take the strides of the result, too.
+    """
+    be, st = self._be, self._st
+    if not be.strided or (st is not None and st.shared) or result.dtype is not self.dtype:
+        return False
+    if not restride and be.backend.strides(result._a) != be.backend.strides(self._a):
+        return False
+    st = storage_of(self)
+    self._a = st.buffer = result._a
+    st.version += 1
+    return True
+
+
+def _span(g: _views.Geometry) -> tuple[int, int, bool]:
+    shape, stride, offset = g
+    count, reach = 1, 0
+    for n, s in zip(shape, stride, strict=True):
+        count *= n
+        reach += (n - 1) * s
+    return offset, offset + reach, count == reach + 1
+
+
+def _overlaps_partially(a: _views.Geometry, b: _views.Geometry) -> bool:
+    if 0 in a[0] or 0 in b[0]:
+        return False
+    first_a, last_a, dense_a = _span(a)
+    first_b, last_b, dense_b = _span(b)
+    if not (dense_a and dense_b):
+        # PyTorch judges dense operands only; others it takes element by element.
+        return False
+    if (first_a, last_a) == (first_b, last_b):
+        return a[1] != b[1]
+    return not (last_a < first_b or last_b < first_a)
+
+
+def _same_elements(a: _views.Geometry, b: _views.Geometry) -> bool:
+    # Strides of dimensions of size 1 lead nowhere.
+    return (
+        len(a[0]) == len(b[0])
+        and a[2] == b[2]
+        and [(n, s) for n, s in zip(*a[:2], strict=True) if n > 1]
+        == [(n, s) for n, s in zip(*b[:2], strict=True) if n > 1]
+    )
+
+
+def _unknown(*tensors: Tensor) -> bool:
+    """Whether PyTorch's strides of sizes 1 are unknown: of aliases that are no views."""
+    return any(t._view is None and t._st is not None and t._a is not t._st.buffer for t in tensors)
+
+
+def _same_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors are the same elements in the same order."""
+    if a._st is not b._st or a._st is None or a.dtype is not b.dtype:
+        return False
+    return _views.logical_geometry(a) == _views.logical_geometry(b)
+
+
+def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
+    return _span(a) == _span(b) and _span(a)[2] and 0 not in a[0]
+
+
+def assign(self: Tensor, result: Tensor, record: bool) -> None:
+    """Write `result` into `self` and, if recorded, give it the history of `result`."""
+    if result._be is not self._be:
+        raise device_error("in-place operation", [self, result])
+    if result.dtype is not self.dtype:
+        result = cast(result, self.dtype)
+    st = self._st
+    if record and self._be.strided and (st is None or not st.shared):
+        # Nobody else sees the old memory, and formulas may have saved it: leave it to them.
+        exchange(self, result)
+    else:
+        write(self, result._a)
+    if record:
+        value = edge(result) if result._rg else None
+        if isinstance(value, Node):
+            value.adopt(self._st)
+        adopt(self, value)
+
+
+def exchange(self: Tensor, result: Tensor) -> None:
+    """Let unshared `self` take the array of a fresh `result` for its own, and count the write."""
+    be = self._be
+    native = result._a
+    owned = result._st is None or not result._st.shared
+    if not owned or be.backend.strides(native) != be.backend.strides(self._a):
+        native = be.clone(self._a)
+        be.assign(native, result._a)
+    st = storage_of(self)
+    self._a = st.buffer = native
+    st.version += 1
+
+
+def write(self: Tensor, native: Any) -> None:
+    """Put the values of a native array into the memory of `self`, and count the write."""
+    be = self._be
+    st = storage_of(self)
+    if be.strided:
+        be.assign(self._a, native)
+        st.version += 1
+        return
+    if native.shape != self._a.shape:
+        native = be.expand(native, self._a.shape)
+    st.version += 1
+    if not st.shared:
+        self._a = st.buffer = native
+        return
+    before = recording()
+    set_recording(False)
+    try:
+        chain = _memory_steps(self)
+        st.buffer = be.view_put(st.buffer, native, chain) if chain else native
+        for ref in st.aliases:
+            if (t := ref()) is not None:
+                t._a = replay(be, st.buffer, _memory_steps(t))
+    finally:
+        set_recording(before)
+
+
+def _memory_steps(t: Tensor) -> list[Any]:
+    st = t._st
+    assert st is not None
+    shape = tuple(st.buffer.shape)
+    found = []
+    g = (shape, _views.contiguous_strides(shape), 0)
+    for op, args in t._msteps:
+        found.append((op, args, g[0], op))
+        g = _views.geometry(op, g, args)
+    return found
+
+
+def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
+    """Give `self` (or its base) the history of what was just written into it, an edge or None.
+
+    `replaces` says that the result does not depend on the old values; a tensor with a history then
+    keeps
+    it, at gradient zero.
+    """
+    if self._retains:
+        # The gradient that is kept is that of the new values.
+        self._retains = False
+        if isinstance(self._fn, Node) and self._fn._hooks is not None:
+            self._fn._hooks.retain = None
+        adopt(self, value, replaces=replaces)
+        self.retain_grad()
+        return
+    base = self._base
+    if base is None:
+        old = edge(self) if replaces or value is None else None
+        self._fn = _through(value) if old is None is not value else _overwrite(old, value)
+        self._rg = True
+        return
+    old = edge(base)
+    node = new(CopySlices)
+    node._hooks = None
+    node.saved = steps(self)
+    node.region = tuple(self._a.shape)
+    node.edges = (old, value)
+    node.seq = next_seq()
+    base._fn = node
+    base._rg = True
+    self._rg = 3 if self._rg == 3 else 2
+    self._seen = None  # to be renewed
+
+
+def _through(value: Any) -> Any:
+    if isinstance(value, Node):
+        return value
+    # The result was a leaf itself (``x.copy_(leaf)`` without promotion): an identity stands
+    # between.
+    node = new(_Identity)
+    node._hooks = None
+    node.edges = (value,)
+    node.saved = ()
+    node.seq = next_seq()
+    return node
+
+
+class Overwrite(Node):
+    """The history of a tensor whose old values were replaced by others."""
+
+    __slots__ = ()
+
+    title = "CopyBackwards"
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        return F.zeros(g.shape, g), g
+
+
+def _overwrite(old: Any, value: Any) -> Node:
+    node = new(Overwrite)
+    node._hooks = None
+    node.edges = (old, value)
+    node.saved = ()
+    node.seq = next_seq()
+    return node
+
+
+class _Identity(Node):
+    __slots__ = ()
+
+    title = "CopyBackwards"
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        return (g,)
+
+
+def _tensor() -> type:
+    from flambeau._tensor.tensor import Tensor
+
+    return Tensor
+
+
+def copy_(
+    self: Tensor, src: Any, *, may_overlap: bool = False, non_blocking: bool = False
+) -> Tensor:
+    """Write the values of `src`, broadcast and cast, into `self`."""
+    record = (
+        recording()
+        and self.dtype.fp
+        and (self.requires_grad or (src._rg and src.requires_grad and src.dtype.fp))
+    )
+    if record:
+        check_recorded_write(self)
+    if src is self:
+        storage_of(self).version += 1
+        return self
+    if src._be is not self._be and src.is_sparse:
+        raise RuntimeError("copy_() between dense and sparse tensors is not implemented")
+    if not _same_memory(self, src):
+        check_write(self, [] if may_overlap else [src])
+    if src._be is not self._be:
+        late = non_blocking and self.device.type == "cpu"
+        if late and not record:
+            from flambeau._writes.device_copy import downloaded_to
+
+            if downloaded_to(self, src):
+                storage_of(self).version += 1
+                return self
+        src = src.to(self.device, non_blocking=non_blocking and not late)
+    before = recording()
+    set_recording(record)  # a stale view may be read, though not followed
+    try:
+        value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
+        value = cast(value, self.dtype)
+    except RuntimeError:
+        from flambeau._dispatch.arguments import broadcast_shapes
+
+        _check_shape(self, broadcast_shapes(tuple(self._a.shape), tuple(src._a.shape)))
+        raise
+    finally:
+        set_recording(before)
+    source = edge(value) if record and value._rg else None  # a view of `self` is stale afterwards
+    write(self, value._a)
+    if record:
+        adopt(self, source, replaces=True)
+    return self
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Write one number (or 0-d tensor) everywhere."""
+    be = self._be
+    if be.strided and type(value) in self.dtype.takes and not (self._rg and recording()):
+        if type(value) is int and not value:
+            if (native := be.zero.get(self.dtype)) is None:
+                native = be.zero[self.dtype] = scalar_for(self, 0)
+        elif (native := be.consts[self.dtype].get(value)) is None:
+            native = scalar_for(self, value)
+        be.assign(self._a, native)
+        storage_of(self).version += 1
+        return self
+    if isinstance(value, _tensor()):
+        if value.dim() > 0:
+            raise RuntimeError(
+                "fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value.dim()} dimensions."
+            )
+        return copy_(self, value, may_overlap=True)
+    record = recording() and self.dtype.fp and self.requires_grad
+    if record:
+        check_recorded_write(self)
+    # Equal values in one place: the order of elements does not matter, so no check of overlap.
+    native = scalar_for(self, value)
+    write(self, native)
+    if record:
+        adopt(self, None, replaces=True)
+    return self
+
+
+def scalar_for(self: Tensor, value: Any) -> Any:
+    """A Python number as a native 0-d array in the dtype of `self`.
+
+    Raises:
+        TypeError: `value` is no number.
+    """
+    from flambeau._dispatch.dispatch import scalar_native
+    from flambeau._dispatch.promotion import python_number
+
+    value = python_number(value)
+    if not isinstance(value, (int, float, complex)):
+        raise TypeError(f"fill_(): argument 'value' must be Number, not {type(value).__name__}")
+    if isinstance(value, complex) and self.dtype.category == 0:
+        value = value != 0
+    if isinstance(value, complex) and not self.dtype.is_complex:
+        raise RuntimeError("value cannot be converted to type without overflow: it is complex")
+    return scalar_native(self._be, value, self.dtype)
+
+
+def become_view(self: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
+    """Make `self` what a view of it is (``x.t_()``): the same memory, another geometry."""
+    if recording() and self.requires_grad:
+        check_recorded_write(self)
+    former = new(_tensor())
+    former.__dict__.update(self.__dict__)
+    view = function(former)
+    was_view = self._base is not None
+    state = {k: v for k, v in view.__dict__.items() if k not in ("_grad", "_hooks", "_retains")}
+    for name in ("_fn", "_base", "_view", "_seen", "_made"):
+        self.__dict__.pop(name, None)
+    self.__dict__.update(state)
+    if not was_view:
+        # The base of `view` is what this tensor was: its history stays, as one step.
+        e = edge(view) if view.requires_grad else None
+        for name in ("_base", "_view", "_seen", "_made"):
+            self.__dict__.pop(name, None)
+        self._rg = e is not None
+        if e is not None:
+            self._fn = e
+    if not self._be.strided:
+        _views.register_alias(storage_of(self), self)
+    storage_of(self).version += 1
+    return self

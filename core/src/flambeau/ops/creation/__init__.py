@@ -1,0 +1,1 @@
+"""Tensors made from data, constants, ranges and coordinates."""

@@ -1,0 +1,786 @@
+"""Creation: tensors from data, constants and ranges."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.keywords import many
+from flambeau._dispatch.promotion import fitting, scalar_dtype
+from flambeau._dispatch.warning import warn
+from flambeau._memory.views import storage_of
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.device import device as Device
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.memory_format import order_of_memory, preserve_format, preserved_order
+from flambeau._types.spec import Spec
+from flambeau._writes.out import deliver
+from flambeau.ops.declaration.table import primitive
+
+
+@primitive(differentiable=False)
+def _full(shape: tuple[int, ...], value: Any, dtype: DType) -> Spec:
+    return Spec(shape, dtype)
+
+
+@primitive(differentiable=False)
+def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
+    return Spec((length,), dtype)
+
+
+def finished(
+    t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
+) -> Tensor:
+    """A new tensor after ``out=`` and ``requires_grad=``."""
+    if out is not None:
+        if _need_out(out).shape != t.shape:
+            out.resize_(t.shape)  # an explicit size: no warning
+        t = deliver(t, out)
+    return t.requires_grad_() if requires_grad else t
+
+
+def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
+    """A tensor of one value, without any of the public functions' options."""
+    if not isinstance(dtype, DType):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
+        raise TypeError(f"expected a number, got {type(value).__name__}")
+    be = bind(device)
+    size = checked_sizes(shape)
+    try:
+        return wrap(be, be.full(size, value, dtype), dtype)
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
+
+
+def _vector(value: Callable[[int], Any], count: int, dtype: DType, device: Any) -> Tensor:
+    """``value(i)`` for i below `count`; none is computed on ``meta``, nor before there is room."""
+    t = empty((count,), dtype=dtype, device=device)
+    if t.device.type == "meta":
+        return t
+    be = t._be
+    return wrap(be, be.host_array([value(i) for i in range(count)], (count,), dtype), dtype)
+
+
+def zeros(
+    *shape: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of zeros.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(2, 3)
+    tensor([[0., 0., 0.],
+            [0., 0., 0.]])
+    """
+    t = filled(size_of("zeros", shape, size), 0, _dtype_or(dtype, out), _device_or(device, out))
+    return finished(t, requires_grad, out)
+
+
+def ones(
+    *shape: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of ones.
+
+    >>> import flambeau as fb
+    >>> fb.ones(2, dtype=fb.int64)
+    tensor([1, 1])
+    """
+    t = filled(size_of("ones", shape, size), 1, _dtype_or(dtype, out), _device_or(device, out))
+    return finished(t, requires_grad, out)
+
+
+def empty(
+    *shape: Any,
+    size: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """A tensor with unspecified contents.
+
+    >>> import flambeau as fb
+    >>> fb.empty(2, 3).shape
+    torch.Size([2, 3])
+    """
+    dtype = _dtype_or(dtype, out)
+    be = bind(_device_or(device, out))
+    found = checked_sizes(size_of("empty", shape, size))
+    if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
+        return finished(out.resize_(found), requires_grad, None)  # and no write
+    return finished(unfilled(be, found, dtype), requires_grad, out)
+
+
+def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
+    """A tensor with unspecified contents, without any of the public functions' options."""
+    make = be.kernels.get("empty")
+    return wrap(be, make(shape, dtype) if make is not None else be.full(shape, 0, dtype), dtype)
+
+
+def full(
+    size: Any,
+    fill_value: Any,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A tensor of one value, whose type decides the dtype.
+
+    >>> import flambeau as fb
+    >>> fb.full((2,), 7)
+    tensor([7, 7])
+    """
+    if isinstance(fill_value, Tensor):
+        dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
+    if dtype is None:
+        dtype = scalar_dtype(fill_value) if out is None else out.dtype
+    shape, dtype = sizes((need_list(size, "full", "size"),)), _dtype_or(dtype, None)
+    fill_value = fitting(fill_value, dtype)
+    return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
+
+
+def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+    """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
+    if size is None and shape:
+        given = (
+            tuple(shape[0]) if isinstance(shape[0], (tuple, list)) and len(shape) == 1 else shape
+        )
+        for n in given:
+            if type(n) is not int:
+                break
+        else:
+            return given
+    return sizes((many(function, "size", shape, size),))
+
+
+def _dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
+    if dtype is None:
+        return D.get_default_dtype() if out is None else _need_out(out).dtype
+    if not isinstance(dtype, D.dtype):
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    return dtype
+
+
+def _device_or(device: Any, out: Tensor | None) -> Any:
+    return _need_out(out).device if device is None and out is not None else device
+
+
+def _need_out(out: Any) -> Tensor:
+    if not isinstance(out, Tensor):
+        raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
+    return out
+
+
+def order_like(x: Tensor, memory_format: Any) -> Sequence[int] | None:
+    """The dimensions of a new tensor like `x` from the slowest to the fastest; None: row-major."""
+    if memory_format is not None and memory_format is not preserve_format:
+        return order_of_memory(memory_format, x.dim())
+    if len(x._a.shape) < 2 or not x._be.strided:
+        return None
+    return preserved_order(x._a.shape, x._be.backend.strides(x._a))
+
+
+def arranged(x: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
+    """``make(shape of x)`` with the order of dimensions in memory that `x` has, or another."""
+    order = order_like(x, memory_format)
+    if order is None:
+        return make(tuple(x._a.shape))
+    t = make(tuple(x._a.shape[d] for d in order))
+    return wrap(t._be, t._be.permute(t._a, tuple(map(order.index, range(len(order))))), t.dtype)
+
+
+def _like(
+    name: str,
+    input: Tensor,
+    value: Any,
+    dtype: DType | None,
+    device: Any,
+    requires_grad: bool,
+    memory_format: Any,
+) -> Tensor:
+    x = input if type(input) is Tensor else need_tensor(input, name, "input")
+    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    if order_like(x, memory_format) is None:
+        t = filled(x._a.shape, value, kind, where)
+    else:
+        t = arranged(x, memory_format, lambda shape: filled(shape, value, kind, where))
+    return t.requires_grad_() if requires_grad else t
+
+
+def zeros_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Zeros with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.zeros_like(fb.tensor([1, 2]))
+    tensor([0, 0])
+    """
+    return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
+
+
+def ones_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Ones with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.ones_like(fb.tensor([1, 2]))
+    tensor([1, 1])
+    """
+    return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
+
+
+def full_like(
+    input: Tensor,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """One value with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.full_like(fb.tensor([1, 2]), 5)
+    tensor([5, 5])
+    """
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    x = need_tensor(input, "full_like", "input")
+    fill_value = fitting(fill_value, _dtype_or(dtype, x))
+    t = _like("full_like", x, fill_value, dtype, device, requires_grad, memory_format)
+    return deliver(t, out, input, share="anything")
+
+
+def empty_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """Unspecified contents with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.empty_like(fb.tensor([1, 2])).dtype
+    torch.int64
+    """
+    x = need_tensor(input, "empty_like", "input")
+    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    if order_like(x, memory_format) is None:
+        t = unfilled(bind(where), tuple(x._a.shape), kind)
+    else:
+        t = arranged(x, memory_format, lambda shape: unfilled(bind(where), shape, kind))
+    return t.requires_grad_() if requires_grad else t
+
+
+def new_zeros(
+    input: Tensor,
+    *shape: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Zeros of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_zeros(3)
+    tensor([0, 0, 0])
+    """
+    where = input.device if device is None else device
+    return finished(
+        filled(size_of("new_zeros", shape, size), 0, _dtype_or(dtype, input), where),
+        requires_grad,
+        None,
+    )
+
+
+def new_ones(
+    input: Tensor,
+    *shape: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Ones of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_ones(3)
+    tensor([1, 1, 1])
+    """
+    where = input.device if device is None else device
+    return finished(
+        filled(size_of("new_ones", shape, size), 1, _dtype_or(dtype, input), where),
+        requires_grad,
+        None,
+    )
+
+
+def new_full(
+    input: Tensor,
+    size: Any,
+    fill_value: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """One value in another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_full((3,), 7)
+    tensor([7, 7, 7])
+    """
+    where = input.device if device is None else device
+    if isinstance(fill_value, Tensor):
+        fill_value = fill_value.item()
+    fill_value = fitting(fill_value, _dtype_or(dtype, input))
+    return finished(
+        filled(tuple(size), fill_value, _dtype_or(dtype, input), where), requires_grad, None
+    )
+
+
+def new_empty(
+    input: Tensor,
+    *shape: Any,
+    size: Any = None,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Unspecified contents of another shape with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).new_empty(3).dtype
+    torch.int64
+    """
+    return empty(
+        *shape,
+        size=size,
+        dtype=_dtype_or(dtype, input),
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
+
+
+def new_tensor(
+    input: Tensor,
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    layout: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A copy of `data` with the dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1.0]).new_tensor([1, 2])
+    tensor([1., 2.])
+    """
+    where = input.device if device is None else device
+    return finished(from_data(data, _dtype_or(dtype, input), where, copy=True), requires_grad, None)
+
+
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... below `end`; int64 if all three are integers.
+
+    Raises:
+        RuntimeError: step is 0, or its sign leads away from `end`.
+
+    >>> import flambeau as fb
+    >>> fb.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    elif start is None:
+        start = 0
+    if end is None:
+        raise TypeError("arange() needs an end")
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+    if dtype is None:
+        whole = whole or all(isinstance(x, int) for x in (start, end, step))
+        dtype = D.int64 if whole else D.get_default_dtype()
+        dtype = dtype if out is None else _need_out(out).dtype
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            "upper bound and lower bound inconsistent with step sign: "
+            f"start={start}, end={end}, step={step}"
+        )
+    length = math.ceil((end - start) / step)
+    be = bind(_device_or(device, out))
+    try:
+        native = be.arange(start, step, *checked_sizes((length,)), dtype)
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
+    t = wrap(be, native, dtype)
+    if out is None:
+        return finished(t, requires_grad, None)
+    if out.numel() == length:
+        t = t.reshape(tuple(out._a.shape))
+    elif out.numel():
+        warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out.numel()} which does not match the computed number of elements {length}. The "
+            "out tensor is resized to a vector of that many elements."
+        )
+    return finished(t, requires_grad, out)
+
+
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """`steps` values evenly spaced from `start` to `end`, both included.
+
+    >>> import flambeau as fb
+    >>> fb.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    n = operator.index(steps)
+    if n < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {n}")
+    dtype = _dtype_or(dtype, out)
+    # Counted from both ends, so that the last value is exactly `end`.
+    step = (end - start) / (n - 1) if n > 1 else 0.0
+    half = n // 2
+
+    def value(i: int) -> float:
+        return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
+
+    return finished(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
+
+
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal.
+
+    >>> import flambeau as fb
+    >>> fb.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
+    where = _device_or(device, out)
+    rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
+    return finished(cast(rows == columns, _dtype_or(dtype, out)), requires_grad, out)
+
+
+# -- from data -------------------------------------------------------------------------------------
+
+
+def tensor(
+    data: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A leaf tensor holding a copy of nested sequences, numbers or an array.
+
+    The dtype is inferred: bool, int64, the default float or complex.
+
+    Raises:
+        ValueError: the nesting is ragged.
+        TypeError: an element is no number.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+
+    if isinstance(data, Tensor):
+        warn(
+            "To copy construct from a tensor, it is recommended to use "
+            "sourceTensor.detach().clone() or "
+            "sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "torch.tensor(sourceTensor)."
+        )
+    return finished(from_data(data, dtype, device, copy=True), requires_grad, None)
+
+
+def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing memory (and history) where no copy is needed.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(2); fb.as_tensor(x) is x
+    True
+    """
+    return from_data(data, dtype, device, copy=False)
+
+
+def asarray(
+    obj: Any,
+    *,
+    dtype: DType | None = None,
+    device: Any = None,
+    copy: bool | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """`obj` as a tensor; `copy` forces (True) or forbids (False) a copy.
+
+    >>> import flambeau as fb
+    >>> fb.asarray([1, 2])
+    tensor([1, 2])
+    """
+    return finished(from_data(obj, dtype, device, copy=bool(copy)), requires_grad, None)
+
+
+def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Tensor:
+    """Data of any accepted kind as a tensor."""
+    if dtype is not None and type(dtype) is not DType:
+        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+    if isinstance(data, Tensor):
+        t = data.detach() if copy else data
+        where = t.device if device is None else Device(device)
+        return t.to(where, dtype or t.dtype, copy=copy)
+    if hasattr(data, "__cuda_array_interface__"):
+        t = _from_cuda_array(data)
+        return t.to(t.device if device is None else Device(device), dtype or t.dtype, copy=copy)
+    be = bind(device)
+    if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not isinstance(
+        data, (list, tuple)
+    ):
+        t = _from_array(data, copy)
+        return t.to(be.device, dtype or t.dtype)
+    if isinstance(data, (bytearray, memoryview)) or (
+        type(data).__name__ == "array" and hasattr(data, "typecode")
+    ):
+        data = list(data)
+    nested = getattr(be.backend, "from_nested", None)
+    if nested is not None and isinstance(data, (list, tuple)):
+        floats = dtype is None and type(_first_leaf(data)) is float
+        if found := nested(data, D.get_default_dtype() if floats else dtype):
+            return wrap(be, *found)
+    shape: list[int] = []
+    probe = data
+    while _is_sequence(probe):
+        shape.append(len(probe))
+        if not probe:
+            break
+        probe = probe[0]
+    flat: list[Any] = []
+    if dtype is None and isinstance(_first_leaf(data), Tensor):
+        dtype = _common_dtype(data)
+    _flatten(data, shape, 0, flat)
+    dtype = dtype or _inferred(flat)
+    return wrap(be, be.host_array(flat, shape, dtype), dtype)
+
+
+def _from_cuda_array(data: Any) -> Tensor:
+    """A tensor over the memory of another library's array on a CUDA device.
+
+    Raises:
+        TypeError: the backend of ``cuda`` does not take it.
+    """
+    backend = bind("cuda").backend
+    give = getattr(backend, "from_cuda_array", None)
+    if give is None:
+        raise TypeError("the backend of 'cuda' takes no memory of other libraries")
+    native = give(data)
+    be = bind(Device("cuda", backend.index_of(native)))
+    t = wrap(be, native, be.dtype_of(native))
+    storage_of(t).shared = True  # somebody outside sees the writes
+    return t
+
+
+def _from_array(data: Any, copy: bool) -> Tensor:
+    cpu = bind("cpu")
+    array = data if hasattr(data, "__array_interface__") else data.__array__()
+    native = cpu.backend.from_numpy(array, copy=copy)
+    return wrap(cpu, native, cpu.dtype_of(native))
+
+
+def _first_leaf(data: Any) -> Any:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return data
+
+
+def _common_dtype(data: Any) -> DType | None:
+    """The promoted dtype of nested tensors; None if there are numbers among them."""
+    if isinstance(data, Tensor):
+        return data.dtype
+    if not _is_sequence(data):
+        return None
+    found = [_common_dtype(item) for item in data]
+    known = [dtype for dtype in found if dtype is not None]
+    return functools.reduce(D.promote_types, known) if len(known) == len(found) > 0 else None
+
+
+def _is_sequence(x: Any) -> bool:
+    if isinstance(x, (list, tuple, range)):
+        return True
+    return (
+        not isinstance(x, (Tensor, str, bytes, dict))
+        and hasattr(x, "__len__")
+        and hasattr(x, "__getitem__")
+        and not hasattr(x, "__array__")
+    )
+
+
+def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
+    if depth < len(shape):
+        if not _is_sequence(data):
+            raise TypeError(f"not a sequence at dim {depth}: {type(data).__name__}")
+        if len(data) != shape[depth]:
+            raise ValueError(
+                f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
+            )
+        for item in data:
+            _flatten(item, shape, depth + 1, flat)
+        return
+    if isinstance(data, Tensor):
+        if data.numel() != 1:
+            raise ValueError(
+                "only one element tensors can be converted to Python scalars; use torch.stack to "
+                "join tensors"
+            )
+        data = data.item()
+    elif hasattr(data, "item") and hasattr(data, "dtype"):
+        data = data.item()
+    if isinstance(data, (bool, int, float, complex)):
+        flat.append(data)
+    elif hasattr(data, "__index__"):
+        flat.append(operator.index(data))
+    elif hasattr(data, "__float__"):
+        flat.append(float(data))
+    elif _is_sequence(data):
+        raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
+    elif isinstance(data, str) and shape and not flat:
+        raise ValueError("too many dimensions 'str'")
+    elif data is None and not flat:
+        raise RuntimeError("Could not infer dtype of NoneType")
+    else:
+        raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
+
+
+def _inferred(flat: list[Any]) -> DType:
+    kinds = {type(v) for v in flat}
+    if complex in kinds:
+        return D.get_default_dtype().to_complex()
+    if float in kinds or not kinds:
+        return D.get_default_dtype()
+    if kinds == {bool}:
+        return D.bool_
+    for v in flat:
+        if not -(1 << 63) <= v < 1 << 63:
+            raise RuntimeError(f"Overflow when unpacking long long: {v} does not fit in int64")
+    return D.int64
+
+
+def from_numpy(ndarray: Any) -> Tensor:
+    """A tensor that shares the memory of a NumPy array.
+
+    Raises:
+        TypeError: it is no NumPy array, or its dtype has no counterpart.
+        ValueError: it has negative strides.
+
+    >>> import flambeau as fb, numpy as np
+    >>> a = np.zeros(2); t = fb.from_numpy(a); a[0] = 1; t
+    tensor([1., 0.], dtype=torch.float64)
+    """
+    cpu = bind("cpu")
+    native = cpu.backend.from_numpy(ndarray, copy=False)
+    t = wrap(cpu, native, cpu.dtype_of(native))
+    from flambeau._memory.views import storage_of
+
+    storage_of(t).shared = True  # somebody outside sees the writes
+    return t

@@ -1,0 +1,1 @@
+"""What an op is: its declaration, its nodes, and the namespace of gradient formulas."""

@@ -1,0 +1,668 @@
+"""Indexing: gathering and scattering by index tensors, sorting, and searching for nonzeros."""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from typing import Any, NamedTuple
+
+from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
+from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.keywords import documented
+from flambeau._tensor.printing import named_tuple
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.spec import Spec
+from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.table import composite, primitive
+
+# -- canonical -------------------------------------------------------------------------------------
+
+
+def indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
+    """The shape of ``x[indices]`` for index tensors, None for whole dimensions."""
+    # NumPy's rule: index dimensions take the place of adjacent indexed ones, else they come first.
+    given = [i for i, x in enumerate(indices) if x is not None]
+    common = broadcast_shapes(*[tuple(indices[i].shape) for i in given])
+    rest = [n for i, n in enumerate(shape) if i >= len(indices) or indices[i] is None]
+    if given and given == list(range(given[0], given[-1] + 1)):
+        return (*rest[: given[0]], *common, *rest[given[0] :])
+    return (*common, *rest)
+
+
+@primitive
+def _index(self: Tensor, indices: tuple[Tensor, ...]) -> Spec:
+    return Spec(indexed_shape(self.shape, indices), self.dtype)
+
+
+@_index.gradient("self")
+def _(F, g, self_shape, indices):
+    return F.index_put(F.zeros(self_shape, g), indices, g, True)
+
+
+@_index.gradient("indices")
+def _(F, g, indices):
+    return [None] * len(indices)
+
+
+@primitive
+def _index_put(self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool) -> Any:
+    shape = indexed_shape(self.shape, indices)
+    if not _broadcasts_to(values.shape, shape):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(values.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(shape)}"
+        )
+    return self
+
+
+def _broadcasts_to(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    return len(shape) <= len(wanted) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(wanted), strict=False)
+    )
+
+
+@_index_put.gradient("self")
+def _(F, g, indices, accumulate, values_shape):
+    return g if accumulate else F.index_put(g, indices, F.zeros((), g), False)
+
+
+@_index_put.gradient("values")
+def _(F, g, indices, values_shape):
+    return F.sum_to(F.index(g, indices), values_shape)
+
+
+@_index_put.gradient("indices")
+def _(F, g, indices):
+    return [None] * len(indices)
+
+
+def _check_index_dims(name: str, self: Any, dim: int, index: Any) -> None:
+    if len(index.shape) != len(self.shape):
+        raise RuntimeError(
+            f"{name}(): Index tensor must have the same number of dimensions as self tensor: got "
+            f"{len(index.shape)} and {len(self.shape)}"
+        )
+    for d, (n, m) in enumerate(zip(self.shape, index.shape, strict=True)):
+        if d != dim and m > n:
+            raise RuntimeError(
+                f"{name}(): Size does not match at dimension {d}: expected index "
+                f"{list(index.shape)} to be no larger than self {list(self.shape)} apart from "
+                f"dimension {dim}"
+            )
+
+
+@primitive
+def _gather(self: Tensor, dim: int, index: Tensor) -> Spec:
+    _check_index_dims("gather", self, dim, index)
+    return Spec(tuple(index.shape), self.dtype)
+
+
+@_gather.gradient("self")
+def _(F, g, self_shape, dim, index):
+    return F.scatter_add(F.zeros(self_shape, g), dim, index, g)
+
+
+@_gather.gradient("index")
+def _(F, g):
+    return None
+
+
+@primitive
+def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    _check_index_dims("scatter", self, dim, index)
+    return self
+
+
+@_scatter.gradient("self")
+def _(F, g, dim, index, src_shape):
+    return F.scatter(g, dim, index, F.zeros(src_shape, g))
+
+
+@_scatter.gradient("src")
+def _(F, g, dim, index, src_shape):
+    return padded(F, F.gather(g, dim, index), src_shape)
+
+
+@_scatter.gradient("index")
+def _(F, g):
+    return None
+
+
+@primitive
+def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    _check_index_dims("scatter_add", self, dim, index)
+    return self
+
+
+@_scatter_add.gradient("self")
+def _(F, g):
+    return g
+
+
+@_scatter_add.gradient("src")
+def _(F, g, dim, index, src_shape):
+    return padded(F, F.gather(g, dim, index), src_shape)
+
+
+@_scatter_add.gradient("index")
+def _(F, g):
+    return None
+
+
+def padded(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
+    """`g` with zeros after it up to `shape`: entries of src that no index used."""
+    if tuple(g.shape) == tuple(shape):
+        return g
+    return F.slice_backward(g, shape, tuple(builtins.slice(0, n, 1) for n in g.shape))
+
+
+@primitive(out=D.int64, differentiable=False)
+def _nonzero(self: Tensor) -> Spec:
+    raise NotImplementedError("nonzero(): the number of results depends on data, which meta lacks")
+
+
+@primitive(results=2)
+def _sort(self: Tensor, dim: int, descending: bool, stable: bool) -> Any:
+    return Spec(self.shape, self.dtype), Spec(self.shape, D.int64)
+
+
+@_sort.gradient
+def _(F, g, result1, dim, self_shape):
+    if not self_shape:
+        return g[0]
+    return F.scatter(F.zeros(self_shape, g[0]), dim, result1, g[0])
+
+
+@composite(results=2)
+def _topk(self: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
+    values, indices = _sort(self, dim, largest, True)
+    return values.narrow(dim, 0, k).contiguous(), indices.narrow(dim, 0, k).contiguous()
+
+
+@_topk.gradient
+def _(F, g, result1, dim, self_shape):
+    return F.scatter(F.zeros(self_shape, g[0]), dim, result1, g[0])
+
+
+# == public functions ==============================================================================
+
+
+def checked_index(
+    index: Tensor,
+    size: int,
+    name: str,
+    error: type[Exception] = RuntimeError,
+    text: str = "{}(): index {index} is out of bounds for dimension with size {}",
+) -> Tensor:
+    """An index tensor as non-negative int64.
+
+    Raises:
+        RuntimeError: wrong dtype.
+        error: an entry is out of range.
+    """
+    if index.dtype not in (D.int64, D.int32):
+        raise RuntimeError(f"{name}(): Expected dtype int64 for index, got {index.dtype}")
+    return checked(cast(index, D.int64), size, error, text, (name, size))
+
+
+def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
+    # Before the kernel, which may broadcast what PyTorch refuses.  A scalar counts as a vector.
+    shape, wanted = x._a.shape, index._a.shape
+    if len(shape) == len(wanted) and builtins.all(
+        m <= n or d == dim for d, (n, m) in enumerate(zip(shape, wanted, strict=True))
+    ):
+        return
+    if index.numel():
+        vectors = [Spec(tuple(t._a.shape) or (1,), t.dtype) for t in (x, index)]
+        _check_index_dims(name, vectors[0], dim, vectors[1])
+
+
+def gather(
+    input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
+) -> Tensor:
+    """The elements of `input` whose position along `dim` is `index`, elsewhere their own.
+
+    With `sparse_grad` a leaf `input` gets a sparse gradient.
+
+    Raises:
+        RuntimeError: the index has the wrong dtype or rank, or is out of bounds.
+
+    >>> import flambeau as fb
+    >>> fb.gather(fb.tensor([[1, 2], [3, 4]]), 1, fb.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    x = need_tensor(input, "gather", "input")
+    d = dim_of(dim, x.dim())
+    _check_index_rank("gather", x, d, need_tensor(index, "gather", "index"))
+    i = checked_index(index, x._a.shape[d] if x.dim() else 1, "gather")
+    if x.dim() == 0 or i.dim() == 0:
+        flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
+        return deliver(
+            flat.reshape(tuple(i._a.shape)), out, input, index, exact=True, share="nothing"
+        )
+    if sparse_grad and out is None and x.requires_grad:
+        return _gather_sparsely(x, d, i)
+    return deliver(_gather(x, d, i), out, input, index, exact=True, share="nothing")
+
+
+def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    from flambeau._autograd.modes import no_grad
+    from flambeau.ops.creation.creation import ones
+    from flambeau.sparse._gradient import record_selection
+
+    with no_grad():
+        where = ones(tuple(index._a.shape), device=x.device).nonzero().t().contiguous()
+        where[dim] = index.reshape((-1,))
+        taken = _gather(x, dim, index)
+    return record_selection(taken, x, where)
+
+
+def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any) -> Any:
+    x = need_tensor(input, name, "input")
+    d = dim_of(dim, x.dim())
+    _check_index_rank(name, x, d, need_tensor(index, name, "index"))
+    i = checked_index(index, x._a.shape[d] if x.dim() else 1, name)
+    if not isinstance(src, Tensor):
+        src = x.new_full(tuple(i._a.shape), src)
+    if src.dtype is not x.dtype:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    if i.numel() and max(1, i.dim()) != max(1, src.dim()):
+        error = IndexError if 0 < src.dim() < i.dim() else RuntimeError
+        raise error(
+            f"{name}(): Index tensor must have the same number of dimensions as src tensor: got "
+            f"{i.dim()} and {src.dim()}"
+        )
+    shapes = i._a.shape or (1,), src._a.shape or (1,)
+    for a, (m, n) in enumerate(zip(*shapes, strict=False)):
+        if m > n:
+            raise RuntimeError(
+                f"{name}(): Expected index {list(i._a.shape)} to be no larger than src "
+                f"{list(src._a.shape)} at dimension {a}"
+            )
+    return x, d, i, src
+
+
+def scatter(
+    input: Tensor,
+    dim: int,
+    index: Tensor,
+    src: Any = None,
+    *,
+    value: Any = None,
+    reduce: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """A copy of `input` with `src` (or a number) written to positions `index` along `dim`.
+
+    Where an index occurs twice, one of the values stays.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(3).scatter(0, fb.tensor([0, 2]), fb.tensor([5.0, 6.0]))
+    tensor([5., 0., 6.])
+    """
+    x, d, i, src = _scatter_source("scatter", input, dim, index, value if src is None else src)
+    if i.numel() == 0:
+        return deliver(x.clone(), out, input, index, src, exact=True)
+    if reduce == "add":
+        return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
+    if reduce == "multiply":
+        from flambeau.ops.indices.scattering import scatter_reduce
+
+        return scatter_reduce(x, d, i, src, "prod", out=out)
+    if reduce is not None:
+        raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
+    if x.dim() == 0:
+        return deliver(
+            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            out,
+            input,
+            index,
+            src,
+            exact=True,
+        )
+    return deliver(_scatter(x, d, i, src), out, input, index, src, exact=True)
+
+
+def scatter_add(
+    input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None
+) -> Tensor:
+    """A copy of `input` with entries of `src` added at positions `index` along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(2).scatter_add(0, fb.tensor([0, 0]), fb.tensor([5.0, 6.0]))
+    tensor([11.,  0.])
+    """
+    x, d, i, src = _scatter_source("scatter_add", input, dim, index, src)
+    if i.numel() == 0:
+        return deliver(x.clone(), out, input, index, src, exact=True)
+    if x.dim() == 0:
+        return deliver(
+            _scatter_add(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            out,
+            input,
+            index,
+            src,
+            exact=True,
+        )
+    return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
+
+
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+    """The indices of nonzero elements, a row each; as a tuple, a vector per dimension.
+
+    >>> import flambeau as fb
+    >>> fb.nonzero(fb.tensor([0, 3, 4]))
+    tensor([[1],
+            [2]])
+    """
+    x = need_tensor(input, "nonzero", "input")
+    if as_tuple:
+        x = x.reshape((1,)) if x.dim() == 0 else x
+        return tuple(_nonzero(x).unbind(1))
+    return deliver(_nonzero(x), out, input, exact=True, share="nothing")
+
+
+def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The entries `index` (a vector) of dimension `dim`, copied.
+
+    Raises:
+        IndexError: the index has several dimensions or is out of range.
+
+    >>> import flambeau as fb
+    >>> fb.index_select(fb.tensor([10, 20, 30]), 0, fb.tensor([2, 0]))
+    tensor([30, 10])
+    """
+    x = need_tensor(input, "index_select", "input")
+    d = dim_of(dim, x.dim())
+    if need_tensor(index, "index_select", "index").dim() > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    size, text = x._a.shape[d] if x.dim() else 1, "index out of range in self"
+    i = checked_index(index, size, "index_select", IndexError, text)
+    i = i if len(i._a.shape) == 1 else i.reshape((-1,))
+    if x.dim() == 0:
+        return deliver(
+            _index(x.reshape((1,)), (i,)).reshape(()),
+            out,
+            input,
+            index,
+            exact=True,
+            share="nothing",
+        )
+    return deliver(
+        _index(x, (*(None,) * d, i)).contiguous(), out, input, index, exact=True, share="nothing"
+    )
+
+
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements where `mask` holds, as a vector; both broadcast.
+
+    >>> import flambeau as fb
+    >>> fb.masked_select(fb.tensor([1, 2, 3]), fb.tensor([True, False, True]))
+    tensor([1, 3])
+    """
+    need_tensor(mask, "masked_select", "mask")
+    if mask.dtype not in (D.bool_, D.uint8):
+        raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")
+    shape = broadcast_shapes(tuple(input._a.shape), tuple(mask._a.shape))
+    x, m = input.expand(shape), mask.expand(shape)
+    if not shape:
+        x, m = x.reshape((1,)), m.reshape((1,))
+    return deliver(
+        _index(x, tuple(_nonzero(m).unbind(1))), out, input, mask, exact=True, share="nothing"
+    )
+
+
+@documented({"indices": "index"})
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements at flat positions `index`, in the index's shape.
+
+    >>> import flambeau as fb
+    >>> fb.take(fb.tensor([[1, 2], [3, 4]]), fb.tensor([0, 3]))
+    tensor([1, 4])
+    """
+    need_tensor(index, "take", "index")
+    flat = need_tensor(input, "take", "input").reshape((-1,))
+    if index.dtype is not D.int64:
+        raise RuntimeError(f"take(): Expected a long tensor for index, but got {index.dtype}")
+    n = flat.numel()
+    if index.numel() and n == 0:
+        raise IndexError("take(): tried to take from an empty tensor")
+    i = wrapped_index(index, n, "take")
+    return deliver(
+        _index(flat, (i.reshape((-1,)),)).reshape(tuple(i._a.shape)),
+        out,
+        input,
+        index,
+        exact=True,
+        share="nothing",
+    )
+
+
+def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
+    """An index tensor with negative entries counted from the end.
+
+    Raises:
+        IndexError: an entry is out of range.
+    """
+    text = "index {index} is out of bounds for dimension {} with size {}"
+    return checked(cast(index, D.int64), size, IndexError, text, (dim, size), wrap=True)
+
+
+class sort_return(NamedTuple):  # noqa: N801
+    """What `sort` returns."""
+
+    values: Tensor
+    indices: Tensor
+    __repr__ = named_tuple
+
+
+class topk_return(NamedTuple):  # noqa: N801
+    """What `topk` returns."""
+
+    values: Tensor
+    indices: Tensor
+    __repr__ = named_tuple
+
+
+def sort(
+    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, out: Any = None
+) -> Any:
+    """The elements along `dim` in order, and where they were; nan counts as largest.
+
+    >>> import flambeau as fb
+    >>> fb.sort(fb.tensor([3, 1, 2])).values
+    tensor([1, 2, 3])
+    """
+    x = need_tensor(input, "sort", "input")
+    d = dim_of(dim, x.dim())
+    if x.dtype.is_complex:
+        raise RuntimeError(f"Sort does not support complex dtypes, got {x.dtype}; sort its abs()")
+    if x.dim() == 0:
+        return deliver_all(
+            sort_return(x.clone(), x.new_zeros((), dtype=D.int64)), out, input, exact=True
+        )
+    return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out, input, exact=True)
+
+
+def argsort(
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The indices that sort `input` along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.argsort(fb.tensor([3, 1, 2]))
+    tensor([1, 2, 0])
+    """
+    return deliver(sort(input, dim, descending).indices, out, input)
+
+
+def topk(
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+    *,
+    out: Any = None,
+) -> Any:
+    """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
+
+    Raises:
+        RuntimeError: `k` exceeds the size.
+
+    >>> import flambeau as fb
+    >>> fb.topk(fb.tensor([3, 1, 2]), 2).values
+    tensor([3, 2])
+    """
+    x = need_tensor(input, "topk", "input")
+    d = dim_of(dim, x.dim())
+    if x.dtype.category in (0, 3):
+        raise RuntimeError(f"topk does not support {x.dtype}; cast the input first")
+    n = x._a.shape[d] if x.dim() else 1
+    if not 0 <= k <= n:
+        raise RuntimeError("selected index k out of range")
+    if x.dim() == 0:
+        return deliver_all(
+            topk_return(*sort(x, d, largest)), out, input, exact=True, share="anything"
+        )
+    return deliver_all(
+        topk_return(*_topk(x, operator.index(k), d, bool(largest))),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
+
+
+def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The elements on and below a diagonal of the last two dimensions, zeros above.
+
+    >>> import flambeau as fb
+    >>> fb.tril(fb.ones(2, 2))
+    tensor([[1., 0.],
+            [1., 1.]])
+    """
+    return deliver(
+        _tril(_matrix("tril", input), diagonal), out, input, exact=True, share="anything"
+    )
+
+
+def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The elements on and above a diagonal of the last two dimensions, zeros below.
+
+    >>> import flambeau as fb
+    >>> fb.triu(fb.ones(2, 2))
+    tensor([[1., 1.],
+            [0., 1.]])
+    """
+    return deliver(
+        _triu(_matrix("triu", input), diagonal), out, input, exact=True, share="anything"
+    )
+
+
+def _matrix(name: str, input: Tensor) -> Tensor:
+    x = need_tensor(input, name, "input")
+    if x.dim() < 2:
+        raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+    return x
+
+
+def _triangle(self: Tensor, diagonal: int, lower: bool) -> Tensor:
+    from flambeau.ops.creation.creation import arange
+
+    rows, columns = self.shape[-2:]
+    i = arange(rows, device=self.device).unsqueeze(1)
+    j = arange(columns, device=self.device)
+    mask = (j - i <= diagonal) if lower else (j - i >= diagonal)
+    return self.masked_fill(mask.logical_not(), 0)
+
+
+@composite
+def _tril(self: Tensor, diagonal: int) -> Tensor:
+    return _triangle(self, diagonal, True)
+
+
+@_tril.gradient
+def _(F, g, diagonal):
+    return F.tril(g, diagonal)
+
+
+@composite
+def _triu(self: Tensor, diagonal: int) -> Tensor:
+    return _triangle(self, diagonal, False)
+
+
+@_triu.gradient
+def _(F, g, diagonal):
+    return F.triu(g, diagonal)
+
+
+def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """A vector as the diagonal of a square matrix, or the diagonal of a matrix as a vector.
+
+    >>> import flambeau as fb
+    >>> fb.diag(fb.tensor([1, 2]))
+    tensor([[1, 0],
+            [0, 2]])
+    """
+    x = need_tensor(input, "diag", "input")
+    if x.dim() == 2:
+        return deliver(x.diagonal(diagonal).clone(), out, input, exact=True, share="anything")
+    if x.dim() != 1:
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.dim()}D")
+    n = x.numel() + builtins.abs(diagonal)
+    rows = x.new_zeros((n, n))
+    from flambeau.ops.declaration.table import OPS
+
+    return deliver(
+        OPS["diagonal_backward"](x, tuple(rows._a.shape), diagonal, 0, 1),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
+
+
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+    """How many elements are nonzero.
+
+    >>> import flambeau as fb
+    >>> fb.count_nonzero(fb.tensor([0, 1, 2]))
+    tensor(2)
+    """
+    need_tensor(input, "count_nonzero", "input")
+    return (input != 0).sum(dim)
+
+
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """A copy of `input` with `values` written (or added) where ``input[indices]`` points.
+
+    >>> import flambeau as fb
+    >>> fb.index_put(fb.zeros(3), (fb.tensor([1, 1]),), fb.tensor([1.0, 1.0]), True)
+    tensor([0., 2., 0.])
+    """
+    need_tensor(input, "index_put", "input")
+    need_tensor(values, "index_put", "values")
+    from flambeau.ops.indices.subscripts import check_put_dtype, resolved
+
+    x = need_tensor(input, "index_put", "input")
+    check_put_dtype(x, values)
+    return _index_put(x, resolved(x, tuple(indices)), values, bool(accumulate))
+
+
+def numel(input: Tensor) -> int:
+    """The number of elements.
+
+    >>> import flambeau as fb
+    >>> fb.numel(fb.zeros(2, 3))
+    6
+    """
+    return math.prod(need_tensor(input, "numel", "input")._a.shape)

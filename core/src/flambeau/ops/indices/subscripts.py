@@ -1,0 +1,500 @@
+"""``x[...]`` and ``x[...] = v``: basic indexing as views, index tensors as gathers."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from flambeau._autograd.modes import recording, set_recording
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import broadcast_shapes
+from flambeau._dispatch.dispatch import cast, scalar_native, wrap
+from flambeau._memory.views import geometry_of, make_view, storage_of
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.indices.indexing import indexed_shape, wrapped_index
+from flambeau.ops.shapes.movement import apply_view
+
+
+def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None, str]:
+    """A key as (items of the ``slice`` op, index tensors of the ``index`` op or None, node name).
+
+    Raises:
+        IndexError: too many indices, one out of range, or of an unsupported kind.
+    """
+    keys = list(key) if isinstance(key, tuple) else [key]
+    if not isinstance(key, tuple) and _is_index_list(key):
+        keys = [_as_index(x, key)]
+    shape = tuple(x._a.shape)
+    keys = [_as_index(x, k) if _needs_tensor(k) else k for k in keys]
+    used = 0
+    ellipses = 0
+    for k in keys:
+        if k is Ellipsis:
+            ellipses += 1
+        elif k is None or isinstance(k, bool):
+            pass
+        elif isinstance(k, Tensor) and k.dtype in (D.bool_, D.uint8):
+            used += max(k.dim(), 0)
+        else:
+            used += 1
+    if used > len(shape):
+        raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    rest = len(shape) - used
+    if ellipses > 1 and rest and not _last_ellipses(keys):
+        # As in PyTorch, every ellipsis goes over all dimensions that no other key names.
+        raise IndexError(f"Dimension out of range: an index follows two ellipses of {rest} dims")
+    if not ellipses:
+        keys.append(Ellipsis)
+    items: list[Any] = []
+    tensors: list[Any] = []
+    advanced = False
+    title = "Slice"
+    d = 0
+    for k in keys:
+        if isinstance(k, Tensor) and _is_number(k):
+            k = k.item()
+        if k is Ellipsis:
+            for n in shape[d : d + rest]:
+                items.append(slice(0, n, 1))
+                tensors.append(None)
+            d += rest
+            rest = 0
+        elif k is None:
+            items.append(None)
+            tensors.append(None)
+            title = "Unsqueeze"
+        elif isinstance(k, bool):
+            # A bool is a mask of a new dimension of size 1.
+            items.append(None)
+            tensors.append(_vector(x, [0] if k else []))
+            advanced = True
+        elif isinstance(k, slice):
+            items.append(_normal_slice(k, shape[d]))
+            tensors.append(None)
+            d += 1
+        elif isinstance(k, Tensor):
+            advanced = True
+            if k.dtype in (D.bool_, D.uint8):
+                for i, n in enumerate(k._a.shape):
+                    if n != shape[d + i]:
+                        raise IndexError(
+                            f"The shape of the mask {list(k._a.shape)} at index {i} does not match "
+                            f"the shape of the indexed tensor {list(shape)} at index {d + i}"
+                        )
+                if k.dim() == 0:
+                    items.append(None)
+                    tensors.append(_vector(x, [0] if k.item() else []))
+                    continue
+                for part in _places(cast(k, D.bool_), k.dim()):
+                    items.append(slice(0, shape[d], 1))
+                    tensors.append(part)
+                    d += 1
+            else:
+                items.append(slice(0, shape[d], 1))
+                tensors.append(_checked(k, shape[d], d, x))
+                d += 1
+        else:
+            try:
+                i = operator.index(k)
+            except TypeError:
+                if isinstance(k, (str, bytes)):
+                    raise TypeError(f"an index cannot be of type {type(k).__name__}") from None
+                raise IndexError(
+                    "only integers, slices (`:`), ellipsis (`...`), None and long or byte tensors "
+                    f"are valid indices (got {type(k).__name__})"
+                ) from None
+            n = shape[d]
+            if not -n <= i < n:
+                raise IndexError(f"index {i} is out of bounds for dimension {d} with size {n}")
+            items.append(i + n if i < 0 else i)
+            title = "Select"
+            d += 1
+    if not advanced:
+        return tuple(items), None, title
+    return tuple(items), tensors, title
+
+
+def _last_ellipses(keys: list[Any]) -> bool:
+    """Whether nothing that selects follows the second ellipsis."""
+    second = [i for i, k in enumerate(keys) if k is Ellipsis][1]
+    whole = slice(None)
+    return all(k is Ellipsis or (type(k) is slice and k == whole) for k in keys[second:])
+
+
+def _is_number(k: Tensor) -> bool:
+    """Whether an index tensor counts as an integer: the result is a view then, as with `x[1]`."""
+    return (
+        not k._a.shape
+        and k.dtype.category == 1
+        and k.dtype is not D.uint8
+        and (k.device.type != "meta")
+    )
+
+
+def _is_index_list(key: Any) -> bool:
+    return isinstance(key, (list, range)) or (hasattr(key, "__array__") and hasattr(key, "shape"))
+
+
+def _needs_tensor(k: Any) -> bool:
+    if isinstance(k, Tensor):
+        return False
+    return _is_index_list(k) and not (hasattr(k, "__index__") and getattr(k, "shape", None) == ())
+
+
+def _as_index(x: Tensor, key: Any) -> Tensor:
+    if isinstance(key, Tensor):
+        return key
+    from flambeau.ops.creation.creation import from_data
+
+    t = from_data(list(key) if isinstance(key, range) else key, None, x.device, copy=True)
+    if t.numel() == 0 and t.dtype.is_floating_point:
+        t = cast(t, D.int64)
+    return t
+
+
+def _vector(x: Tensor, values: list[int]) -> Tensor:
+    return wrap(x._be, x._be.host_array(values, (len(values),), D.int64), D.int64)
+
+
+def _checked(k: Tensor, n: int, d: int, x: Tensor) -> Tensor:
+    if k.dtype not in (D.int64, D.int32, D.int16, D.int8):
+        raise IndexError(
+            f"tensors used as indices must be long, int, byte or bool tensors, got {k.dtype}"
+        )
+    if k._be is not x._be:
+        if k.device.type != "cpu":
+            raise RuntimeError(
+                f"indices should be either on cpu or on the same device as the indexed tensor "
+                f"({x.device}), got {k.device}"
+            )
+        k = k.to(x.device)
+    return wrapped_index(k, n, "index", d)
+
+
+def _normal_slice(k: slice, n: int) -> slice:
+    step = 1 if k.step is None else operator.index(_number(k.step))
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    start, stop, _ = slice(_number(k.start), _number(k.stop), step).indices(n)
+    return slice(start, max(start, stop), step)
+
+
+def _number(v: Any) -> Any:
+    return None if v is None else operator.index(v)
+
+
+def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The index tensors of an `index_put` call, one per dimension, None for whole ones.
+
+    Raises:
+        TypeError: a key is no tensor.
+        IndexError: a key is no index tensor, or is out of range.
+    """
+    for place, k in enumerate(key):
+        if not isinstance(k, Tensor):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 1, but got {type(k).__name__}"
+            )
+    _, tensors, _ = split_index(x, key)
+    if tensors is None:
+        raise IndexError("index_put(): at least one index tensor is required")
+    return _dense(tensors)
+
+
+def _dense(tensors: list[Any]) -> tuple[Any, ...]:
+    while tensors and tensors[-1] is None:
+        tensors = tensors[:-1]
+    return tuple(tensors)
+
+
+def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
+    # Integers drop their dimension in the slice first, so the index tensors move up.  (NumPy would
+    # broadcast an integer between index tensors; PyTorch does not.)
+    found = []
+    t = iter(tensors)
+    for item in items:
+        if isinstance(item, int):
+            continue
+        found.append(next(t))
+    return found
+
+
+def getitem(x: Tensor, key: Any) -> Tensor:
+    """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
+    if type(key) is Tensor and key.dtype is D.bool_ and key._be is x._be:
+        form = key._a.shape
+        if form and form == x._a.shape[: len(form)]:
+            return OPS["index"](x, _places(key, len(form)))
+    if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
+        items, title = plain
+        return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)
+    items, tensors, title = split_index(x, key)
+    if tensors is None:
+        return apply_view(x, "slice", (items,), title)
+    base, indices = _sliced(x, items, tensors)
+    return OPS["index"](base, indices)
+
+
+def _places(mask: Tensor, rank: int) -> tuple[Tensor, ...]:
+    """Where a mask holds: a vector of indices for each of its dimensions."""
+    found = OPS["nonzero"](mask)
+    be, a = found._be, found._a
+    count = slice(0, a.shape[0], 1)
+    return tuple([wrap(be, be.part(a, (count, i)), D.int64) for i in range(rank)])
+
+
+def _trivial(items: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    return len(items) == len(shape) and all(
+        isinstance(i, slice) and i == slice(0, n, 1) for i, n in zip(items, shape, strict=True)
+    )
+
+
+def _sliced(
+    x: Tensor, items: tuple[Any, ...], tensors: list[Any]
+) -> tuple[Tensor, tuple[Any, ...]]:
+    """Apply the basic part of a mixed key; the index tensors then address what is left."""
+    base = x if _trivial(items, tuple(x._a.shape)) else apply_view(x, "slice", (items,), "Slice")
+    indices = _dense(_after_slicing(items, tensors))
+    given = [t for t in indices if t is not None]
+    try:
+        broadcast_shapes(*[tuple(t._a.shape) for t in given])
+    except RuntimeError as error:
+        raise IndexError(
+            "shape mismatch: indexing tensors could not be broadcast together with shapes "
+            + ", ".join(str(list(t._a.shape)) for t in given)
+        ) from error
+    return base, indices
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """``x[key] = value``: a write through a view, or a scatter by index tensors."""
+    if _written_at_once(x, key, value):
+        return
+    from flambeau._writes import inplace as _inplace
+
+    if not isinstance(value, Tensor):
+        value = _value_tensor(x, value)
+    if isinstance(key, bool):  # alone it is no mask: it says whether to write
+        if not key:
+            return
+        key = None
+    items, tensors, title = split_index(x, key)
+    if tensors is None:
+        if _trivial(items, tuple(x._a.shape)):
+            region = x
+        else:
+            region = apply_view(x, "slice", (items,), title)
+        single = value.dim() == 0 and region.dim() > 0  # a fill: order does not matter
+        _inplace.copy_(region, value if single else _fitted(value, region), may_overlap=single)
+        return
+    base, indices = _sliced(x, items, tensors)
+    fills = value.numel() == 1 and _is_mask(key)
+    if fills:
+        # One value for all elements of a mask: its dtype and shape do not matter.
+        value = cast(value, x.dtype)
+        value = value.reshape(()) if value.dim() else value
+    else:
+        check_put_dtype(x, value)
+        value = _without_leading_ones(value)
+    if value._be is not x._be:
+        value = value.to(x.device)
+    put_(base, indices, value, False, checked=not fills)
+
+
+def check_put_dtype(x: Tensor, value: Tensor) -> None:
+    """Refuse values of another dtype where index tensors point into `x`.
+
+    Raises:
+        RuntimeError: the dtypes differ.
+    """
+    if value.dtype is not x.dtype:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{D.type_name(x.dtype)} for the destination and {D.type_name(value.dtype)} for the "
+            "source."
+        )
+
+
+def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
+    """Write where nothing is recorded, checked for overlap or converted; False: not such a case."""
+    be = x._be
+    if not be.strided or x._view is not None or _dispatch.modes or (x._rg and recording()):
+        return False
+    if type(value) in x.dtype.takes:
+        number = True
+    elif type(value) is Tensor and value.dtype is x.dtype and value._be is be:
+        number = False
+        if (value._rg and recording()) or value._st is x._st is not None:
+            return False
+    else:
+        return False
+    a = x._a
+    plain = _plain_items(key if type(key) is tuple else (key,), a.shape)
+    if plain is None:
+        return False
+    region = be.slice(a, plain[0])
+    if number:
+        if (native := be.consts[x.dtype].get(value)) is None:
+            native = scalar_native(be, value, x.dtype)
+    else:
+        native = value._a
+        if native.shape and native.shape != region.shape:
+            return False
+    be.assign(region, native)
+    storage_of(x).version += 1
+    return True
+
+
+def _plain_items(
+    keys: tuple[Any, ...], shape: tuple[int, ...]
+) -> tuple[tuple[Any, ...], str] | None:
+    """The items of the ``slice`` op and the node's name; None for keys that need a closer look."""
+    items: list[Any] = []
+    title = "Slice"
+    d = 0
+    rank = len(shape)
+    for i, k in enumerate(keys):
+        kind = type(k)
+        if kind is slice:
+            if d == rank or type(k.start) not in _BOUND or type(k.stop) not in _BOUND:
+                return None
+            if (step := k.step) is not None and (type(step) is not int or step < 1):
+                return None
+            start, stop, step = k.indices(shape[d])
+            items.append(slice(start, stop if stop > start else start, step))
+            d += 1
+        elif kind is int:
+            if d == rank or not -(n := shape[d]) <= k < n:
+                return None
+            items.append(k if k >= 0 else k + n)
+            title = "Select"
+            d += 1
+        elif k is None:
+            items.append(None)
+            title = "Unsqueeze"
+        elif k is Ellipsis:
+            rest = keys[i + 1 :]
+            for other in rest:
+                if type(other) is not int and type(other) is not slice and other is not None:
+                    return None
+            stop = rank - len(rest) + rest.count(None)
+            if stop < d:
+                return None
+            items += [slice(0, n, 1) for n in shape[d:stop]]
+            d = stop
+        else:
+            return None
+    return tuple(items), title
+
+
+_BOUND = (int, type(None))
+
+
+def _is_mask(key: Any) -> bool:
+    """Whether a key has exactly one mask and no index tensor."""
+    keys = key if isinstance(key, tuple) else (key,)
+    found = [k for k in keys if isinstance(k, (Tensor, bool)) or _is_index_list(k)]
+    if len(found) != 1:
+        return False
+    (k,) = found
+    return isinstance(k, bool) or (isinstance(k, Tensor) and k.dtype in (D.bool_, D.uint8))
+
+
+def put_(
+    base: Tensor,
+    indices: tuple[Any, ...],
+    value: Tensor,
+    accumulate: bool,
+    *,
+    checked: bool = True,
+) -> Tensor:
+    """Write (or add) `value` where index tensors point; `checked` for overlap with `base`."""
+    from flambeau._writes import inplace as _inplace
+
+    put = OPS["index_put"]
+    target = put.body(
+        _spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate
+    )
+    assert target is not None
+    shape, stride, _ = geometry_of(base)
+    repeats = [d for d, (n, s) in enumerate(zip(shape, stride, strict=True)) if s == 0 and n > 1]
+    if repeats:
+        put_(
+            *_without_repeats(base, indices, value, accumulate, repeats), accumulate, checked=False
+        )
+        return base
+    return _inplace.inplace(
+        lambda b, v: put(b, indices, v, accumulate),
+        base,
+        value,
+        _saves_self=False,
+        _scatters=True,
+        _checked=checked,
+    )
+
+
+def _without_repeats(
+    base: Tensor, indices: tuple[Any, ...], value: Tensor, accumulate: bool, repeats: list[int]
+) -> tuple[Tensor, tuple[Any, ...], Tensor]:
+    """A write to expanded memory as one to the view without the dimensions of stride 0.
+
+    Of several values for one place the last stays, as in a loop over the elements.
+    """
+    shape = tuple(base._a.shape)
+    given = [d for d, i in enumerate(indices) if i is not None]
+    common = len(broadcast_shapes(*[tuple(indices[d]._a.shape) for d in given]))
+    adjacent = given == list(range(given[0], given[-1] + 1))
+    rest = [d for d in range(len(shape)) if d not in given]
+    value = value.expand(indexed_shape(shape, indices))
+    kept = list(indices)
+    for d in repeats:
+        base = base.narrow(d, 0, 1)
+        if d in given:
+            kept[d] = indices[d] * 0
+        else:
+            place = rest.index(d) + (common if not adjacent or d > given[0] else 0)
+            last = value._a.shape[place] - 1
+            value = value.sum(place, True) if accumulate else value.narrow(place, last, 1)
+    return base, tuple(kept), value
+
+
+def _spec(t: Tensor) -> Any:
+    from flambeau._types.spec import Spec
+
+    return Spec(tuple(t._a.shape), t.dtype)
+
+
+def _value_tensor(x: Tensor, value: Any) -> Tensor:
+    from flambeau._dispatch.promotion import python_number
+    from flambeau._writes.inplace import scalar_for
+    from flambeau.ops.creation.creation import from_data
+
+    value = python_number(value)
+    if isinstance(value, (int, float, complex)):
+        return wrap(x._be, scalar_for(x, value), x.dtype)
+    if value is None or isinstance(value, (list, tuple, str, bytes, dict)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a {x.type()}")
+    return from_data(value, None, x.device, copy=False)
+
+
+def _fitted(value: Tensor, region: Tensor) -> Tensor:
+    """`value` with the shape of the region it is assigned to."""
+    if value._a.shape == region._a.shape:
+        return value
+    before = recording()
+    set_recording(before and region.dtype.fp)
+    try:
+        return _without_leading_ones(value).expand(tuple(region._a.shape))
+    finally:
+        set_recording(before)
+
+
+def _without_leading_ones(value: Tensor) -> Tensor:
+    """`value` without its leading sizes of 1, which do not count in an assignment."""
+    shape = tuple(value._a.shape)
+    start = 0
+    while start < len(shape) and shape[start] == 1:
+        start += 1
+    return value.reshape(shape[start:]) if start else value

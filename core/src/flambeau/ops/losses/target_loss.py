@@ -1,0 +1,87 @@
+"""Losses of distributions: of a whole one, of counts, and of yes-or-no answers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau._dispatch.arguments import need_tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau.ops.losses.loss_reduction import reduced
+from flambeau.ops.pointwise.elementwise import minimum
+from flambeau.ops.special_functions.special import xlogy
+
+__all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
+
+
+def kl_div(
+    input: Tensor, target: Tensor, reduction: Any = "mean", *, log_target: bool = False
+) -> Tensor:
+    """t·(log(t) - x) for log-probabilities x, with 0·log(0) = 0.
+
+    With `log_target` the target holds logarithms too.  `reduction` is a name, or 0, 1 or 2 for
+    none, mean and sum.
+
+    Shapes: target broadcastable to input; result () or, for ``"none"``, as input.
+
+    >>> import flambeau as fb
+    >>> fb.kl_div(fb.tensor([0.5]).log(), fb.tensor([1.0]), reduction="sum")
+    tensor(0.6931)
+    """
+    x, t = need_tensor(input, "kl_div", "input"), need_tensor(target, "kl_div", "target")
+    loss = t.exp() * (t - x) if log_target else xlogy(t, t) - t * x
+    return reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: Any
+) -> Tensor:
+    """exp(x) - t·x for logarithms x of rates, or else x - t·log(x + `eps`).
+
+    With `full` Stirling's approximation of log(t!), t·log(t) - t + log(2π·t) / 2, is added where
+    t > 1.
+
+    >>> import flambeau as fb
+    >>> fb.poisson_nll_loss(fb.tensor([0.0]), fb.tensor([1.0]), True, False, 1e-8, "sum")
+    tensor(1.)
+    """
+    x = need_tensor(input, "poisson_nll_loss", "input")
+    t = need_tensor(target, "poisson_nll_loss", "target")
+    loss = x.exp() - t * x if log_input else x - t * (x + eps).log()
+    if full:
+        stirling = t * t.log() - t + 0.5 * (t * (2 * math.pi)).log()
+        loss = loss + stirling.masked_fill(t <= 1, 0)
+    return reduced(loss, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: Any = "mean",
+) -> Tensor:
+    """w·((1 - t)·x - (1 + (p - 1)·t)·log(sigmoid(x))) with the `pos_weight` p of positive targets.
+
+    Shapes: target as input, weight and pos_weight broadcastable to it; result () or, for
+    ``"none"``, as input.
+
+    Raises:
+        ValueError: the shapes of `input` and `target` differ, or an unknown `reduction`.
+
+    >>> import flambeau as fb
+    >>> fb.binary_cross_entropy_with_logits(fb.tensor([0.0]), fb.tensor([1.0]))
+    tensor(0.6931)
+    """
+    x = need_tensor(input, "binary_cross_entropy_with_logits", "input")
+    t = need_tensor(target, "binary_cross_entropy_with_logits", "target")
+    if t.shape != x.shape:
+        raise ValueError(f"Target size ({t.shape}) must be the same as input size ({x.shape})")
+    # `minimum` halves its gradient at 0, which is what log(sigmoid(x)) needs there.
+    log_yes = minimum(x, x.new_zeros(())) - x.abs().neg().exp().log1p()
+    if pos_weight is not None:
+        log_yes = log_yes * ((pos_weight - 1) * t + 1)
+    loss = (1 - t) * x - log_yes
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss, reduction)

@@ -1,0 +1,1 @@
+"""Products, factors, eigenvalues and solutions of matrices."""

@@ -1,0 +1,330 @@
+"""Sums of products written with indices (Einstein's convention)."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import Any
+
+from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau._writes.out import deliver
+
+__all__ = [
+    "einsum",
+    "tensordot",
+]
+
+_ELLIPSIS = "..."
+
+
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """The sum of products that an equation of subscripts names, as in ``"bij,bjk->bik"``.
+
+    Every operand names its dimensions by letters. Equal letters are multiplied elementwise, letters
+    that the result does not name are summed, a letter repeated in one operand takes its diagonal,
+    and ``...`` stands for dimensions that broadcast. Without ``->`` the result has the letters that
+    occur once, in alphabetical order, after those of ``...``. Operands are contracted from left to
+    right.
+
+    Subscripts may also be lists of numbers after each operand: ``einsum(a, [0, 1], b, [1, 2], [0,
+    2])``.
+
+    Raises:
+        RuntimeError: the equation is malformed, or does not fit the operands.
+        ValueError: there is no operand, or a number is outside of [0, 52).
+
+    >>> import flambeau as fb
+    >>> fb.einsum("ij,j->i", fb.tensor([[1, 2], [3, 4]]), fb.tensor([1, 10]))
+    tensor([21, 43])
+    """
+    if isinstance(equation, str):
+        if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
+            operands = tuple(operands[0])
+        tensors = [need_tensor(x, "einsum", "operands") for x in operands]
+        inputs, output = _parsed(equation)
+    else:
+        tensors, inputs, output = _from_lists((equation, *operands))
+    if not tensors:
+        raise ValueError("einsum(): must provide at least one operand")
+    if len(inputs) != len(tensors):
+        fewer = "fewer" if len(inputs) > len(tensors) else "more"
+        raise RuntimeError(
+            f"einsum(): {fewer} operands were provided than specified in the equation: "
+            f"{len(tensors)} operands, {len(inputs)} lists of subscripts"
+        )
+    return _contracted(tensors, inputs, output)
+
+
+def _parsed(equation: str) -> tuple[list[list[str]], list[str] | None]:
+    left, arrow, right = equation.partition("->")
+    inputs = [_letters(part, equation) for part in left.split(",")]
+    return inputs, _letters(right, equation) if arrow else None
+
+
+def _letters(part: str, equation: str) -> list[str]:
+    found: list[str] = []
+    text = part.replace(" ", "")
+    i = 0
+    while i < len(text):
+        if text.startswith(_ELLIPSIS, i):
+            if _ELLIPSIS in found:
+                raise RuntimeError(
+                    f"einsum(): found '.' for operand for which an ellipsis was already found in "
+                    f"{equation!r}"
+                )
+            found.append(_ELLIPSIS)
+            i += 3
+        elif text[i].isascii() and text[i].isalpha():
+            found.append(text[i])
+            i += 1
+        else:
+            raise RuntimeError(
+                f"einsum(): invalid subscript given at index {i} of {part!r} in {equation!r}: "
+                "subscripts are letters and '...'"
+            )
+    return found
+
+
+def _from_lists(args: tuple[Any, ...]) -> tuple[list[Tensor], list[list[str]], list[str] | None]:
+    output = _numbers(args[-1]) if len(args) % 2 else None
+    pairs = args[: len(args) // 2 * 2]
+    tensors = [need_tensor(x, "einsum", "operands") for x in pairs[::2]]
+    return tensors, [_numbers(sub) for sub in pairs[1::2]], output
+
+
+def _numbers(subscripts: Any) -> list[str]:
+    found = []
+    for s in subscripts:
+        if s is Ellipsis:
+            found.append(_ELLIPSIS)
+            continue
+        n = operator.index(s)
+        if not 0 <= n < 52:
+            raise ValueError(f"einsum(): subscripts must be in the range [0, 52), got {n}")
+        found.append(chr(ord("A") + n) if n < 26 else chr(ord("a") + n - 26))
+    return found
+
+
+def _contracted(tensors: list[Tensor], inputs: list[list[str]], output: list[str] | None) -> Tensor:
+    broadcast = max(
+        (
+            x.dim() - len(sub) + 1
+            for x, sub in zip(tensors, inputs, strict=True)
+            if _ELLIPSIS in sub
+        ),
+        default=0,
+    )
+    dots = [f".{i}" for i in range(broadcast)]
+    labels = [_labels(i, x, s, dots) for i, (x, s) in enumerate(zip(tensors, inputs, strict=True))]
+    if output is None:
+        once = sorted(_single(inputs))
+        wanted = [*dots, *once]
+    else:
+        wanted = _output_labels(output, dots, labels)
+    sizes: dict[str, int] = {}
+    terms = []
+    for i, (x, names) in enumerate(zip(tensors, labels, strict=True)):
+        x, names = _diagonals(i, x, names)
+        for name, n in zip(names, x.shape, strict=True):
+            if sizes.get(name, 1) == 1:
+                sizes[name] = n
+            elif n not in (1, sizes[name]):
+                raise RuntimeError(
+                    f"einsum(): subscript {name} has size {n} for operand {i} which does not "
+                    f"broadcast with previously seen size {sizes[name]}"
+                )
+        terms.append((x, names))
+    return _reduced(terms, wanted)
+
+
+def _single(inputs: list[list[str]]) -> list[str]:
+    letters = [name for sub in inputs for name in sub if name != _ELLIPSIS]
+    return [name for name in set(letters) if letters.count(name) == 1]
+
+
+def _labels(place: int, x: Tensor, subscripts: list[str], dots: list[str]) -> list[str]:
+    named = len(subscripts) - (_ELLIPSIS in subscripts)
+    rest = x.dim() - named
+    if rest < 0 or (rest and _ELLIPSIS not in subscripts):
+        raise RuntimeError(
+            f"einsum(): the number of subscripts in the equation ({named}) does not match the "
+            f"number of dimensions ({x.dim()}) for operand {place}"
+            + ("" if _ELLIPSIS in subscripts or rest < 0 else " and no ellipsis was given")
+        )
+    found: list[str] = []
+    for name in subscripts:
+        found += dots[len(dots) - rest :] if name == _ELLIPSIS else [name]
+    return found
+
+
+def _output_labels(output: list[str], dots: list[str], labels: list[list[str]]) -> list[str]:
+    known = {name for names in labels for name in names}
+    wanted: list[str] = []
+    for name in output:
+        if name == _ELLIPSIS:
+            wanted += dots
+        elif name in wanted:
+            raise RuntimeError(
+                f"einsum(): output subscript {name} appears more than once in the output"
+            )
+        elif name not in known:
+            raise RuntimeError(
+                f"einsum(): output subscript {name} does not appear in the equation for any input "
+                "operand"
+            )
+        else:
+            wanted.append(name)
+    return wanted
+
+
+def _diagonals(place: int, x: Tensor, names: list[str]) -> tuple[Tensor, list[str]]:
+    """`x` with each repeated name replaced by one dimension, the diagonal of its dimensions."""
+    names = list(names)
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        while names.count(name) > 1:
+            first = names.index(name)
+            second = names.index(name, first + 1)
+            a, b = x.shape[first], x.shape[second]
+            if a != b:
+                raise RuntimeError(
+                    f"einsum(): subscript {name} is repeated for operand {place} but the sizes "
+                    f"don't match, {b} != {a}"
+                )
+            x = x.diagonal(0, first, second)
+            del names[second], names[first]
+            names.append(name)
+    return x, names
+
+
+def _reduced(terms: list[tuple[Tensor, list[str]]], wanted: list[str]) -> Tensor:
+    x, names = terms[0]
+    for i, (y, others) in enumerate(terms[1:], 1):
+        later = {*wanted, *(name for _, more in terms[i + 1 :] for name in more)}
+        if _follows(names, others, wanted):
+            x, names = _pair(y, others, x, names, later)
+        else:
+            x, names = _pair(x, names, y, others, later)
+    gone = tuple(i for i, name in enumerate(names) if name not in wanted)
+    if gone:  # only a lone operand has names left to sum
+        x, names = x.sum(gone), [name for name in names if name in wanted]
+    missing = [name for name in wanted if name not in names]  # dimensions of '...' no operand has
+    order = [names.index(name) for name in wanted if name not in missing]
+    x = x.permute(tuple(order))
+    for place, name in enumerate(wanted):
+        if name in missing:
+            x = x.unsqueeze(place)
+    return x
+
+
+def _follows(left: list[str], right: list[str], wanted: list[str]) -> bool:
+    """Whether what `right` alone has comes first in the result, which is then its rows."""
+    alone = [name for name in wanted if (name in left) != (name in right)]
+    return bool(alone) and alone[0] in right
+
+
+def _summed(x: Tensor, names: list[str], keep: set[str]) -> tuple[Tensor, list[str]]:
+    gone = [i for i, name in enumerate(names) if name not in keep]
+    if gone:
+        # The dtype stays, for the product with the other operand.
+        x = x.sum(tuple(gone), dtype=x.dtype)
+    return x, [name for name in names if name in keep]
+
+
+def _pair(
+    x: Tensor, x_names: list[str], y: Tensor, y_names: list[str], later: set[str]
+) -> tuple[Tensor, list[str]]:
+    """The product of two operands, summed over the names that nobody needs later.
+
+    Names fall into four kinds: of the batch (in both, kept), contracted (in both, summed), of the
+    left and of the right alone.  Size-1 dimensions that broadcast are left to the side that has the
+    size.
+    """
+    x, x_names = _summed(x, x_names, {*later, *y_names})
+    y, y_names = _summed(y, y_names, {*later, *x_names})
+    for name in [n for n in x_names if n in y_names]:
+        i, j = x_names.index(name), y_names.index(name)
+        m, n = x.shape[i], y.shape[j]
+        if m != n:
+            if m == 1:
+                x, x_names = x.squeeze(i), [*x_names[:i], *x_names[i + 1 :]]
+            else:
+                y, y_names = y.squeeze(j), [*y_names[:j], *y_names[j + 1 :]]
+    x, x_names = _summed(x, x_names, {*later, *y_names})
+    y, y_names = _summed(y, y_names, {*later, *x_names})
+    both = [n for n in x_names if n in y_names]
+    batch = [n for n in both if n in later]
+    inner = [n for n in both if n not in later]
+    left = [n for n in x_names if n not in both]
+    right = [n for n in y_names if n not in both]
+    if not inner:  # an outer product: no sum, so no matrix product
+        a = _arranged(x, x_names, [*batch, *left])
+        b = _arranged(y, y_names, [*batch, *right])
+        a = a.reshape((*a.shape, *(1,) * len(right)))
+        b = b.reshape((*b.shape[: len(batch)], *(1,) * len(left), *b.shape[len(batch) :]))
+        return a * b, [*batch, *left, *right]
+    a = _arranged(x, x_names, [*batch, *left, *inner])
+    b = _arranged(y, y_names, [*batch, *inner, *right])
+    nb, nl, ni = len(batch), len(left), len(inner)
+    head, rows = a.shape[:nb], a.shape[nb : nb + nl]
+    depth, columns = math.prod(a.shape[nb + nl :]), b.shape[nb + ni :]
+    product = a.reshape((*head, math.prod(rows), depth)) @ b.reshape(
+        (*head, depth, math.prod(columns))
+    )
+    return product.reshape((*head, *rows, *columns)), [*batch, *left, *right]
+
+
+def _arranged(x: Tensor, names: list[str], order: list[str]) -> Tensor:
+    return x if names == order else x.permute(tuple(names.index(n) for n in order))
+
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+    """The product of two tensors summed over pairs of dimensions.
+
+    `dims` is a number n (the last n dimensions of `a` with the first n of `b`) or two lists.
+
+    Raises:
+        RuntimeError: the sizes of a pair differ, or the lists have different lengths.
+
+    >>> import flambeau as fb
+    >>> fb.tensordot(fb.ones(2, 3, 4), fb.ones(3, 4, 5)).shape
+    torch.Size([2, 5])
+    """
+    x, y = need_tensor(a, "tensordot", "a"), need_tensor(b, "tensordot", "b")
+    if isinstance(dims, Tensor):
+        dims = dims.tolist()
+    if isinstance(dims, (list, tuple)):
+        mine, its = ([d] if isinstance(d, int) else list(d) for d in dims)
+    else:
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(x.dim(), y.dim()):
+            raise RuntimeError(
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims} for tensors of "
+                f"{x.dim()} and {y.dim()} dimensions"
+            )
+        mine, its = list(range(x.dim() - dims, x.dim())), list(range(dims))
+    if len(mine) != len(its):
+        raise RuntimeError(
+            f"both dimension lists should have same length, got {len(mine)} and {len(its)}"
+        )
+    mine, its = [dim_of(d, x.dim()) for d in mine], [dim_of(d, y.dim()) for d in its]
+    for i, j in zip(mine, its, strict=True):
+        if x.shape[i] != y.shape[j] and 1 not in (x.shape[i], y.shape[j]):
+            raise RuntimeError(
+                f"contracted dimensions need to match, but first has size {x.shape[i]} in dim {i} "
+                f"and second has size {y.shape[j]} in dim {j}"
+            )
+    x_names = [f"x{i}" for i in range(x.dim())]
+    y_names = [f"y{j}" for j in range(y.dim())]
+    for k, (i, j) in enumerate(zip(mine, its, strict=True)):
+        x_names[i] = y_names[j] = f"k{k}"
+    wanted = [n for n in (*x_names, *y_names) if not n.startswith("k")]
+    return deliver(
+        _reduced([(x, x_names), (y, y_names)], wanted).contiguous(),
+        out,
+        a,
+        b,
+        exact=True,
+        share="anything",
+    )

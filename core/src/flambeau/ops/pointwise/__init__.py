@@ -1,0 +1,1 @@
+"""Ops that compute each element from the elements in the same place."""

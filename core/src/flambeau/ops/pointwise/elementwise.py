@@ -1,0 +1,1628 @@
+"""Elementwise ops: arithmetic, comparison, logic, rounding and the elementary functions.
+
+Canonical ops (with an underscore) come first in each part, PyTorch's public functions after them.
+Sources of the formulas: Abramowitz & Stegun, Handbook of Mathematical Functions, chapters 3, 4 and
+7.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, Protocol
+
+from flambeau._autograd.node import Binary
+from flambeau._dispatch.arguments import broadcast, broadcast_shapes, need_tensor
+from flambeau._dispatch.dispatch import (
+    cast,
+    common,
+    result_type,
+    scalar_native,
+    slow_binary,
+    slow_unary,
+    wrap,
+)
+from flambeau._dispatch.keywords import documented
+from flambeau._dispatch.promotion import fitting
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.spec import Spec
+from flambeau._writes.out import deliver
+from flambeau.ops.declaration.table import Op, composite, primitive
+
+# -- casts and copies ------------------------------------------------------------------------------
+
+
+@primitive(out=None, title="ToCopyBackward0")
+def _cast(self: Tensor, dtype: DType) -> Any:
+    return Spec(self.shape, dtype)
+
+
+@_cast.gradient
+def _(F, g, self_dtype):
+    return F.cast(g, self_dtype)
+
+
+@primitive
+def _clone(self: Tensor) -> Any:
+    return self
+
+
+@_clone.gradient
+def _(F, g):
+    return g
+
+
+@composite
+def _contiguous(self: Tensor) -> Tensor:
+    return _clone(self)
+
+
+@_contiguous.gradient
+def _(F, g):
+    return g
+
+
+# -- arithmetic ------------------------------------------------------------------------------------
+
+
+@primitive(promotes="any")
+def _add(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+class AddNode(Binary):
+    """The history of a sum: both sides get the gradient as it is."""
+
+    __slots__ = ()
+
+    title = "AddBackward0"
+    keep = (0, 0, 0, 0)
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        if (shapes := self.shapes) is None:
+            return g, g
+        e0, e1 = self.edges
+        return (
+            None if e0 is None else F.sum_to(g, shapes[0]),
+            None if e1 is None else F.sum_to(g, shapes[1]),
+        )
+
+
+_add.node = AddNode
+
+
+@primitive(
+    promotes="any",
+    refuses_bool="Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
+    "trying to invert a mask, use the `~` or `logical_not()` operator instead.",
+)
+def _sub(self: Tensor, other: Tensor) -> Any:
+    if self.dtype is D.bool_:
+        raise RuntimeError(_sub.refuses_bool)
+    return broadcast(self, other)
+
+
+@_sub.gradient("self")
+def _(F, g, _self, _other):
+    return g
+
+
+@_sub.gradient("other")
+def _(F, g, _self, _other):
+    return F.neg(g)
+
+
+@primitive(promotes="any")
+def _mul(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+class MulNode(Binary):
+    """The history of a product: each side gets the gradient times the other side."""
+
+    __slots__ = ()
+
+    title = "MulBackward0"
+    keep = (0, 2, 1, 3)
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        a, b = self.operands(F, g)
+        e0, e1 = self.edges
+        mul = F.mul
+        g0 = None if e0 is None else mul(g, b)
+        g1 = None if e1 is None else mul(g, a)
+        if (shapes := self.shapes) is not None:
+            g0 = None if g0 is None else F.sum_to(g0, shapes[0])
+            g1 = None if g1 is None else F.sum_to(g1, shapes[1])
+        return g0, g1
+
+
+_mul.node = MulNode
+
+
+@primitive(promotes="float")
+def _div(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_div.gradient("self")
+def _(F, g, _self, other):
+    return F.div(g, other)
+
+
+@_div.gradient("other")
+def _(F, g, self, other):
+    return F.neg(F.mul(g, F.div(F.div(self, other), other)))
+
+
+@primitive(promotes="any")
+def _pow(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_pow.gradient("self")
+def _(F, g, self, other):
+    one, zero = F.scalar(1, other), F.scalar(0, other)
+    # The power 0 is the constant 1: without the mask, its slope at 0 would be 0 * 0**-1.
+    singular = F.bitwise_or(F.eq(self, zero), F.ne(self, self))
+    constant = F.bitwise_and(F.eq(other, zero), singular)
+    exponent = F.sub(F.where(constant, one, other), one)
+    return F.mul(g, F.mul(other, F.pow(self, exponent)))
+
+
+@_pow.gradient("other")
+def _(F, g, self, other):
+    zero = F.scalar(0, self)
+    slope = F.mul(F.pow(self, other), F.log(self))
+    # 0**other is 0 around every positive exponent: its slope is 0, not 0 * -inf.
+    sign = F.real(other) if F.is_complex(other) else other
+    flat = F.bitwise_and(F.eq(self, zero), F.ge(sign, F.scalar(0, sign)))
+    return F.mul(g, F.where(flat, zero, slope))
+
+
+@primitive(promotes="any")
+def _remainder(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_remainder.gradient("self")
+def _(F, g, _self, _other):
+    return g
+
+
+@_remainder.gradient("other")
+def _(F, g, self, other):
+    return F.neg(F.mul(g, F.floor_divide(self, other)))
+
+
+@primitive(promotes="any")
+def _fmod(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_fmod.gradient("self")
+def _(F, g, _self, _other):
+    return g
+
+
+@_fmod.gradient("other")
+def _(F, g, self, other):
+    return F.neg(F.mul(g, F.trunc(F.div(self, other))))
+
+
+@primitive(promotes="any", differentiable=False)
+def _floor_divide(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@primitive(promotes="float")
+def _atan2(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_atan2.gradient("self")
+def _(F, g, self, other):
+    return F.mul(g, F.div(other, F.add(F.mul(self, self), F.mul(other, other))))
+
+
+@_atan2.gradient("other")
+def _(F, g, self, other):
+    return F.neg(F.mul(g, F.div(self, F.add(F.mul(self, self), F.mul(other, other)))))
+
+
+@primitive(promotes="any")
+def _maximum(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+def _share(F, g, better, self, other):
+    # Equal operands share the gradient.
+    half = F.mul(g, F.scalar(0.5, g))
+    zero = F.scalar(0, g)
+    return F.where(F.eq(self, other), half, F.where(better, g, zero))
+
+
+@_maximum.gradient("self")
+def _(F, g, self, other):
+    return _share(F, g, F.ge(self, other), self, other)
+
+
+@_maximum.gradient("other")
+def _(F, g, self, other):
+    return _share(F, g, F.ge(other, self), self, other)
+
+
+@primitive(promotes="any")
+def _minimum(self: Tensor, other: Tensor) -> Any:
+    return broadcast(self, other)
+
+
+@_minimum.gradient("self")
+def _(F, g, self, other):
+    return _share(F, g, F.le(self, other), self, other)
+
+
+@_minimum.gradient("other")
+def _(F, g, self, other):
+    return _share(F, g, F.le(other, self), self, other)
+
+
+@primitive
+def _neg(self: Tensor) -> Any:
+    if self.dtype is D.bool_:
+        raise RuntimeError(
+            "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+            "invert a mask, use the `~` or `logical_not()` operator instead."
+        )
+    return self
+
+
+@_neg.gradient
+def _(F, g):
+    return F.neg(g)
+
+
+@primitive(out=None)
+def _abs(self: Tensor) -> Any:
+    return Spec(self.shape, self.dtype.to_real())
+
+
+@_abs.gradient
+def _(F, g, self):
+    if F.is_complex(self):  # d|z| = Re(conj(z) dz) / |z|
+        return F.mul(F.cast_like(g, self), F.conj(F.sgn(self)))
+    return F.mul(g, F.sign(self))
+
+
+@primitive(
+    refuses_complex="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
+    "use torch.sgn instead."
+)
+def _sign(self: Tensor) -> Any:
+    return self
+
+
+@_sign.gradient
+def _(F, g):
+    return F.mul(g, F.scalar(0, g))
+
+
+# -- elementary functions --------------------------------------------------------------------------
+
+
+@primitive(promotes="float")
+def _exp(self: Tensor) -> Any:
+    return self
+
+
+@_exp.gradient
+def _(F, g, result):
+    return F.mul(g, result)
+
+
+@primitive(promotes="float")
+def _expm1(self: Tensor) -> Any:
+    return self
+
+
+@_expm1.gradient
+def _(F, g, result):
+    return F.mul(g, F.add(result, F.scalar(1, result)))
+
+
+@primitive(promotes="float")
+def _log(self: Tensor) -> Any:
+    return self
+
+
+@_log.gradient
+def _(F, g, self):
+    return F.div(g, self)
+
+
+@primitive(promotes="float")
+def _log1p(self: Tensor) -> Any:
+    return self
+
+
+@_log1p.gradient
+def _(F, g, self):
+    return F.div(g, F.add(self, F.scalar(1, self)))
+
+
+@composite(promotes="float")
+def _log2(self: Tensor) -> Tensor:
+    return _log(self) * (1 / math.log(2))
+
+
+@_log2.gradient
+def _(F, g, self):
+    return F.div(g, F.mul(self, F.scalar(math.log(2), self)))
+
+
+@composite(promotes="float")
+def _log10(self: Tensor) -> Tensor:
+    return _log(self) * (1 / math.log(10))
+
+
+@_log10.gradient
+def _(F, g, self):
+    return F.div(g, F.mul(self, F.scalar(math.log(10), self)))
+
+
+@primitive(promotes="float")
+def _sin(self: Tensor) -> Any:
+    return self
+
+
+@_sin.gradient
+def _(F, g, self):
+    return F.mul(g, F.cos(self))
+
+
+@primitive(promotes="float")
+def _cos(self: Tensor) -> Any:
+    return self
+
+
+@_cos.gradient
+def _(F, g, self):
+    return F.neg(F.mul(g, F.sin(self)))
+
+
+@primitive(promotes="float")
+def _tan(self: Tensor) -> Any:
+    return self
+
+
+@_tan.gradient
+def _(F, g, result):
+    return F.mul(g, F.add(F.mul(result, result), F.scalar(1, result)))
+
+
+@primitive(promotes="float")
+def _asin(self: Tensor) -> Any:
+    return self
+
+
+@_asin.gradient
+def _(F, g, self):
+    return F.mul(g, F.rsqrt(F.sub(F.scalar(1, self), F.mul(self, self))))
+
+
+@primitive(promotes="float")
+def _acos(self: Tensor) -> Any:
+    return self
+
+
+@_acos.gradient
+def _(F, g, self):
+    return F.neg(F.mul(g, F.rsqrt(F.sub(F.scalar(1, self), F.mul(self, self)))))
+
+
+@primitive(promotes="float")
+def _atan(self: Tensor) -> Any:
+    return self
+
+
+@_atan.gradient
+def _(F, g, self):
+    return F.div(g, F.add(F.mul(self, self), F.scalar(1, self)))
+
+
+@primitive(promotes="float")
+def _sinh(self: Tensor) -> Any:
+    return self
+
+
+@_sinh.gradient
+def _(F, g, self):
+    return F.mul(g, F.cosh(self))
+
+
+@primitive(promotes="float")
+def _cosh(self: Tensor) -> Any:
+    return self
+
+
+@_cosh.gradient
+def _(F, g, self):
+    return F.mul(g, F.sinh(self))
+
+
+@primitive(promotes="float")
+def _tanh(self: Tensor) -> Any:
+    return self
+
+
+@_tanh.gradient
+def _(F, g, result):
+    return F.tanh_backward(g, result)
+
+
+@primitive(promotes="float")
+def _sqrt(self: Tensor) -> Any:
+    return self
+
+
+@_sqrt.gradient
+def _(F, g, result):
+    return F.div(g, F.mul(result, F.scalar(2, result)))
+
+
+@primitive(promotes="float")
+def _rsqrt(self: Tensor) -> Any:
+    return self
+
+
+@_rsqrt.gradient
+def _(F, g, result):
+    cube = F.mul(result, F.mul(result, result))
+    return F.mul(F.mul(g, F.scalar(-0.5, g)), cube)
+
+
+@primitive(promotes="float")
+def _reciprocal(self: Tensor) -> Any:
+    return self
+
+
+@_reciprocal.gradient
+def _(F, g, result):
+    return F.neg(F.mul(g, F.mul(result, result)))
+
+
+@primitive(promotes="float", refuses_complex='"erf" is not implemented for complex numbers')
+def _erf(self: Tensor) -> Any:
+    return self
+
+
+@_erf.gradient
+def _(F, g, self):
+    slope = F.mul(F.exp(F.neg(F.mul(self, self))), F.scalar(2 / math.sqrt(math.pi), self))
+    return F.mul(g, slope)
+
+
+@composite
+def _square(self: Tensor) -> Tensor:
+    return _mul(self, self)
+
+
+@_square.gradient
+def _(F, g, self):
+    return F.mul(F.mul(g, F.scalar(2, g)), self)
+
+
+@composite
+def _clamp(self: Tensor, low: Any, high: Any) -> Tensor:
+    """Limits are numbers of the dtype of `self`, or None."""
+    if low is not None:
+        self = where(self < low, low, self)
+    return self if high is None else where(self > high, high, self)
+
+
+@_clamp.gradient
+def _(F, g, self, low, high):
+    inside = None if low is None else F.ge(self, F.scalar(low, self))
+    if high is not None:
+        below = F.le(self, F.scalar(high, self))
+        inside = below if inside is None else F.bitwise_and(inside, below)
+    return F.where(inside, g, F.scalar(0, g))
+
+
+# -- rounding --------------------------------------------------------------------------------------
+
+
+def _flat(F, g):
+    return F.mul(g, F.scalar(0, g))
+
+
+@primitive
+def _floor(self: Tensor) -> Any:
+    return self
+
+
+@primitive
+def _ceil(self: Tensor) -> Any:
+    return self
+
+
+@primitive
+def _trunc(self: Tensor) -> Any:
+    return self
+
+
+@primitive
+def _round(self: Tensor) -> Any:
+    return self
+
+
+for _op in (_floor, _ceil, _trunc, _round):
+    _op.gradient(_flat)
+
+
+# -- comparison and logic --------------------------------------------------------------------------
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _eq(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _ne(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _lt(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _le(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _gt(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+@primitive(out=D.bool_, promotes="any", differentiable=False)
+def _ge(self: Tensor, other: Tensor) -> Any:
+    return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
+
+
+def _bitwise(name: str, self: Any, other: Any) -> Any:
+    if self.dtype.category >= 2:
+        raise NotImplementedError(
+            f'"{name}" is not implemented for {self.dtype}; bitwise ops take integers and bools'
+        )
+    return broadcast(self, other)
+
+
+@primitive(promotes="any", differentiable=False)
+def _bitwise_and(self: Tensor, other: Tensor) -> Any:
+    return _bitwise("bitwise_and", self, other)
+
+
+@primitive(promotes="any", differentiable=False)
+def _bitwise_or(self: Tensor, other: Tensor) -> Any:
+    return _bitwise("bitwise_or", self, other)
+
+
+@primitive(promotes="any", differentiable=False)
+def _bitwise_xor(self: Tensor, other: Tensor) -> Any:
+    return _bitwise("bitwise_xor", self, other)
+
+
+@primitive(differentiable=False)
+def _bitwise_not(self: Tensor) -> Any:
+    return _bitwise("bitwise_not", self, self)
+
+
+@primitive(out=D.bool_, differentiable=False)
+def _isfinite(self: Tensor) -> Any:
+    return Spec(self.shape, D.bool_)
+
+
+@primitive(out=None)
+def _where(condition: Tensor, self: Tensor, other: Tensor) -> Any:
+    shape = broadcast_shapes(condition.shape, self.shape, other.shape)
+    return Spec(shape, self.dtype)
+
+
+@_where.gradient("self")
+def _(F, g, condition, self_shape):
+    return F.sum_to(F.where(condition, g, F.scalar(0, g)), self_shape)
+
+
+@_where.gradient("other")
+def _(F, g, condition, other_shape):
+    return F.sum_to(F.where(condition, F.scalar(0, g), g), other_shape)
+
+
+@_where.gradient("condition")
+def _(F, g):
+    return None
+
+
+# == public functions ==============================================================================
+
+
+class UnaryFunction(Protocol):
+    """A public elementwise function of one tensor."""
+
+    __name__: str
+
+    def __call__(self, input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+
+
+class BinaryFunction(Protocol):
+    """A public elementwise function of two operands, of which one at least is a tensor."""
+
+    __name__: str
+
+    def __call__(self, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+
+
+# Functions whose `out` must have the dtype of the result.
+_EXACT = frozenset("abs bitwise_not ceil floor neg sign trunc".split())
+
+
+def _unary(op: Op, doc: str) -> UnaryFunction:
+    name = op.name
+
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        need_tensor(input, name, "input")
+        result = getattr(input, name)()
+        if out is None:
+            return result
+        exact = name in _EXACT and not (name == "abs" and input.dtype.is_complex)
+        return deliver(result, out, input, exact=exact)
+
+    return _named(function, name, doc)
+
+
+_OPERATORS = {
+    "mul": "__mul__",
+    "pow": "__pow__",
+    "eq": "__eq__",
+    "ne": "__ne__",
+    "lt": "__lt__",
+    "le": "__le__",
+    "gt": "__gt__",
+    "ge": "__ge__",
+}
+
+
+def _binary(op: Op, doc: str) -> BinaryFunction:
+    name = op.name
+
+    operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
+    any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex)
+
+    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if type(input) is Tensor:
+            if operator is not None:
+                result = operator(input, other)  # it has a fast path
+                if result is not NotImplemented:
+                    return result if out is None else deliver(result, out, input, other)
+            elif out is None and any_dtype and type(other) is Tensor and input.dtype is other.dtype:
+                if input._be is other._be:
+                    return op(input, other)  # nothing to promote
+        return deliver(binary(name, input, other), out, input, other)
+
+    return _named(function, name, doc)
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "flambeau"
+    function.__doc__ = doc
+    return function
+
+
+def binary(name: str, input: Any, other: Any) -> Tensor:
+    """Apply a broadcasting canonical op to tensors and numbers.
+
+    Raises:
+        TypeError: an operand is neither a tensor nor a number, or none is a tensor.
+    """
+    if not isinstance(input, Tensor) and not isinstance(other, Tensor):
+        raise TypeError(
+            f"{name}(): expected a Tensor as first or second argument, got "
+            f"{type(input).__name__} and {type(other).__name__}"
+        )
+    result = slow_binary(name, input, other)
+    if result is NotImplemented:
+        bad = other if isinstance(input, Tensor) else input
+        raise TypeError(
+            f"{name}(): argument 'other' must be Tensor or Number, not {type(bad).__name__}"
+        )
+    return result
+
+
+exp = _unary(
+    _exp,
+    """e raised to each element.
+
+    >>> import flambeau as fb
+    >>> fb.exp(fb.tensor([0.0, 1.0]))
+    tensor([1.0000, 2.7183])
+    """,
+)
+expm1 = _unary(
+    _expm1,
+    """exp(x) - 1, accurate near zero.
+
+    >>> import flambeau as fb
+    >>> fb.expm1(fb.tensor([1e-8], dtype=fb.float64))
+    tensor([1.0000e-08], dtype=torch.float64)
+    """,
+)
+log = _unary(
+    _log,
+    """Natural logarithm; -inf at 0, nan below.
+
+    >>> import flambeau as fb
+    >>> fb.log(fb.tensor([1.0, 0.0]))
+    tensor([0., -inf])
+    """,
+)
+log1p = _unary(
+    _log1p,
+    """log(1 + x), accurate near zero.
+
+    >>> import flambeau as fb
+    >>> fb.log1p(fb.tensor([0.0]))
+    tensor([0.])
+    """,
+)
+log2 = _unary(
+    _log2,
+    """Logarithm to base 2.
+
+    >>> import flambeau as fb
+    >>> fb.log2(fb.tensor([8.0]))
+    tensor([3.])
+    """,
+)
+log10 = _unary(
+    _log10,
+    """Logarithm to base 10.
+
+    >>> import flambeau as fb
+    >>> fb.log10(fb.tensor([100.0], dtype=fb.float64))
+    tensor([2.], dtype=torch.float64)
+    """,
+)
+sin = _unary(
+    _sin,
+    """Sine of angles in radians.
+
+    >>> import flambeau as fb
+    >>> fb.sin(fb.tensor([0.0]))
+    tensor([0.])
+    """,
+)
+cos = _unary(
+    _cos,
+    """Cosine of angles in radians.
+
+    >>> import flambeau as fb
+    >>> fb.cos(fb.tensor([0.0]))
+    tensor([1.])
+    """,
+)
+tan = _unary(
+    _tan,
+    """Tangent of angles in radians.
+
+    >>> import flambeau as fb
+    >>> fb.tan(fb.tensor([0.0]))
+    tensor([0.])
+    """,
+)
+asin = _unary(
+    _asin,
+    """Inverse sine in radians; nan outside [-1, 1].
+
+    >>> import flambeau as fb
+    >>> fb.asin(fb.tensor([1.0]))
+    tensor([1.5708])
+    """,
+)
+acos = _unary(
+    _acos,
+    """Inverse cosine in radians; nan outside [-1, 1].
+
+    >>> import flambeau as fb
+    >>> fb.acos(fb.tensor([1.0]))
+    tensor([0.])
+    """,
+)
+atan = _unary(
+    _atan,
+    """Inverse tangent in radians.
+
+    >>> import flambeau as fb
+    >>> fb.atan(fb.tensor([1.0]))
+    tensor([0.7854])
+    """,
+)
+sinh = _unary(
+    _sinh,
+    """Hyperbolic sine.
+
+    >>> import flambeau as fb
+    >>> fb.sinh(fb.tensor([0.0]))
+    tensor([0.])
+    """,
+)
+cosh = _unary(
+    _cosh,
+    """Hyperbolic cosine.
+
+    >>> import flambeau as fb
+    >>> fb.cosh(fb.tensor([0.0]))
+    tensor([1.])
+    """,
+)
+tanh = _unary(
+    _tanh,
+    """Hyperbolic tangent.
+
+    >>> import flambeau as fb
+    >>> fb.tanh(fb.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7616])
+    """,
+)
+sqrt = _unary(
+    _sqrt,
+    """Square root; nan below zero.
+
+    >>> import flambeau as fb
+    >>> fb.sqrt(fb.tensor([4.0]))
+    tensor([2.])
+    """,
+)
+rsqrt = _unary(
+    _rsqrt,
+    """Reciprocal of the square root.
+
+    >>> import flambeau as fb
+    >>> fb.rsqrt(fb.tensor([4.0]))
+    tensor([0.5000])
+    """,
+)
+reciprocal = _unary(
+    _reciprocal,
+    """1 / x.
+
+    >>> import flambeau as fb
+    >>> fb.reciprocal(fb.tensor([4.0]))
+    tensor([0.2500])
+    """,
+)
+erf = documented({"tensor": "input"})(
+    _unary(
+        _erf,
+        """The error function, 2/sqrt(pi) times the integral of exp(-t*t) from 0 to x.
+
+    >>> import flambeau as fb
+    >>> fb.erf(fb.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.8427])
+    """,
+    )
+)
+neg = _unary(
+    _neg,
+    """-x.
+
+    Raises:
+        RuntimeError: the tensor is bool.
+
+    >>> import flambeau as fb
+    >>> fb.neg(fb.tensor([1, -2]))
+    tensor([-1,  2])
+    """,
+)
+abs = _unary(
+    _abs,
+    """Absolute value; the modulus of complex numbers.
+
+    >>> import flambeau as fb
+    >>> fb.abs(fb.tensor([-1, 2]))
+    tensor([1, 2])
+    """,
+)
+sign = _unary(
+    _sign,
+    """-1, 0 or 1 as the sign of each element.
+
+    >>> import flambeau as fb
+    >>> fb.sign(fb.tensor([-3.0, 0.0]))
+    tensor([-1.,  0.])
+    """,
+)
+floor = _unary(
+    _floor,
+    """The largest integer not above each element.
+
+    >>> import flambeau as fb
+    >>> fb.floor(fb.tensor([-1.5, 1.5]))
+    tensor([-2.,  1.])
+    """,
+)
+ceil = _unary(
+    _ceil,
+    """The smallest integer not below each element.
+
+    >>> import flambeau as fb
+    >>> fb.ceil(fb.tensor([-1.5, 1.5]))
+    tensor([-1.,  2.])
+    """,
+)
+trunc = _unary(
+    _trunc,
+    """Each element without its fractional part.
+
+    >>> import flambeau as fb
+    >>> fb.trunc(fb.tensor([-1.5, 1.5]))
+    tensor([-1.,  1.])
+    """,
+)
+square = _unary(
+    _square,
+    """x * x.
+
+    >>> import flambeau as fb
+    >>> fb.square(fb.tensor([3.0]))
+    tensor([9.])
+    """,
+)
+bitwise_not = _unary(
+    _bitwise_not,
+    """Bitwise complement of integers, logical complement of bools.
+
+    >>> import flambeau as fb
+    >>> fb.bitwise_not(fb.tensor([0, -1]))
+    tensor([-1,  0])
+    """,
+)
+isfinite = documented({"tensor": "input"})(
+    _unary(
+        _isfinite,
+        """Whether each element is neither infinite nor nan.
+
+    >>> import flambeau as fb
+    >>> fb.isfinite(fb.tensor([1.0, fb.inf]))
+    tensor([ True, False])
+    """,
+    )
+)
+absolute, negative, arcsin, arccos, arctan, fix = abs, neg, asin, acos, atan, trunc
+
+mul = documented({"value": "other"})(
+    _binary(
+        _mul,
+        """input * other, elementwise.
+
+    >>> import flambeau as fb
+    >>> fb.mul(fb.tensor([1, 2]), 2.5)
+    tensor([2.5000, 5.0000])
+    """,
+    )
+)
+pow = documented({"exponent": "other"}, {"base": "input", "input": "other"})(
+    _binary(
+        _pow,
+        """input raised to other, elementwise; either may be a number.
+
+    Raises:
+        RuntimeError: an integer tensor is raised to a negative integer number.
+
+    >>> import flambeau as fb
+    >>> fb.pow(fb.tensor([1.0, 2.0]), 3)
+    tensor([1., 8.])
+    """,
+    )
+)
+remainder = documented({"divisor": "other"})(
+    _binary(
+        _remainder,
+        """The rest of a division whose quotient is floored: the sign of `other`.
+
+    >>> import flambeau as fb
+    >>> fb.remainder(fb.tensor([-3, 3]), 2)
+    tensor([1, 1])
+    """,
+    )
+)
+fmod = documented({"divisor": "other"})(
+    _binary(
+        _fmod,
+        """The rest of a division whose quotient is truncated: the sign of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.fmod(fb.tensor([-3, 3]), 2)
+    tensor([-1,  1])
+    """,
+    )
+)
+floor_divide = _binary(
+    _floor_divide,
+    """The floor of the quotient.
+
+    >>> import flambeau as fb
+    >>> fb.floor_divide(fb.tensor([-3, 3]), 2)
+    tensor([-2,  1])
+    """,
+)
+atan2 = documented({"input1": "input", "input2": "other"})(
+    _binary(
+        _atan2,
+        """The angle in radians of the point (other, input).
+
+    >>> import flambeau as fb
+    >>> fb.atan2(fb.tensor([1.0]), fb.tensor([-1.0]))
+    tensor([2.3562])
+    """,
+    )
+)
+arctan2 = atan2
+maximum = _binary(
+    _maximum,
+    """The larger of two elements; nan if either is.
+
+    >>> import flambeau as fb
+    >>> fb.maximum(fb.tensor([1, 5]), fb.tensor([3, 2]))
+    tensor([3, 5])
+    """,
+)
+minimum = _binary(
+    _minimum,
+    """The smaller of two elements; nan if either is.
+
+    >>> import flambeau as fb
+    >>> fb.minimum(fb.tensor([1, 5]), fb.tensor([3, 2]))
+    tensor([1, 2])
+    """,
+)
+eq = _binary(
+    _eq,
+    """Whether elements are equal.
+
+    >>> import flambeau as fb
+    >>> fb.eq(fb.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """,
+)
+ne = _binary(
+    _ne,
+    """Whether elements differ.
+
+    >>> import flambeau as fb
+    >>> fb.ne(fb.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """,
+)
+lt = _binary(
+    _lt,
+    """Whether input < other.
+
+    >>> import flambeau as fb
+    >>> fb.lt(fb.tensor([1, 2]), 2)
+    tensor([ True, False])
+    """,
+)
+le = _binary(
+    _le,
+    """Whether input <= other.
+
+    >>> import flambeau as fb
+    >>> fb.le(fb.tensor([1, 2]), 2)
+    tensor([True, True])
+    """,
+)
+gt = _binary(
+    _gt,
+    """Whether input > other.
+
+    >>> import flambeau as fb
+    >>> fb.gt(fb.tensor([1, 2]), 1)
+    tensor([False,  True])
+    """,
+)
+ge = _binary(
+    _ge,
+    """Whether input >= other.
+
+    >>> import flambeau as fb
+    >>> fb.ge(fb.tensor([1, 2]), 2)
+    tensor([False,  True])
+    """,
+)
+bitwise_and = _binary(
+    _bitwise_and,
+    """Bitwise and of integers, logical and of bools.
+
+    >>> import flambeau as fb
+    >>> fb.bitwise_and(fb.tensor([6]), 3)
+    tensor([2])
+    """,
+)
+bitwise_or = _binary(
+    _bitwise_or,
+    """Bitwise or of integers, logical or of bools.
+
+    >>> import flambeau as fb
+    >>> fb.bitwise_or(fb.tensor([6]), 3)
+    tensor([7])
+    """,
+)
+bitwise_xor = _binary(
+    _bitwise_xor,
+    """Bitwise exclusive or of integers, logical one of bools.
+
+    >>> import flambeau as fb
+    >>> fb.bitwise_xor(fb.tensor([6]), 3)
+    tensor([5])
+    """,
+)
+multiply, not_equal, less, less_equal, greater, greater_equal = mul, ne, lt, le, gt, ge
+
+
+def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
+    """Each element rounded to the nearest integer (or to `decimals` places), half to even.
+
+    Raises:
+        NotImplementedError: `decimals` are given and the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.round(fb.tensor([0.5, 1.5]))
+    tensor([0., 2.])
+    >>> fb.round(fb.tensor([1.25, 115.0]), decimals=-1)
+    tensor([  0., 120.])
+    """
+    need_tensor(input, "round", "input")
+    if decimals == 0:
+        return deliver(slow_unary("round", input), out, input, exact=True)
+    if not isinstance(decimals, int):
+        raise TypeError(f"argument 'decimals' must be int, not {type(decimals).__name__}")
+    if not input.dtype.is_floating_point:
+        raise NotImplementedError(f"round: decimals are not implemented for {input.dtype}")
+    # Beyond the range of float64 lies infinity, as in C.
+    ten = 10.0 ** builtins.abs(decimals) if builtins.abs(decimals) <= 308 else math.inf
+    wide = cast(input, D.float32) if input.dtype.itemsize == 2 else input
+    whole = slow_unary("round", wide * ten if decimals > 0 else wide / ten)
+    result = cast(whole / ten if decimals > 0 else whole * ten, input.dtype)
+    return deliver(result, out, input, exact=True)
+
+
+def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input + alpha * other.  The old form ``add(input, alpha, other)`` is understood.
+
+    Raises:
+        RuntimeError: shapes do not broadcast, or alpha is a float and both operands are integers.
+
+    >>> import flambeau as fb
+    >>> fb.add(fb.tensor([1, 2]), fb.tensor([10, 20]), alpha=2)
+    tensor([21, 42])
+    """
+    if legacy:
+        other, alpha = legacy[0], other
+    elif type(alpha) is int and alpha == 1 and type(input) is Tensor:
+        result = input.__add__(other)  # it has a fast path
+        if result is not NotImplemented:
+            return result if out is None else deliver(result, out, input, other)
+    return deliver(binary("add", input, scaled(input, other, alpha)), out, input, other)
+
+
+def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+    """input - alpha * other.
+
+    >>> import flambeau as fb
+    >>> fb.sub(fb.tensor([1, 2]), 1)
+    tensor([0, 1])
+    """
+    if legacy:
+        other, alpha = legacy[0], other
+    elif type(alpha) is int and alpha == 1 and type(input) is Tensor and type(other) is not bool:
+        result = input.__sub__(other)  # it has a fast path
+        if result is not NotImplemented:
+            return result if out is None else deliver(result, out, input, other)
+    _sub.check_dtype(D.int64, (input, other))  # a factor would hide a bool
+    return deliver(binary("sub", input, scaled(input, other, alpha)), out, input, other)
+
+
+subtract = sub
+
+
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * input.
+
+    >>> import flambeau as fb
+    >>> fb.rsub(fb.tensor([1, 2]), 1)
+    tensor([ 0, -1])
+    """
+    _sub.check_dtype(D.int64, (input, other))
+    return binary("sub", other, scaled(other, input, alpha))
+
+
+def scaled(self: Any, other: Any, alpha: Any) -> Any:
+    """alpha * other, checked as PyTorch checks ``alpha``.
+
+    Raises:
+        RuntimeError: alpha is a float (or bool) and the operands are integers (or not bool).
+    """
+    if type(alpha) is int and alpha == 1:
+        return other
+    if isinstance(alpha, (list, tuple)):
+        raise TypeError(f"argument 'alpha' must be Number, not {type(alpha).__name__}")
+    for name, operand in (("input", self), ("other", other)):
+        if isinstance(operand, (list, tuple)):
+            need_tensor(operand, "add", name)
+    dtype = result_type(self, other)
+    if isinstance(alpha, complex) and not dtype.is_complex:
+        raise RuntimeError(
+            "For non-complex input tensors, argument alpha must not be a complex number."
+        )
+    if isinstance(alpha, float) and dtype.category < 2:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, bool) and dtype is not D.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    if not isinstance(other, Tensor):
+        return other * alpha
+    return times(cast(other, dtype), alpha)
+
+
+def times(x: Tensor, factor: Any) -> Tensor:
+    """factor * x in the dtype of `x`; a bool tensor takes the factor's truth.
+
+    Raises:
+        RuntimeError: the dtype cannot hold the factor.
+    """
+    if type(factor) is not bool and factor == 1:
+        return x
+    return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
+
+
+@documented({"value": "other"})
+def div(
+    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+) -> Tensor:
+    """input / other: true division, or rounded towards zero ("trunc") or down ("floor").
+
+    >>> import flambeau as fb
+    >>> fb.div(fb.tensor([7, -7]), 2)
+    tensor([ 3.5000, -3.5000])
+    >>> fb.div(fb.tensor([7, -7]), 2, rounding_mode="trunc")
+    tensor([ 3, -3])
+    """
+    if rounding_mode is None:
+        result = input.__truediv__(other) if type(input) is Tensor else NotImplemented
+        if result is NotImplemented:
+            result = binary("div", input, other)
+        return result if out is None else deliver(result, out, input, other)
+    if rounding_mode == "floor":
+        return deliver(binary("floor_divide", input, other), out, input, other)
+    if rounding_mode != "trunc":
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"{rounding_mode!r}"
+        )
+    if result_type(input, other).category == 1:
+        # (a - a fmod b) / b is exact in integers, and floor division of a multiple truncates.
+        rest = binary("fmod", input, other)
+        return deliver(binary("floor_divide", binary("sub", input, rest), other), out, input, other)
+    return deliver(slow_unary("trunc", binary("div", input, other)), out, input, other)
+
+
+divide = div
+
+
+def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """input / other as floats.
+
+    >>> import flambeau as fb
+    >>> fb.true_divide(fb.tensor([1, 2]), 2)
+    tensor([0.5000, 1.0000])
+    """
+    return div(input, other, out=out)
+
+
+def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
+    """Elements of `input` where `condition` holds, else of `other`; alone, where it holds.
+
+    >>> import flambeau as fb
+    >>> fb.where(fb.tensor([True, False]), fb.tensor([1, 2]), 0)
+    tensor([1, 0])
+    """
+    need_tensor(condition, "where", "condition")
+    if not operands:
+        return condition.nonzero(as_tuple=True)
+    if len(operands) != 2:
+        raise TypeError("where() takes a condition, or a condition and two operands")
+    if condition.dtype is not D.bool_:
+        if condition.dtype is not D.uint8:
+            raise RuntimeError(
+                f"where expected condition to be a boolean tensor, but got {condition.dtype}"
+            )
+        condition = cast(condition, D.bool_)
+    x, y = operands
+    if type(x) is Tensor and type(y) in x.dtype.takes:
+        y = wrap(x._be, scalar_native(x._be, y, x.dtype), x.dtype)
+    elif type(y) is Tensor and type(x) in y.dtype.takes:
+        x = wrap(y._be, scalar_native(y._be, x, y.dtype), y.dtype)
+    if type(x) is Tensor is type(y) and x.dtype is y.dtype and condition._be is x._be is y._be:
+        result = _where(condition, x, y)
+        return result if out is None else deliver(result, out, condition, x, y, exact=True)
+    dtype = result_type(*operands)
+    if not any(isinstance(x, Tensor) for x in operands):
+        from flambeau.ops.creation.creation import full
+
+        operands = (full((), operands[0], dtype=dtype, device=condition.device), operands[1])
+    x, y = common("where", operands, dtype)
+    if condition._be is not x._be and condition._a.shape == ():
+        condition = condition.to(x.device)
+    return deliver(_where(condition, x, y), out, condition, *operands, exact=True)
+
+
+@documented({"tensor": "input"})
+def isnan(input: Tensor) -> Tensor:
+    """Whether each element is nan.
+
+    >>> import flambeau as fb
+    >>> fb.isnan(fb.tensor([1.0, float("nan")]))
+    tensor([False,  True])
+    """
+    return _ne(need_tensor(input, "isnan", "input"), input)
+
+
+@documented({"tensor": "input"})
+def isinf(input: Tensor) -> Tensor:
+    """Whether each element is plus or minus infinity.
+
+    >>> import flambeau as fb
+    >>> fb.isinf(fb.tensor([1.0, float("-inf")]))
+    tensor([False,  True])
+    """
+    x = need_tensor(input, "isinf", "input")
+    return _bitwise_not(_bitwise_or(_isfinite(x), _ne(x, x)))
+
+
+def _as_bool(x: Tensor) -> Tensor:
+    return cast(x, D.bool_)
+
+
+def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether each element is zero.
+
+    >>> import flambeau as fb
+    >>> fb.logical_not(fb.tensor([0, 2]))
+    tensor([ True, False])
+    """
+    return deliver(_bitwise_not(_as_bool(need_tensor(input, "logical_not", "input"))), out, input)
+
+
+def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether both elements are nonzero.
+
+    >>> import flambeau as fb
+    >>> fb.logical_and(fb.tensor([0, 2]), fb.tensor([1, 1]))
+    tensor([False,  True])
+    """
+    need_tensor(input, "logical_and", "input")
+    need_tensor(other, "logical_and", "other")
+    return deliver(binary("bitwise_and", _as_bool(input), _as_bool(other)), out, input, other)
+
+
+def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether either element is nonzero.
+
+    >>> import flambeau as fb
+    >>> fb.logical_or(fb.tensor([0, 2]), fb.tensor([0, 1]))
+    tensor([False,  True])
+    """
+    need_tensor(input, "logical_or", "input")
+    need_tensor(other, "logical_or", "other")
+    return deliver(binary("bitwise_or", _as_bool(input), _as_bool(other)), out, input, other)
+
+
+def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Whether exactly one element is nonzero.
+
+    >>> import flambeau as fb
+    >>> fb.logical_xor(fb.tensor([0, 2]), fb.tensor([1, 1]))
+    tensor([ True, False])
+    """
+    need_tensor(input, "logical_xor", "input")
+    need_tensor(other, "logical_xor", "other")
+    return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out, input, other)
+
+
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """Each element moved into [min, max]; the bounds are numbers or tensors, one may be absent.
+
+    The gradient passes where the element was inside, bounds included.
+
+    >>> import flambeau as fb
+    >>> fb.clamp(fb.tensor([-2, 0, 3]), -1, 1)
+    tensor([-1,  0,  1])
+    """
+    x = need_tensor(input, "clamp", "input")
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    takes = x.dtype.takes
+    if (min is None or type(min) in takes) and (max is None or type(max) in takes):
+        # Neither nan, which takes the place of every element, nor integers, which promote.
+        if x.dtype.is_floating_point and min == min and max == max:
+            return deliver(_clamp(x, min, max), out, input, exact=True)
+    bounds = [b for b in (min, max) if b is not None]
+    numbers = not all(isinstance(b, Tensor) for b in bounds)
+    x = cast(x, result_type(x, *bounds))
+    if min is not None:
+        low = common("clamp", (x, min), x.dtype)[1]
+        x = _where(_beyond(_lt(x, low), low), low, x)
+    if max is not None:
+        high = common("clamp", (x, max), x.dtype)[1]
+        x = _where(_beyond(_gt(x, high), high), high, x)
+    return deliver(x, out, input, *bounds, exact=numbers)
+
+
+def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
+    """Where a limit takes the place of an element: a nan does so everywhere."""
+    return outside | _ne(limit, limit) if limit.dtype.is_floating_point else outside
+
+
+clip = clamp
+
+
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+    """Each element, or `min` where it is smaller.
+
+    >>> import flambeau as fb
+    >>> fb.clamp_min(fb.tensor([-2, 3]), 0)
+    tensor([0, 3])
+    """
+    return clamp(input, min, out=out)
+
+
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+    """Each element, or `max` where it is larger.
+
+    >>> import flambeau as fb
+    >>> fb.clamp_max(fb.tensor([-2, 3]), 0)
+    tensor([-2,  0])
+    """
+    return clamp(input, None, max, out=out)
+
+
+@documented({"start": "input"})
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+    """input + weight * (end - input), computed from the nearer end.
+
+    Raises:
+        RuntimeError: `end`, or a `weight` with dimensions, is of another dtype than `input`.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.lerp(fb.tensor([0.0]), fb.tensor([10.0]), 0.5)
+    tensor([5.])
+    """
+    x, dtype = need_tensor(input, "lerp", "input"), input.dtype
+    for name, other in (("end", need_tensor(end, "lerp", "end")), ("weight", weight)):
+        if isinstance(other, Tensor) and other.dtype is not dtype:
+            if name == "end" or other.dim():
+                raise RuntimeError(
+                    f"expected dtype {dtype} for `{name}` but got dtype {other.dtype}"
+                )
+    if not dtype.fp:
+        raise NotImplementedError(f'"lerp" not implemented for {dtype}: needs a floating dtype')
+    way = end - x
+    if not isinstance(weight, Tensor):
+        near = builtins.abs(weight := fitting(weight, dtype)) < 0.5
+        return deliver(x + way * weight if near else end - way * (1 - weight), out, input, end)
+    w = cast(weight, dtype)
+    found = _where(w.abs() < 0.5, x + way * w, end - way * (1 - w))
+    return deliver(found, out, input, end, weight, exact=weight.dim() > 0)
+
+
+def addcmul(
+    input: Tensor,
+    tensor1: Any,
+    tensor2: Any,
+    *legacy: Any,
+    value: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """input + value * tensor1 * tensor2.
+
+    >>> import flambeau as fb
+    >>> fb.addcmul(fb.ones(2), fb.ones(2), fb.ones(2), value=0.1)
+    tensor([1.1000, 1.1000])
+    """
+    if legacy:
+        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]
+    dtype = result_type(input, tensor1, tensor2)
+    x, y, z = common("addcmul", (input, tensor1, tensor2), dtype)
+    return deliver(x + times(y * z, value), out, input, tensor1, tensor2)
+
+
+def addcdiv(
+    input: Tensor,
+    tensor1: Any,
+    tensor2: Any,
+    *legacy: Any,
+    value: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
+    """input + value * tensor1 / tensor2.
+
+    Raises:
+        RuntimeError: both quotients are integers.
+
+    >>> import flambeau as fb
+    >>> fb.addcdiv(fb.ones(2), fb.ones(2), 2 * fb.ones(2))
+    tensor([1.5000, 1.5000])
+    """
+    if legacy:
+        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]
+    if result_type(tensor1, tensor2).category < 2:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "
+            "dtype, or use input + value * torch.div(tensor1, tensor2, rounding_mode='trunc')."
+        )
+    dtype = result_type(input, tensor1, tensor2)
+    x, y, z = common("addcdiv", (input, tensor1, tensor2), dtype)
+    return deliver(x + times(y / z, value), out, input, tensor1, tensor2)
+
+
+def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`value` (a number or 0-d tensor) where `mask` holds, else the element.
+
+    Raises:
+        RuntimeError: the mask is not bool, or value has dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.masked_fill(fb.zeros(2), fb.tensor([True, False]), 7)
+    tensor([7., 0.])
+    """
+    need_tensor(mask, "masked_fill", "mask")
+    if mask.dtype not in (D.bool_, D.uint8):
+        raise RuntimeError(
+            f"masked_fill_ only supports boolean masks, but got mask with dtype {mask.dtype}"
+        )
+    if isinstance(value, Tensor) and value.dim() > 0:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.dim()} dimension(s)."
+        )
+    if not isinstance(value, Tensor):
+        value = fitting(value, input.dtype)
+    elif value.dtype.is_complex and not input.dtype.is_complex:
+        raise RuntimeError(f"masked_fill: a value of {value.dtype} does not fit {input.dtype}")
+    found = replaced(input, cast(mask, D.bool_), value)
+    return found if len(found._a.shape) < 2 else found.contiguous()
+
+
+def replaced(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill` without its checks, with the order of dimensions of `x` in memory."""
+    x, v = common("masked_fill", (x, value), x.dtype)
+    return _where(mask, v, x)
+
+
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy that shares no memory, with history.
+
+    >>> import flambeau as fb
+    >>> x = fb.ones(2); y = fb.clone(x); y[0] = 5; x
+    tensor([1., 1.])
+    """
+    return need_tensor(input, "clone", "input").clone(memory_format=memory_format)

@@ -1,0 +1,1 @@
+"""Random tensors, and the streams that their numbers come from."""

@@ -1,0 +1,643 @@
+"""Random tensors: public functions and in-place fills over the canonical streams of `ops.random`.
+
+The same seed gives PyTorch's numbers; where a stream differs, its canonical op says so.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau._dispatch.arguments import check_values, checked_sizes, need_tensor, sizes
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._random.generator import generator_for
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.spec import Spec
+from flambeau._writes import inplace as _inplace
+from flambeau.ops.creation.creation import arranged, empty_like, finished, size_of, zeros
+from flambeau.ops.declaration.table import Op, composite
+from flambeau.ops.randomness import random as streams
+
+
+class RandomOp(Op):
+    """A canonical random op: a stream of `ops.random` unless the backend has a kernel."""
+
+    def __init__(self, body: Callable[..., Any], shape: Callable[..., Sequence[int]]) -> None:
+        super().__init__(body, "composite", differentiable=False)
+        self._shape = shape
+
+    def decomposed(self, be: Any) -> Callable[..., Any]:
+        """The stream's numbers as a native array; on ``meta``, only their shape."""
+
+        def run(*args: Any) -> Any:
+            shape = tuple(self._shape(*args))
+            dtype = next((a for a in args if isinstance(a, D.dtype)), D.int64)
+            if be.device.type == "meta":
+                return Spec(shape, dtype)
+            return be.host_array(list(self.body(*args)), shape, dtype)
+
+        return run
+
+    def draw(self, be: Any, *args: Any) -> Any:
+        """The native array of new numbers."""
+        return getattr(be, self.name)(*args)
+
+
+def _first(shape: Sequence[int], *rest: Any) -> Sequence[int]:
+    return shape
+
+
+_uniform = RandomOp(streams.uniform, _first)
+_normal = RandomOp(streams.normal, _first)
+_normal_serial = RandomOp(streams.normal_serial, _first)
+_bernoulli_scalar = RandomOp(streams.bernoulli_scalar, _first)
+_randint = RandomOp(streams.randint, lambda low, high, shape, *rest: shape)
+_random_full = RandomOp(streams.random_full, _first)
+_randperm = RandomOp(streams.randperm, lambda n, *rest: (n,))
+_exponential = RandomOp(streams.exponential, _first)
+_cauchy = RandomOp(streams.cauchy, _first)
+_log_normal = RandomOp(streams.log_normal, _first)
+_geometric = RandomOp(streams.geometric, _first)
+
+
+@composite(differentiable=False)
+def _bernoulli(p: Tensor, generator: Any) -> Tensor:
+    flat = p.reshape((-1,)).tolist()
+    values = streams.bernoulli(flat, p.dtype, generator)
+    return wrap(p._be, p._be.host_array(list(values), p._a.shape, p.dtype), p.dtype)
+
+
+@composite(differentiable=False)
+def _poisson(rates: Tensor, generator: Any) -> Tensor:
+    values: list[Any] = list(streams.poisson(rates.reshape((-1,)).tolist(), generator))
+    native = rates._be.host_array(values, rates._a.shape, rates.dtype)
+    return wrap(rates._be, native, rates.dtype)
+
+
+@composite(out=D.int64, differentiable=False)
+def _multinomial(probs: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+    flat = probs.reshape((-1,)).tolist()
+    shape = tuple(probs._a.shape)
+    found = streams.multinomial(flat, shape, num_samples, replacement, probs.dtype, generator)
+    native = probs._be.host_array(list(found), (*shape[:-1], num_samples), D.int64)
+    return wrap(probs._be, native, D.int64)
+
+
+def _made(
+    op: RandomOp,
+    size: Any,
+    args: tuple[Any, ...],
+    generator: Any,
+    out: Any,
+    dtype: Any,
+    device: Any,
+    requires_grad: bool,
+) -> Tensor:
+    if out is not None:
+        need_tensor(out, op.name, "out")
+    dtype = dtype or (D.get_default_dtype() if out is None else out.dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    shape = checked_sizes(size)
+    native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def rand(
+    *shape: Any,
+    size: Any = None,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Uniform numbers from [0, 1).  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.rand(2)
+    tensor([0.4963, 0.7682])
+    """
+    return _made(
+        _uniform,
+        size_of("rand", shape, size),
+        (0.0, 1.0),
+        generator,
+        out,
+        dtype,
+        device,
+        requires_grad,
+    )
+
+
+def randn(
+    *shape: Any,
+    size: Any = None,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Standard normal numbers.  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randn(2)
+    tensor([ 1.5410, -0.2934])
+    """
+    return _made(
+        _normal,
+        size_of("randn", shape, size),
+        (0.0, 1.0),
+        generator,
+        out,
+        dtype,
+        device,
+        requires_grad,
+    )
+
+
+def rand_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    generator: Any = None,
+) -> Tensor:
+    """`rand` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.rand_like(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "rand_like", "input")
+    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    return finished(uniform_(t, generator=generator), requires_grad, None)
+
+
+def randn_like(
+    input: Tensor,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+    generator: Any = None,
+) -> Tensor:
+    """`randn` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.randn_like(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = need_tensor(input, "randn_like", "input")
+    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    return finished(normal_(t, generator=generator), requires_grad, None)
+
+
+def randint(
+    *args: Any,
+    low: int = 0,
+    high: int | None = None,
+    size: Any = None,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Integers from [low, high): ``randint(high, size)`` or ``randint(low, high, size)``.
+
+    Raises:
+        RuntimeError: the range is empty, or the dtype cannot hold it.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randint(3, (4,))
+    tensor([2, 0, 2, 0])
+    """
+    numbers = list(args)
+    if size is None:
+        if not numbers:
+            raise TypeError("randint() missing required argument 'size'")
+        size = numbers.pop()
+    if len(numbers) == 2:
+        low, high = numbers
+    elif len(numbers) == 1:
+        if high is None:
+            high = numbers[0]
+        else:
+            low = numbers[0]
+    if high is None:
+        raise TypeError("randint() missing required argument 'high'")
+    dtype = dtype or (D.int64 if out is None else out.dtype)
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    low, high = streams.integer_range(low, high, dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    shape = checked_sizes(sizes((size,)))
+    native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def randint_like(
+    input: Tensor,
+    *args: Any,
+    low: int = 0,
+    high: int | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Tensor:
+    """`randint` with the shape, dtype and device of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.randint_like(fb.zeros(2, 3), 5).dtype
+    torch.float32
+    """
+    x = need_tensor(input, "randint_like", "input")
+    kind, where = dtype or x.dtype, x.device if device is None else device
+
+    def draw(shape: tuple[int, ...]) -> Tensor:
+        return randint(*args, shape, low=low, high=high, dtype=kind, device=where)
+
+    return finished(arranged(x, memory_format, draw), requires_grad, None)
+
+
+def randperm(
+    n: int,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A random permutation of 0 ... n - 1.  The stream equals PyTorch's.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.randperm(4)
+    tensor([0, 1, 3, 2])
+    """
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got {n}")
+    dtype = dtype or (D.int64 if out is None else out.dtype)
+    be = bind(device if device is not None or out is None else out.device)
+    native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
+    return finished(wrap(be, native, dtype), requires_grad, out)
+
+
+def bernoulli(
+    input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None
+) -> Tensor:
+    """Ones with the probabilities in `input` (or `p` everywhere), zeros otherwise.
+
+    Raises:
+        RuntimeError: a probability is outside [0, 1].
+
+    >>> import flambeau as fb
+    >>> fb.bernoulli(fb.ones(2))
+    tensor([1., 1.])
+    """
+    x = need_tensor(input, "bernoulli", "input")
+    g = generator_for(x._be.device, generator)
+    if p is not None:
+        if not 0 <= p <= 1:
+            raise RuntimeError(f"bernoulli expects p to be in [0, 1], but got p={p}")
+        native = _bernoulli_scalar.draw(x._be, tuple(x._a.shape), p, x.dtype, g)
+    else:
+        native = _bernoulli_native(x, x.dtype, g)
+    return finished(wrap(x._be, native, x.dtype), False, out)
+
+
+def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
+    if p.dtype.category != 2:
+        raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
+    text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
+    check_values(p, 0.0, 1.0, text)
+    return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
+
+
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """A number of events for each element, its rate.  The stream equals PyTorch's.
+
+    The gradient is zero.
+
+    Raises:
+        RuntimeError: a rate is negative or nan.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> _ = fb.manual_seed(0); fb.poisson(fb.tensor([0.0, 5.0, 50.0]))
+    tensor([ 0.,  8., 45.])
+    """
+    x = need_tensor(input, "poisson", "input")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"poisson" not implemented for {x.dtype}: rates are floats')
+    text = "invalid Poisson rate, expected rate to be non-negative"
+    check_values(x, 0.0, math.inf, text)
+    drawn = _poisson(x.detach().contiguous(), generator_for(x._be.device, generator))
+    return drawn + x * 0 if x.requires_grad else drawn
+
+
+def multinomial(
+    input: Tensor,
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """`num_samples` indices drawn from each row of weights.
+
+    Raises:
+        RuntimeError: weights are negative, infinite or sum to zero, or too few are positive.
+
+    >>> import flambeau as fb
+    >>> fb.multinomial(fb.tensor([0.0, 1.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    x = need_tensor(input, "multinomial", "input")
+    if x.dim() not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if x.dtype.category != 2:
+        raise RuntimeError(
+            f"multinomial only supports floating-point dtypes for input, got: {x.dtype}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > x.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
+    be = x._be
+    g = generator_for(be.device, generator)
+    weights = x.detach()
+    check_values(
+        weights,
+        0.0,
+        sys.float_info.max,
+        "multinomial: probability tensor contains either `inf`, `nan` or element < 0",
+    )
+    check_values(
+        weights.sum(-1),
+        math.ulp(0.0),  # the smallest number above 0
+        math.inf,
+        "multinomial: invalid distribution (sum of probabilities <= 0); each row needs a positive "
+        "weight",
+    )
+    if not x.numel():
+        shape = (*x._a.shape[:-1], num_samples)
+        return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
+    return finished(_multinomial(weights, num_samples, replacement, g), False, out)
+
+
+def normal(
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """Normal numbers of given means and standard deviations (tensors or numbers).
+
+    Raises:
+        RuntimeError: a standard deviation is negative, NaN or complex.
+
+    >>> import flambeau as fb
+    >>> fb.normal(0.0, 1.0, (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    if size is not None:
+        if isinstance(mean, Tensor) or isinstance(std, Tensor):
+            raise TypeError("normal() with a size needs numbers for mean and std")
+        _check_std(std)
+        return _made(
+            _normal,
+            tuple(size),
+            (float(mean), float(std)),
+            generator,
+            out,
+            dtype,
+            device,
+            requires_grad,
+        )
+    tensors = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if not tensors:
+        raise TypeError("normal() with numbers for mean and std needs a size")
+    shape = torch_shape(mean, std)
+    like = tensors[0]
+    if isinstance(std, Tensor):
+        if std.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        check_values(std, 0.0, math.inf, "normal expects all elements of std >= 0.0")
+    else:
+        _check_std(std)
+    noise = randn(shape, generator=generator, dtype=like.dtype, device=like.device)
+    return finished(noise * std + mean, requires_grad, out)
+
+
+def torch_shape(mean: Any, std: Any) -> tuple[int, ...]:
+    """The common shape of tensor arguments."""
+    from flambeau._dispatch.arguments import broadcast_shapes
+
+    return broadcast_shapes(*[tuple(v._a.shape) for v in (mean, std) if isinstance(v, Tensor)])
+
+
+def _check_std(std: float) -> None:
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
+
+
+# -- in place --------------------------------------------------------------------------------------
+
+
+def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
+    """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
+    from flambeau._autograd.modes import recording
+
+    if recording() and x.requires_grad:
+        _inplace.check_recorded_write(x)
+    _inplace.check_write(x, [])
+    shape = tuple(x._a.shape)
+    be = x._be
+    if be.device.type == "meta":
+        return x
+    order = streams.fill_order(shape, x.stride())
+    native = draw(tuple(shape[d] for d in order), be)
+    if order != tuple(range(len(shape))):
+        inverse = [0] * len(order)
+        for i, d in enumerate(order):
+            inverse[d] = i
+        native = be.permute(native, tuple(inverse))
+    _inplace.write(x, native)
+    if recording() and x.requires_grad:
+        _inplace.adopt(x, None, replaces=True)
+    return x
+
+
+def uniform_(
+    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any
+) -> Tensor:
+    """Fill with uniform numbers from [from, to)."""
+    low = legacy.pop("from", from_)
+    if legacy:
+        raise TypeError(f"uniform_() got an unexpected keyword argument {next(iter(legacy))!r}")
+    _need_float("uniform_", input)
+    if low > to:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low} > to={to}"
+        )
+    return _filled(
+        input,
+        lambda s, be: _uniform.draw(
+            be, s, float(low), float(to), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers."""
+    _check_std(std)
+    _need_float("normal_", input)
+    # PyTorch draws for tensors that are not contiguous one number at a time, whatever their size.
+    op = _normal if input.is_contiguous() else _normal_serial
+    return _filled(
+        input,
+        lambda s, be: op.draw(
+            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
+    """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
+    if not bounds:
+        if input.dtype.is_complex:
+            raise NotImplementedError(f'"random_" not implemented for {input.dtype}')
+        return _filled(
+            input,
+            lambda s, be: _random_full.draw(
+                be, s, input.dtype, generator_for(be.device, generator)
+            ),
+        )
+    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    if high is not None and low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    low, high = streams.integer_range(low, high, input.dtype)
+    return _filled(
+        input,
+        lambda s, be: _randint.draw(
+            be, low, high, s, input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
+    if isinstance(p, Tensor):
+        order = streams.fill_order(tuple(input._a.shape), input.stride())
+        probabilities = p.expand(tuple(input._a.shape)).permute(order)
+        return _filled(
+            input,
+            lambda s, be: _bernoulli_native(
+                probabilities, input.dtype, generator_for(be.device, generator)
+            ),
+        )
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p}")
+    return _filled(
+        input,
+        lambda s, be: _bernoulli_scalar.draw(
+            be, s, float(p), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill with numbers of density lambd * exp(-lambd * x)."""
+    _need_float("exponential_", input)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd}")
+    return _filled(
+        input,
+        lambda s, be: _exponential.draw(
+            be, s, float(lambd), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def cauchy_(
+    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+) -> Tensor:
+    """Fill with numbers of the Cauchy distribution."""
+    _need_float("cauchy_", input)
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
+    return _filled(
+        input,
+        lambda s, be: _cauchy.draw(
+            be, s, float(median), float(sigma), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def log_normal_(
+    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+) -> Tensor:
+    """Fill with numbers whose logarithm is normal with `mean` and `std`."""
+    _need_float("log_normal_", input)
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std}")
+    return _filled(
+        input,
+        lambda s, be: _log_normal.draw(
+            be, s, float(mean), float(std), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with the number of trials of probability `p` up to the first success."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")
+    return _filled(
+        input,
+        lambda s, be: _geometric.draw(
+            be, s, float(p), input.dtype, generator_for(be.device, generator)
+        ),
+    )
+
+
+def _need_float(name: str, x: Tensor) -> None:
+    if x.dtype.category < 2:
+        raise NotImplementedError(
+            f'"{name}" not implemented for {x.dtype}: it fills floating tensors'
+        )

@@ -1,0 +1,1 @@
+"""Ops that combine the elements along dimensions: sums, extrema, statistics, counts, scans."""

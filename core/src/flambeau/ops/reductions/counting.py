@@ -1,0 +1,348 @@
+"""Counting and searching: histograms, unique elements, places in ascending sequences."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.dispatch import cast
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._writes.out import deliver
+from flambeau.ops.creation.creation import arange, tensor
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.shapes.movement import cat
+
+__all__ = [
+    "bincount",
+    "bucketize",
+    "histc",
+    "isin",
+    "searchsorted",
+    "unique",
+    "unique_consecutive",
+]
+
+# -- counting --------------------------------------------------------------------------------------
+
+
+def histc(
+    input: Tensor,
+    bins: int = 100,
+    min: float = 0,
+    max: float = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """How many elements fall into each of `bins` equal intervals of [min, max].
+
+    With min = max the range is that of the elements.
+
+    Raises:
+        RuntimeError: `bins` is not positive, or the range is not finite or reversed.
+
+    >>> import flambeau as fb
+    >>> fb.histc(fb.tensor([1.0, 2.0, 1.0]), bins=4, min=0, max=3)
+    tensor([0., 2., 1., 0.])
+    """
+    x = need_tensor(input, "histc", "input").detach()
+    if bins <= 0:
+        raise RuntimeError(f"torch.histc: bins must be > 0, but got {bins}")
+    if min > max:
+        raise RuntimeError(f"torch.histc: max must be larger than min, got [{min}, {max}]")
+    if x.dtype is D.uint8 and min < 0:
+        raise RuntimeError(f"value {min} cannot be converted to type {x.dtype} without overflow")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f'"histogram_cpu" not implemented for {x.dtype}')
+    low, high = min, max
+    if low == high and x.numel():
+        low, high = x.amin().item(), x.amax().item()
+    if low == high:
+        low, high = low - 1, high + 1
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(f"torch.histc: range of [{low}, {high}] is not finite")
+    x = x.reshape(-1)
+    inside = x.masked_select((x >= low) & (x <= high))
+    place = cast((inside - low) / (high - low) * bins, D.int64).clamp(0, bins - 1)
+    counts = x.new_zeros((bins,), dtype=D.int64)
+    return deliver(
+        cast(counts.scatter_add(0, place, place * 0 + 1), x.dtype),
+        out,
+        input,
+        exact=True,
+        share="anything",
+    )
+
+
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number 0, 1, ... occurs in a vector, or the sums of their weights.
+
+    Raises:
+        RuntimeError: the input is no vector of non-negative integers, or the weights do not fit.
+
+    >>> import flambeau as fb
+    >>> fb.bincount(fb.tensor([1, 0, 1]))
+    tensor([1, 2])
+    """
+    x = need_tensor(input, "bincount", "input")
+    if minlength < 0:
+        raise RuntimeError(f"minlength should be >= 0, got {minlength}")
+    if x.dtype.category != 1:
+        raise NotImplementedError(f'"bincount_cpu" not implemented for {x.dtype}')
+    x = cast(x, D.int64)
+    if x.dim() != 1 or (x.numel() and x.amin().item() < 0):
+        raise RuntimeError(
+            f"bincount only supports 1-d non-negative integral inputs, got {x.dim()} dimensions"
+        )
+    if weights is not None and need_tensor(weights, "bincount", "weights").shape != x.shape:
+        raise RuntimeError(
+            "weights should be 1-d and have the same length as input, got shapes "
+            f"{list(weights.shape)} and {list(x.shape)}"
+        )
+    if weights is None or not x.numel():  # without elements PyTorch does not look at the weights
+        values = x.new_ones((x.numel(),))
+    else:
+        values = weights.detach()
+        values = values if values.dtype is D.float32 else cast(values, D.float64)
+    size = int(x.amax().item()) + 1 if x.numel() else 0
+    return values.new_zeros((max(size, minlength),)).scatter_add(0, x, values)
+
+
+# -- unique elements -------------------------------------------------------------------------------
+
+
+def _boundaries(rows: Tensor) -> Tensor:
+    """Which entries of a vector, or rows of a matrix, differ from the one before."""
+    n = rows.shape[0]
+    changed = rows[1:] != rows[: n - 1]
+    if rows.dim() > 1:
+        changed = changed.any(1)
+    return cat([changed.new_ones((min(n, 1),)), changed], 0)
+
+
+def _lexicographic(rows: Tensor) -> Tensor:
+    order = arange(rows.shape[0], device=rows.device)
+    for column in reversed(range(rows.shape[1])):
+        keys = rows.select(1, column).index_select(0, order)
+        order = order.index_select(0, OPS["sort"](keys, 0, False, True)[1])
+    return order
+
+
+def _unique(
+    name: str, input: Tensor, ordered: bool, inverse: bool, counted: bool, dim: int | None
+) -> Any:
+    x = need_tensor(input, name, "input").detach()
+    rest: tuple[int, ...] = ()
+    if dim is None:
+        d, rows, shape = 0, x.reshape(-1), tuple(x.shape)
+    else:
+        d = dim_of(dim, x.dim(), scalar_as_vector=False)
+        if 0 in x.shape and x.shape[d] != 0:
+            raise RuntimeError(
+                "There are 0 sized dimensions, and they aren't selected, so unique cannot be "
+                f"applied: shape {list(x.shape)}, dim {d}"
+            )
+        moved = x.movedim(d, 0)
+        shape, rest = (x.shape[d],), tuple(moved.shape[1:])
+        rows = moved.reshape((*shape, math.prod(rest)))
+    n = rows.shape[0]
+    order = None
+    if ordered:
+        order = OPS["sort"](rows, 0, False, True)[1] if dim is None else _lexicographic(rows)
+        rows = rows.index_select(0, order)
+    first = _boundaries(rows)
+    starts = first.nonzero().reshape(-1)
+    values = rows.index_select(0, starts)
+    if dim is not None:
+        values = values.reshape((starts.numel(), *rest)).movedim(0, d)
+    results = [values]
+    if inverse:
+        runs = cast(first, D.int64).cumsum(0) - 1
+        if order is not None:
+            runs = runs.scatter(0, order, runs)
+        results.append(runs.reshape(shape))
+    if counted:
+        ends = cat([starts[1:], starts.new_full((min(n, 1),), n)], 0)
+        results.append(ends - starts)
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements in ascending order, or entries of `dim` in lexicographic order.
+
+    Optionally with them: for each element the index of its value, and how often each value occurs.
+    Every nan is distinct.
+
+    Raises:
+        RuntimeError: another dimension than `dim` is empty.
+
+    >>> import flambeau as fb
+    >>> fb.unique(fb.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    return _unique("unique", input, True, return_inverse, return_counts, dim)
+
+
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any:
+    """The elements, or entries of `dim`, without those that equal the one before.
+
+    Optionally with them: for each element the index of its run, and how long each run is.
+
+    >>> import flambeau as fb
+    >>> fb.unique_consecutive(fb.tensor([3, 3, 1, 3]))
+    tensor([3, 1, 3])
+    """
+    return _unique("unique_consecutive", input, False, return_inverse, return_counts, dim)
+
+
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    """Which elements occur among `test_elements`, or do not with ``invert=True``.
+
+    >>> import flambeau as fb
+    >>> fb.isin(fb.tensor([1, 2, 3]), fb.tensor([2, 5]))
+    tensor([False,  True, False])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
+    if not isinstance(test_elements, Tensor):
+        test_elements = tensor(test_elements, device=elements.device)
+    if not isinstance(elements, Tensor):
+        elements = tensor(elements, device=test_elements.device)
+    dtype = D.promote_types(elements.dtype, test_elements.dtype)
+    x, y = cast(elements.detach(), dtype), cast(test_elements.detach(), dtype).reshape(-1)
+    if dtype.is_floating_point:
+        y = y.masked_select(y == y)  # nan equals nothing
+    n = y.numel()
+    if n == 0:
+        found = x.new_zeros(tuple(x.shape), dtype=D.bool_)
+    else:
+        y = OPS["sort"](y, 0, False, True)[0]
+        place = searchsorted(y, x.reshape(-1)).clamp(0, n - 1)
+        found = y.index_select(0, place).reshape(tuple(x.shape)) == x
+    return ~found if invert else found
+
+
+# -- searching -------------------------------------------------------------------------------------
+
+
+def searchsorted(
+    sorted_sequence: Tensor,
+    input: Any,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """Where values belong in ascending sequences: before equal elements, or after them (`right`).
+
+    Shapes: a sequence (n,) for values of any shape, or (..., n) with values (..., m). A `sorter` is
+    the index that sorts an unsorted sequence.
+
+    Raises:
+        RuntimeError: shapes do not fit, `side` contradicts `right`, or dtypes differ.
+
+    >>> import flambeau as fb
+    >>> fb.searchsorted(fb.tensor([1, 3, 5]), fb.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    edges = need_tensor(sorted_sequence, "searchsorted", "sorted_sequence").detach()
+    if side not in (None, "left", "right"):
+        raise RuntimeError(
+            f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+        )
+    if side == "left" and right:
+        raise RuntimeError(
+            "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+            "while right was True"
+        )
+    right = right or side == "right"
+    if not isinstance(input, Tensor):
+        if edges.dim() != 1:
+            raise RuntimeError(
+                "torch.searchsorted(): input value can be a scalar only when boundaries tensor "
+                f"dimension is 1, but we got boundaries tensor dim({edges.dim()})"
+            )
+        input = tensor(input, dtype=edges.dtype if edges.dtype.fp else None, device=edges.device)
+    dtype = D.promote_types(edges.dtype, input.dtype)
+    edges, x = cast(edges, dtype), cast(input.detach(), dtype)
+    if sorter is not None:
+        if sorter.shape != edges.shape:
+            raise RuntimeError(
+                "torch.searchsorted(): boundary and sorter must have the same size, but got "
+                f"{list(edges.shape)} and {list(sorter.shape)}"
+            )
+        edges = edges.gather(-1, sorter)
+    if edges.dim() == 0 or (
+        edges.dim() > 1 and (x.dim() != edges.dim() or x.shape[:-1] != edges.shape[:-1])
+    ):
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(edges.shape)} and input value tensor {list(x.shape)}"
+        )
+    shape = tuple(x.shape)
+    found = _bisected(edges, x.reshape(-1) if edges.dim() == 1 else x, right).reshape(shape)
+    return deliver(
+        cast(found, D.int32) if out_int32 else found,
+        out,
+        sorted_sequence,
+        input,
+        exact=True,
+        share="anything",
+    )
+
+
+def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
+    """Binary search of all values at once: log₂ n rounds of one comparison each."""
+    n = edges.shape[-1]
+    low = x.new_zeros(tuple(x.shape), dtype=D.int64)
+    high = low + n
+    for _ in range(n.bit_length()):
+        middle = (low + high) // 2
+        at = edges.gather(-1, middle.clamp(0, n - 1))
+        # Whether the element at `middle` stands before the value; negated, so that nan stands last.
+        before = ~(at > x) if right else ~(at >= x)
+        before = before & (low < high)
+        low = where(before, middle + 1, low)
+        high = where(before, high, middle)
+    return low
+
+
+def bucketize(
+    input: Any,
+    boundaries: Tensor,
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The bucket of each value among ascending `boundaries`: the number of boundaries below it.
+
+    A value that equals a boundary stays below it, or with `right` goes above.
+
+    Raises:
+        RuntimeError: the boundaries are no vector.
+
+    >>> import flambeau as fb
+    >>> fb.bucketize(fb.tensor([3, 6]), fb.tensor([1, 3, 5]))
+    tensor([1, 3])
+    """
+    if need_tensor(boundaries, "bucketize", "boundaries").dim() != 1:
+        raise RuntimeError(
+            f"bucketize: boundaries tensor must be 1 dimension, but got dim({boundaries.dim()})"
+        )
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)

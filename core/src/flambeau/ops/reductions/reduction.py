@@ -1,0 +1,838 @@
+"""Reductions: sums, products, extrema, statistics, and cumulative forms."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any, NamedTuple
+
+from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
+from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._tensor.printing import named_tuple
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.spec import Spec
+from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.table import OPS, composite, primitive
+
+
+class MaxMin(NamedTuple):
+    """Extrema and where they are."""
+
+    values: Tensor
+    indices: Tensor
+    __repr__ = named_tuple
+
+
+class max_return(MaxMin):  # noqa: N801
+    """What `max` along a dimension returns."""
+
+
+class min_return(MaxMin):  # noqa: N801
+    """What `min` along a dimension returns."""
+
+
+def spread(F: Any, a: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+    """A reduced array `a` given back its reduced dimensions with size 1."""
+    if keepdim or not shape:
+        return a
+    return F.reshape(a, tuple(1 if i in dim else n for i, n in enumerate(shape)))
+
+
+def _need_elements(name: str, self: Any, dim: tuple[int, ...]) -> None:
+    for d in dim:
+        if self.shape[d] == 0:
+            raise IndexError(
+                f"{name}(): Expected reduction dim {d} to have non-zero size, got shape "
+                f"{list(self.shape)}"
+            )
+
+
+def _need_order(name: str, x: Tensor) -> None:
+    if x.dtype.is_complex:
+        raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
+
+
+# -- sums and products -----------------------------------------------------------------------------
+
+
+@primitive
+def _sum(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@_sum.gradient
+def _(F, g, self_shape, dim, keepdim):
+    if not g.shape:  # all dimensions were summed: expanding adds them in front
+        return F.expand(g, self_shape)
+    return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
+
+
+@composite
+def _mean(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    count = math.prod(self.shape[d] for d in dim)
+    return _sum(self, dim, keepdim) / (count or float("nan"))
+
+
+@_mean.gradient
+def _(F, g, self_shape, dim, keepdim):
+    count = math.prod(self_shape[d] for d in dim)
+    g = F.div(g, F.scalar(builtins.max(count, 1), g))
+    return F.expand(spread(F, g, self_shape, dim, keepdim), self_shape)
+
+
+@primitive
+def _prod(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@_prod.gradient
+def _(F, g, self, result, dim, keepdim):  # `result` only as in PyTorch: writing to it is refused
+    g = spread(F, g, self.shape, dim, keepdim)
+    return F.mul(g, F.prod_of_others(self, dim))
+
+
+@composite
+def _prod_of_others(self: Tensor, dim: tuple[int, ...]) -> Tensor:
+    """The product of all reduced elements but each one; exact also where some are zero."""
+    shape = self.shape
+    keep = tuple(d for d in range(len(shape)) if d not in dim)
+    order = keep + dim
+    count = math.prod(shape[d] for d in dim)
+    flat = self.permute(order).reshape((*(shape[d] for d in keep), count))
+    # products before and after each element
+    ones = flat.new_ones((*flat.shape[:-1], 1))
+    if count == 0:
+        return self
+    left = _cumprod(_cat([ones, flat[..., :-1]]), len(keep))
+    right = _cumprod(_cat([ones, flat.flip(-1)[..., :-1]]), len(keep)).flip(-1)
+    inverse = [0] * len(order)
+    for i, d in enumerate(order):
+        inverse[d] = i
+    return (left * right).reshape(tuple(shape[d] for d in order)).permute(inverse)
+
+
+def _cat(parts: list[Tensor]) -> Tensor:
+    from flambeau.ops.shapes.movement import cat
+
+    return cat(parts, -1)
+
+
+@_prod_of_others.gradient
+def _(F, g, self, dim):
+    # d/dx_j of sum_i g_i prod_{k!=i} x_k: leave element j out, then weight the products of others.
+    shape = self.shape
+    keep = tuple(d for d in range(len(shape)) if d not in dim)
+    order = keep + dim
+    count = math.prod(shape[d] for d in dim)
+    if not count:
+        return F.zeros(shape, g)
+    size = (*(shape[d] for d in keep), count)
+    x, g = (F.reshape(F.permute(a, order), size) for a in (self, g))
+    last = len(keep)
+    columns = []
+    for j in range(count):
+        rest, weights = (
+            F.cat([_part(F, a, last, 0, j), _part(F, a, last, j + 1, count)], last) for a in (x, g)
+        )
+        others = F.prod_of_others(rest, (last,))
+        columns.append(F.sum(F.mul(weights, others), (last,), True))
+    inverse = [0] * len(order)
+    for i, d in enumerate(order):
+        inverse[d] = i
+    return F.permute(
+        F.reshape(F.cat(columns, last), tuple(shape[d] for d in order)), tuple(inverse)
+    )
+
+
+def _part(F: Any, a: Any, dim: int, start: int, stop: int) -> Any:
+    """Entries `start` to `stop` of one dimension."""
+    items = [slice(0, n, 1) for n in a.shape]
+    items[dim] = slice(start, stop, 1)
+    return F.slice(a, tuple(items))
+
+
+# -- extrema ---------------------------------------------------------------------------------------
+
+
+@primitive
+def _amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    _need_elements("amax", self, dim)
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+@primitive
+def _amin(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    _need_elements("amin", self, dim)
+    return Spec(reduced(self.shape, dim, keepdim), self.dtype)
+
+
+def _extremum_gradient(F, g, self, result, dim, keepdim):
+    # Equal extrema share the gradient.
+    top = spread(F, result, self.shape, dim, keepdim)
+    mask = F.cast_like(F.eq(self, top), g)
+    share = F.div(mask, F.sum(mask, dim, True)) if dim else mask
+    return F.mul(spread(F, g, self.shape, dim, keepdim), share)
+
+
+_amax.gradient(_extremum_gradient)
+_amin.gradient(_extremum_gradient)
+
+
+@primitive(out=D.int64, differentiable=False)
+def _argmax(self: Tensor, dim: int, keepdim: bool) -> Spec:
+    _need_elements("argmax", self, (dim,) if self.shape else ())
+    return Spec(reduced(self.shape, (dim,), keepdim), D.int64)
+
+
+@primitive(out=D.int64, differentiable=False)
+def _argmin(self: Tensor, dim: int, keepdim: bool) -> Spec:
+    _need_elements("argmin", self, (dim,) if self.shape else ())
+    return Spec(reduced(self.shape, (dim,), keepdim), D.int64)
+
+
+@composite(results=2)
+def _extremum(self: Tensor, dim: int, keepdim: bool, largest: bool) -> tuple[Tensor, Tensor]:
+    """The largest (or smallest) elements along `dim` and their places, the first of equals."""
+    ordered = cast(self, D.uint8) if self.dtype is D.bool_ else self
+    indices = (_argmax if largest else _argmin)(ordered, dim, True)
+    values = OPS["gather"](self, dim, indices)
+    return (values, indices) if keepdim else (values.squeeze(dim), indices.squeeze(dim))
+
+
+@_extremum.gradient
+def _(F, g, result1, self_shape, dim, keepdim):
+    index, g = (spread(F, a, self_shape, (dim,), keepdim) for a in (result1, g[0]))
+    return F.scatter(F.zeros(self_shape, g), dim, index, g)
+
+
+@primitive(out=D.bool_, differentiable=False)
+def _all(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), D.bool_)
+
+
+@primitive(out=D.bool_, differentiable=False)
+def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
+    return Spec(reduced(self.shape, dim, keepdim), D.bool_)
+
+
+# -- cumulative ------------------------------------------------------------------------------------
+
+
+@primitive
+def _cumsum(self: Tensor, dim: int) -> Any:
+    return self
+
+
+@_cumsum.gradient
+def _(F, g, dim):
+    if not g.shape:
+        return g
+    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,))
+
+
+@primitive
+def _cumprod(self: Tensor, dim: int) -> Any:
+    return self
+
+
+@_cumprod.gradient
+def _(F, g, self, dim):
+    # For each element j the products without it, so that zeros are exact.
+    if not self.shape or 0 in self.shape:
+        return g
+    n = self.shape[dim]
+    line = tuple(1 if d == dim else m for d, m in enumerate(self.shape))
+    one = F.add(F.zeros(line, g), F.scalar(1, g))
+    parts = []
+    for j in range(n):
+        before = F.prod(_part(F, self, dim, 0, j), (dim,), True)
+        after = F.cumprod(F.cat([one, _part(F, self, dim, j + 1, n)], dim), dim)
+        weighted = F.sum(F.mul(_part(F, g, dim, j, n), after), (dim,), True)
+        parts.append(F.mul(before, weighted))
+    return F.cat(parts, dim)
+
+
+# -- statistics ------------------------------------------------------------------------------------
+
+
+@composite(out=None)
+def _var(self: Tensor, dim: tuple[int, ...], correction: float, keepdim: bool) -> Tensor:
+    count = math.prod(self.shape[d] for d in dim)
+    centred = self - _mean(self, dim, True)
+    total = _sum(centred * centred, dim, keepdim)
+    rest = builtins.max(count - correction, 0)
+    return total / rest if rest else total * float("inf") if count else total / 0.0
+
+
+@_var.gradient
+def _(F, g, self, dim, correction, keepdim):
+    count = math.prod(self.shape[d] for d in dim)
+    rest = builtins.max(count - correction, 0)
+    g = spread(F, g, self.shape, dim, keepdim)
+    centred = F.sub(self, F.mean(self, dim, True))
+    factor = 2.0 / rest if rest else float("nan")
+    return F.mul(F.mul(g, F.scalar(factor, g)), centred)
+
+
+@composite
+def _logsumexp(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    if builtins.any(self.shape[d] == 0 for d in dim):
+        return _sum(self.exp(), dim, keepdim).log()
+    top = _amax(self, dim, True)
+    top = (top.abs() != float("inf")) * 1 * top.masked_fill(top.abs() == float("inf"), 0)
+    total = _sum((self - top).exp(), dim, keepdim).log()
+    return total + (top if keepdim else top.reshape(total.shape))
+
+
+@_logsumexp.gradient
+def _(F, g, self, result, dim, keepdim):
+    top = spread(F, result, self.shape, dim, keepdim)
+    return F.mul(spread(F, g, self.shape, dim, keepdim), F.exp(F.sub(self, top)))
+
+
+# == public functions ==============================================================================
+
+
+def accumulated(x: Tensor, dtype: DType | None, out: Tensor | None = None) -> Tensor:
+    """`x` in the dtype in which it is summed: `dtype`, that of `out`, or int64 for integers."""
+    if dtype is None:
+        dtype = out.dtype if isinstance(out, Tensor) else D.int64
+        if out is None and x.dtype.category > 1:
+            return x
+    return cast(x, dtype)
+
+
+def sum(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The sum of all elements, or along one or several dimensions.
+
+    Integers and bools are summed in int64; `dtype` casts first.
+
+    >>> import flambeau as fb
+    >>> fb.sum(fb.tensor([[1, 2], [3, 4]]), 0)
+    tensor([4, 6])
+    """
+    if type(input) is Tensor and out is None:
+        return input.sum(dim, keepdim, dtype=dtype)
+    return summed(input, dim, keepdim, dtype, out)
+
+
+def summed(
+    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """`sum` of what the method does not take at once."""
+    x = accumulated(need_input(input, "sum", "input"), dtype, out)
+    dims = dims_of(dim, x.dim())
+    return deliver(_sum(x, dims, keepdim), out, input, exact=True, share="anything")
+
+
+def mean(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The arithmetic mean of all elements, or along dimensions.
+
+    Raises:
+        RuntimeError: the dtype is not floating or complex.
+
+    >>> import flambeau as fb
+    >>> fb.mean(fb.tensor([1.0, 3.0]))
+    tensor(2.)
+    """
+    if type(input) is Tensor and out is None:
+        return input.mean(dim, keepdim, dtype=dtype)
+    return averaged(input, dim, keepdim, dtype, out)
+
+
+def averaged(
+    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """`mean` of what the method does not take at once."""
+    x = need_input(input, "mean", "input")
+    if dtype is not None:
+        x = cast(x, dtype)
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+            f"complex dtype. Got: {x.dtype}"
+        )
+    return deliver(_mean(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
+
+
+def prod(
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: DType | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The product of all elements, or along one dimension.
+
+    >>> import flambeau as fb
+    >>> fb.prod(fb.tensor([2, 3]))
+    tensor(6)
+    """
+    x = accumulated(need_input(input, "prod", "input"), dtype, out)
+    return deliver(
+        _prod(x, dims_of(dim, x.dim()), keepdim), out, input, exact=True, share="anything"
+    )
+
+
+def amax(
+    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The largest element along dimensions; equal maxima share the gradient.
+
+    >>> import flambeau as fb
+    >>> fb.amax(fb.tensor([[1, 5], [3, 4]]), 1)
+    tensor([5, 4])
+    """
+    x = need_input(input, "amax", "input")
+    dims = dims_of(dim, len(x._a.shape))
+    if 0 in x._a.shape:
+        _need_elements("amax", x, dims)
+    _need_order("amax", x)
+    result = _amax(x, dims, keepdim)
+    return result if out is None else deliver(result, out, input, exact=True, share="anything")
+
+
+def amin(
+    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The smallest element along dimensions; equal minima share the gradient.
+
+    >>> import flambeau as fb
+    >>> fb.amin(fb.tensor([[1, 5], [3, 4]]), 1)
+    tensor([1, 3])
+    """
+    x = need_input(input, "amin", "input")
+    dims = dims_of(dim, len(x._a.shape))
+    if 0 in x._a.shape:
+        _need_elements("amin", x, dims)
+    _need_order("amin", x)
+    result = _amin(x, dims, keepdim)
+    return result if out is None else deliver(result, out, input, exact=True, share="anything")
+
+
+def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
+    name = op.name
+    x = input if type(input) is Tensor else need_tensor(input, name, "input")
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input")
+    if x.dtype is D.bool_:
+        x = cast(x, D.uint8)
+    be, a = x._be, x._a
+    rank = len(a.shape)
+    if rank != 1 and (dim is None or not rank):
+        if dim is None and 0 in a.shape:
+            raise _no_elements(name)
+        if dim is not None:
+            dim_of(dim, rank)
+        found = op(wrap(be, be.flat(a), x.dtype), 0, False)
+        if keepdim and dim is None:
+            found = wrap(be, be.reshape(found._a, (1,) * rank), found.dtype)
+    elif dim is None:
+        if 0 in a.shape:
+            raise _no_elements(name)
+        found = op(x, 0, keepdim)
+    else:
+        found = op(x, dim_of(dim, rank), keepdim)
+    return found if out is None else deliver(found, out, input, exact=True, share="anything")
+
+
+def _no_elements(name: str) -> IndexError:
+    return IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
+
+
+def argmax(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Index of the largest element (the first of equals; nan is largest), flat or along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.argmax(fb.tensor([3, 7, 7]))
+    tensor(1)
+    """
+    return _arg(_argmax, input, dim, keepdim, out)
+
+
+def argmin(
+    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Index of the smallest element (the first of equals), flat or along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.argmin(fb.tensor([3, 2, 2]))
+    tensor(1)
+    """
+    return _arg(_argmin, input, dim, keepdim, out)
+
+
+def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`max` or `min` of what the method does not take at once."""
+    out = kwargs.pop("out", None)
+    if "other" in kwargs or (args and isinstance(args[0], Tensor)):
+        from flambeau.ops.pointwise.elementwise import binary
+
+        other = kwargs["other"] if "other" in kwargs else args[0]
+        return deliver(
+            binary("maximum" if name == "max" else "minimum", input, other), out, input, other
+        )
+    x = need_input(input, name, "input")
+    reduce = _amax if name == "max" else _amin
+    dim = kwargs.pop("dim", args[0] if args else None)
+    keepdim = kwargs.pop("keepdim", args[1] if len(args) > 1 else False)
+    if kwargs:
+        raise TypeError(f"{name}() got an unexpected keyword argument {next(iter(kwargs))!r}")
+    shape = x._a.shape
+    if dim is None:
+        if 0 in shape:
+            raise RuntimeError(
+                f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify "
+                "the reduction dim with the 'dim' argument."
+            )
+        _need_order(name, x)
+        result = reduce(x, tuple(range(len(shape))), False)
+        return result if out is None else deliver(result, out, input, share="anything")
+    d = dim_of(dim, len(shape))
+    if shape and shape[d] == 0:
+        raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+    if x.dtype.is_complex:
+        raise RuntimeError(f"{name}(): does not support complex input; complex has no order")
+    if shape:
+        values, indices = _extremum(x, d, bool(keepdim), name == "max")
+    else:
+        values, indices = x.clone(), x.new_zeros((), dtype=D.int64)
+    found = (max_return if name == "max" else min_return)(values, indices)
+    if out is None:
+        return found
+    return deliver_all(found, out, input, exact=True, share="anything")
+
+
+def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The largest element; ``max(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
+    ``max(input, other)`` is `maximum`.
+
+    >>> import flambeau as fb
+    >>> fb.max(fb.tensor([[1, 5], [3, 4]]), 1).values
+    tensor([5, 4])
+    """
+    if type(input) is Tensor:
+        return input.max(*args, **kwargs)
+    return extreme("max", input, args, kwargs)
+
+
+def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+    """The smallest element; ``min(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
+    ``min(input, other)`` is `minimum`.
+
+    >>> import flambeau as fb
+    >>> fb.min(fb.tensor([[1, 5], [3, 4]]), 1).indices
+    tensor([0, 0])
+    """
+    if type(input) is Tensor:
+        return input.min(*args, **kwargs)
+    return extreme("min", input, args, kwargs)
+
+
+def all(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Whether all elements are nonzero; True for none.
+
+    >>> import flambeau as fb
+    >>> fb.all(fb.tensor([True, False]))
+    tensor(False)
+    """
+    x = need_tensor(input, "all", "input")
+    found = _all(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
+    return found if x.dtype is D.bool_ and out is None else _truth("all", x, found, out)
+
+
+def any(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """Whether some element is nonzero; False for none.
+
+    >>> import flambeau as fb
+    >>> fb.any(fb.tensor([True, False]))
+    tensor(True)
+    """
+    x = need_tensor(input, "any", "input")
+    found = _any(cast(x, D.bool_), dims_of(dim, len(x._a.shape)), keepdim)
+    return found if x.dtype is D.bool_ and out is None else _truth("any", x, found, out)
+
+
+def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
+    # Bytes have stood for truth values once: their answer is in bytes, and `out` may be.
+    if out is None:
+        return cast(found, D.uint8) if x.dtype is D.uint8 else found
+    if isinstance(out, Tensor) and out.dtype not in (D.bool_, D.uint8):
+        raise RuntimeError(f"{name} only supports bool tensor for result, got: {out.dtype}")
+    return deliver(found, out, x, share="anything")
+
+
+def cumsum(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running sums along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumsum(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
+
+
+def cumprod(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running products along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumprod(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
+
+
+def _correction(unbiased: Any, correction: Any) -> float:
+    if correction is not None:
+        return correction
+    return 0 if unbiased is False else 1
+
+
+def var(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The variance: squared deviations from the mean, summed and divided by n - correction.
+
+    >>> import flambeau as fb
+    >>> fb.var(fb.tensor([1.0, 3.0])), fb.var(fb.tensor([1.0, 3.0]), unbiased=False)
+    (tensor(2.), tensor(1.))
+    """
+    x = need_input(input, "var", "input")
+    if isinstance(dim, bool):  # the old form var(input, unbiased)
+        dim, unbiased = None, dim
+    if x.dtype.category < 2:
+        raise RuntimeError("std and var only support floating point and complex dtypes")
+    dims = dims_of(dim, x.dim())
+    if x.dtype.is_complex:  # the squared distance from the mean, hence the sum over both parts
+        from flambeau.ops.pointwise.complexes import view_as_real
+
+        parts = _var(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
+        return deliver(parts.sum(-1), out, input, share="anything")
+    return deliver(
+        _var(x, dims, _correction(unbiased, correction), keepdim), out, input, share="anything"
+    )
+
+
+def std(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The standard deviation, the square root of `var`.
+
+    >>> import flambeau as fb
+    >>> fb.std(fb.tensor([1.0, 3.0]), unbiased=False)
+    tensor(1.)
+    """
+    squared = var(input, dim, unbiased, keepdim, correction=correction)
+    if not squared.requires_grad:
+        return deliver(squared.sqrt(), out, input, share="anything")
+    zero = squared == 0  # the root has no slope there; PyTorch's gradient is 0
+    return deliver(
+        squared.masked_fill(zero, 1).sqrt().masked_fill(zero, 0), out, input, share="anything"
+    )
+
+
+def var_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The variance and the mean.
+
+    >>> import flambeau as fb
+    >>> fb.var_mean(fb.tensor([1.0, 3.0]))
+    (tensor(2.), tensor(2.))
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
+
+
+def std_mean(
+    input: Tensor,
+    dim: Any = None,
+    unbiased: bool | None = None,
+    keepdim: bool = False,
+    *,
+    correction: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The standard deviation and the mean.
+
+    >>> import flambeau as fb
+    >>> fb.std_mean(fb.tensor([1.0, 3.0]), unbiased=False)
+    (tensor(1.), tensor(2.))
+    """
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
+
+
+def logsumexp(
+    input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """log(sum(exp(input))) along dimensions, without overflow.
+
+    >>> import flambeau as fb
+    >>> fb.logsumexp(fb.tensor([1000.0, 1000.0]), 0)
+    tensor(1000.6932)
+    """
+    x = need_input(input, "logsumexp", "input")
+    if not x.dtype.fp:
+        x = cast(x, D.get_default_dtype())
+    return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
+
+
+def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
+    """Refuse a dtype that does not hold the numbers of `x`, or is of another kind."""
+    given, wanted = D.type_name(x.dtype), D.type_name(dtype)
+    if not dtype.fp:
+        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {wanted}")
+    if dtype.is_complex != x.dtype.is_complex:
+        kind = "complex" if x.dtype.is_complex else "real"
+        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted}")
+    if D.promote_types(x.dtype, dtype) is not dtype:
+        raise RuntimeError(
+            f"{name}: the dtype of the input ({given}) should be convertible without narrowing to "
+            f"the specified dtype ({wanted})"
+        )
+
+
+def norm(
+    input: Tensor,
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+) -> Tensor:
+    """The vector p-norm of all elements or along dimensions; "fro" is p = 2.
+
+    "nuc" is the sum of the singular values of matrices, which stand in two dimensions.
+
+    Raises:
+        RuntimeError: the dtype is not floating, or `p` is another string.
+
+    >>> import flambeau as fb
+    >>> fb.norm(fb.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    x = need_input(input, "norm", "input")
+    if x.dtype.category < 2:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{D.type_name(x.dtype)}"
+        )
+    if dtype is not None:
+        if not isinstance(dtype, D.dtype):
+            raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
+        _need_wider("linalg.vector_norm", x, dtype)
+        x = cast(x, dtype)
+    dims = dims_of(dim, x.dim())
+    if not isinstance(p, (int, float, str, type(None))):
+        raise TypeError(f"norm(): argument 'p' must be Number or str, not {type(p).__name__}")
+    if p == "fro" or p is None:
+        p = 2
+    if p == "nuc":
+        from flambeau.linalg import matrix_norm
+
+        return deliver(
+            matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim),
+            out,
+            input,
+            exact=True,
+            share="anything",
+        )
+    if isinstance(p, str):
+        raise RuntimeError(f"norm: order {p!r} is not supported; use 'fro', 'nuc' or a number")
+    if builtins.abs(p) == float("inf") and builtins.any(x.shape[d] == 0 for d in dims):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {p} norm of no elements: input has shape "
+            f"{list(x.shape)}; the operation has no identity"
+        )
+    magnitude = x if p == 2 and not x.dtype.is_complex else x.abs()
+    if p == 0:
+        result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)
+    elif p == float("inf"):
+        result = _amax(magnitude, dims, keepdim)
+    elif p == -float("inf"):
+        result = _amin(magnitude, dims, keepdim)
+    elif p == 1:
+        result = _sum(magnitude, dims, keepdim)
+    elif p == 2:
+        result = _norm2(magnitude, dims, keepdim)
+    else:
+        result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
+    return deliver(result, out, input, exact=True, share="anything")
+
+
+@composite(title="LinalgVectorNormBackward0")
+def _norm2(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
+    return _sum(self * self, dim, keepdim).sqrt()
+
+
+@_norm2.gradient
+def _(F, g, self, result, dim, keepdim):
+    # The gradient at zero is the subgradient 0.
+    length = spread(F, result, self.shape, dim, keepdim)
+    zero = F.scalar(0, length)
+    unit = F.div(self, F.where(F.eq(length, zero), F.scalar(1, length), length))
+    return F.mul(spread(F, g, self.shape, dim, keepdim), unit)
+
+
+def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """The p-norm of input - other.
+
+    >>> import flambeau as fb
+    >>> fb.dist(fb.tensor([3.0]), fb.tensor([1.0]))
+    tensor(2.)
+    """
+    return norm(input - other, p)

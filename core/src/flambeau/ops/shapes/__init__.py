@@ -1,0 +1,1 @@
+"""Ops that compute nothing: views, joins, pieces, arrangements and copies."""

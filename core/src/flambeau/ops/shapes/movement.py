@@ -1,0 +1,1152 @@
+"""Movement: views and rearrangements, joining and splitting.
+
+The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they
+share
+memory; formulas use them through ``F``.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau._dispatch.arguments import (
+    dim_of,
+    dims_of,
+    infer_size,
+    need_input,
+    need_list,
+    need_tensor,
+    sizes,
+)
+from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
+from flambeau._dispatch.keywords import documented, many
+from flambeau._memory.views import (
+    contiguous_strides,
+    edge,
+    geometry,
+    geometry_of,
+    make_slices,
+    make_view,
+    positions,
+    storage_of,
+    view_strides,
+    windows,
+)
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau._types.memory_format import contiguous_format
+from flambeau._types.spec import Spec
+from flambeau._writes.out import deliver
+from flambeau.ops.declaration.table import OPS, Op, composite, primitive
+
+# -- views -----------------------------------------------------------------------------------------
+
+
+class ViewOp(Op):
+    """A canonical op whose result shares the memory of its first argument."""
+
+    def _run(self, *args: Any) -> Any:
+        return apply_view(args[0], self.name, args[1:], self.name.capitalize())
+
+    def decomposed(self, be: Any) -> Any:
+        raise NotImplementedError(self.name)
+
+    @property
+    def gradient_state(self) -> str:
+        """Always given: `_views.edge` builds a view's node when its history is asked for."""
+        return "given"
+
+
+def _view_primitive(body: Any) -> ViewOp:
+    return ViewOp(body, "primitive")
+
+
+@_view_primitive
+def _slice(self: Tensor, items: tuple[Any, ...]) -> Spec:
+    return Spec(geometry("slice", _row_major(self), (items,))[0], self.dtype)
+
+
+@_view_primitive
+def _permute(self: Tensor, dims: tuple[int, ...]) -> Spec:
+    return Spec(tuple(self.shape[d] for d in dims), self.dtype)
+
+
+@_view_primitive
+def _view(self: Tensor, shape: tuple[int, ...]) -> Spec:
+    return Spec(tuple(shape), self.dtype)
+
+
+@_view_primitive
+def _expand(self: Tensor, shape: tuple[int, ...]) -> Spec:
+    lead = len(shape) - len(self.shape)
+    for have, want in zip(self.shape, shape[lead:], strict=True):
+        if have not in (1, want):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({want}) must match the existing size ({have}). "
+                f"Target sizes: {list(shape)}.  Tensor sizes: {list(self.shape)}"
+            )
+    return Spec(tuple(shape), self.dtype)
+
+
+@_view_primitive
+def _diagonal(self: Tensor, offset: int, dim1: int, dim2: int) -> Spec:
+    return Spec(geometry("diagonal", _row_major(self), (offset, dim1, dim2))[0], self.dtype)
+
+
+def _row_major(s: Any) -> Any:
+    return tuple(s.shape), contiguous_strides(s.shape), 0
+
+
+def apply_view(x: Tensor, op: str, args: tuple[Any, ...], name: str) -> Tensor:
+    """The view of `x` that the canonical view op `op` makes."""
+    be = x._be
+    try:
+        if op == "view" and not be.strided:
+            g = geometry_of(x)
+            if view_strides(g[0], g[1], args[0]) is None:
+                raise ValueError("not expressible")
+        native = getattr(be, op)(x._a, *args)
+    except be.error as error:
+        if op == "view":
+            raise RuntimeError(
+                "view size is not compatible with input tensor's size and stride (at least one "
+                "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+            ) from None
+        raise kernel_error(op, error, (x, *args)) from error
+    return make_view(x, op, args, native, name)
+
+
+# Gradients of views: zeros with a region set.  Any backend can do them by scattering positions.
+
+
+def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
+    be = like._be
+    flat = wrap(be, be.arange(0, 1, math.prod(shape), D.int64), D.int64)
+    return flat.reshape(tuple(shape))
+
+
+def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor, spare: int = 0) -> Tensor:
+    """Zeros of `shape` with `g` added at positions `where`; `spare` places after them are lost."""
+    count = math.prod(shape)
+    zeros = wrap(g._be, g._be.full((count + spare,), 0, g.dtype), g.dtype)
+    flat = OPS["scatter_add"](zeros, 0, where.reshape((-1,)), g.reshape((-1,)))
+    return (flat[:count] if spare else flat).reshape(shape)
+
+
+@composite(title="SliceBackward0Backward0")
+def _slice_backward(grad: Tensor, shape: tuple[int, ...], items: tuple[Any, ...]) -> Tensor:
+    return _placed(grad, shape, _slice(_positions(grad, shape), items))
+
+
+@_slice_backward.gradient
+def _(F, g, items):
+    return F.slice(g, items)
+
+
+@composite
+def _diagonal_backward(
+    grad: Tensor, shape: tuple[int, ...], offset: int, dim1: int, dim2: int
+) -> Tensor:
+    return _placed(grad, shape, _diagonal(_positions(grad, shape), offset, dim1, dim2))
+
+
+@_diagonal_backward.gradient
+def _(F, g, offset, dim1, dim2):
+    return F.diagonal(g, offset, dim1, dim2)
+
+
+def _storage_positions(like: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
+    be = like._be
+    total = wrap(be, be.full((1,) * len(shape), offset, D.int64), D.int64)
+    for d, (n, s) in enumerate(zip(shape, stride, strict=True)):
+        steps = wrap(be, be.arange(0, s, n, D.int64), D.int64)
+        total = total + steps.reshape(tuple(n if i == d else 1 for i in range(len(shape))))
+    return total
+
+
+def _within(
+    base: tuple[int, ...], shape: Any, stride: Any, offset: int, base_stride: Any, base_offset: int
+) -> bool:
+    """Whether an as_strided view surely selects elements of a row-major base only."""
+    last = offset + sum_products(shape, stride)
+    end = base_offset + math.prod(base)
+    return tuple(base_stride) == contiguous_strides(base) and base_offset <= offset and last < end
+
+
+def _logical_positions(
+    like: Tensor,
+    base: tuple[int, ...],
+    shape: Any,
+    stride: Any,
+    offset: int,
+    base_stride: Any,
+    base_offset: int,
+) -> Tensor:
+    """Row-major positions in a base of the elements that an as_strided view selects.
+
+    Where the view reaches beyond the base (not `_within`), the position is that after the last.
+    """
+    wanted = _storage_positions(like, shape, stride, offset).expand(tuple(shape)).reshape((-1,))
+    if _within(base, shape, stride, offset, base_stride, base_offset):
+        return wanted - base_offset
+    held = _storage_positions(like, base, base_stride, base_offset).expand(base).reshape((-1,))
+    ends = base_offset + sum_products(base, base_stride), offset + sum_products(shape, stride)
+    count = math.prod(base)
+    be = like._be
+    table = wrap(be, be.full((1 + builtins.max(ends),), count, D.int64), D.int64)
+    table = OPS["scatter"](table, 0, held, _positions(like, (count,)))
+    return OPS["gather"](table, 0, wanted)
+
+
+def _with_spare(flat: Tensor, value: int) -> Tensor:
+    """A vector with one more element."""
+    be = flat._be
+    return _cat([flat, wrap(be, be.full((1,), value, flat.dtype), flat.dtype)], 0)
+
+
+def sum_products(shape: Sequence[int], stride: Sequence[int]) -> int:
+    """The largest offset that strides reach from the first element."""
+    return builtins.sum((n - 1) * s for n, s in zip(shape, stride, strict=True) if n > 0)
+
+
+@composite
+def _as_strided_region(
+    self: Tensor,
+    base: tuple[int, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
+) -> Tensor:
+    where = _logical_positions(self, base, shape, stride, offset, base_stride, base_offset)
+    flat = self.reshape((-1,))
+    if not _within(base, shape, stride, offset, base_stride, base_offset):
+        flat = _with_spare(flat, 0)
+    return OPS["gather"](flat, 0, where).reshape(shape)
+
+
+@_as_strided_region.gradient
+def _(F, g, base, shape, stride, offset, base_stride, base_offset):
+    return F.as_strided_backward(g, base, shape, stride, offset, base_stride, base_offset)
+
+
+@composite
+def _as_strided_backward(
+    grad: Tensor,
+    base: tuple[int, ...],
+    shape: tuple[int, ...],
+    stride: tuple[int, ...],
+    offset: int,
+    base_stride: tuple[int, ...],
+    base_offset: int,
+) -> Tensor:
+    where = _logical_positions(grad, base, shape, stride, offset, base_stride, base_offset)
+    outside = not _within(base, shape, stride, offset, base_stride, base_offset)
+    return _placed(grad, base, where, spare=int(outside))
+
+
+@_as_strided_backward.gradient
+def _(F, g, base, shape, stride, offset, base_stride, base_offset):
+    return F.as_strided_region(g, base, shape, stride, offset, base_stride, base_offset)
+
+
+@composite
+def _view_put(self: Tensor, value: Tensor, steps: tuple[Any, ...]) -> Tensor:
+    """`self` with the region that view steps select replaced by `value`."""
+    where = replayed_positions(self, steps).reshape((-1,))
+    flat, count = self.reshape((-1,)), math.prod(self.shape)
+    outside = not builtins.all(
+        _within(shape, *args) for op, args, shape, _ in steps if op == "as_strided"
+    )  # windows never reach beyond their base
+    if outside:
+        flat = _with_spare(flat, 0)
+    flat = OPS["scatter"](flat, 0, where, value.reshape((-1,)))
+    return (flat[:count] if outside else flat).reshape(self.shape)
+
+
+def replayed_positions(base: Tensor, steps: Sequence[Any]) -> Tensor:
+    """Row-major positions in `base` of the elements that view steps select."""
+    found = _positions(base, base._a.shape)
+    for op, args, shape, _ in steps:
+        if op == "view":
+            found = found.reshape(args[0])
+        elif (place := positions(op, shape, args)) is not None:
+            flat = found.reshape((-1,))
+            if not _within(shape, *place):
+                flat = _with_spare(flat, math.prod(base._a.shape))
+            where = _logical_positions(base, shape, *place)
+            found = OPS["gather"](flat, 0, where).reshape(place[0])
+        else:
+            found = OPS[op](found, *args)
+    return found
+
+
+@_view_put.gradient("self")
+def _(F, g, steps, value_shape, value_dtype):
+    return F.view_put(g, F.zeros(value_shape, g), steps)
+
+
+@_view_put.gradient("value")
+def _(F, g, steps):
+    from flambeau._memory.views import replay
+
+    return replay(F, g, steps)
+
+
+# -- rearrangements --------------------------------------------------------------------------------
+
+
+@primitive
+def _cat(tensors: list[Tensor], dim: int) -> Spec:
+    first = tensors[0]
+    total = 0
+    for i, t in enumerate(tensors):
+        if len(t.shape) != len(first.shape):
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {len(first.shape)} and "
+                f"{len(t.shape)}"
+            )
+        for d, (n, m) in enumerate(zip(first.shape, t.shape, strict=True)):
+            if d != dim and n != m:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {dim}. Expected size {n} but "
+                    f"got size {m} for tensor number {i} in the list."
+                )
+        total += t.shape[dim]
+    return Spec(tuple(total if d == dim else n for d, n in enumerate(first.shape)), first.dtype)
+
+
+@_cat.gradient
+def _(F, g, tensors_shape, dim):
+    parts, start = [], 0
+    rank = len(g.shape)
+    for shape in tensors_shape:
+        stop = start + shape[dim]
+        items = tuple(
+            builtins.slice(start, stop, 1) if d == dim else builtins.slice(0, g.shape[d], 1)
+            for d in range(rank)
+        )
+        parts.append(F.slice(g, items))
+        start = stop
+    return parts
+
+
+@composite
+def _stack(tensors: list[Tensor], dim: int) -> Tensor:
+    return _cat([unsqueeze(t, dim) for t in tensors], dim)
+
+
+@_stack.gradient
+def _(F, g, tensors_shape, dim):
+    lead = tuple(builtins.slice(0, n, 1) for n in g.shape[:dim])
+    return [F.slice(g, (*lead, i)) for i in range(len(tensors_shape))]
+
+
+@primitive
+def _flip(self: Tensor, dims: tuple[int, ...]) -> Any:
+    return self
+
+
+@_flip.gradient
+def _(F, g, dims):
+    return F.flip(g, dims)
+
+
+# == public functions ==============================================================================
+
+
+_range = builtins.slice
+
+
+def _full(n: int) -> builtins.slice:
+    return _range(0, n, 1)
+
+
+def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
+    return apply_view(x, op, args, title)
+
+
+def permute(input: Tensor, dims: Any) -> Tensor:
+    """A view with the dimensions in the order of `dims`.
+
+    >>> import flambeau as fb
+    >>> fb.permute(fb.zeros(2, 3, 5), (2, 0, 1)).shape
+    torch.Size([5, 2, 3])
+    """
+    x = input if type(input) is Tensor else need_tensor(input, "permute", "input")
+    return Tensor.permute(x, need_list(dims, "permute", "dims"))
+
+
+def permuted(x: Tensor, dims: Any) -> Tensor:
+    """`permute` of what the method does not take at once."""
+    need_input(x, "permute", "input")
+    order = sizes((need_list(dims, "permute", "dims"),), "dims")
+    if len(order) != x.dim():
+        raise RuntimeError(
+            "permute(sparse_coo): number of dimensions in the tensor input does not match the "
+            f"length of the desired ordering of dimensions i.e. input.dim() = {x.dim()} is not "
+            f"equal to len(dims) = {len(order)}"
+        )
+    found = tuple(dim_of(d, x.dim(), scalar_as_vector=False) for d in order)
+    if len(set(found)) != len(found):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return Tensor.permute(x, found)
+
+
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    """A view with two dimensions swapped.
+
+    >>> import flambeau as fb
+    >>> fb.transpose(fb.zeros(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
+    x = input if type(input) is Tensor else need_tensor(input, "transpose", "input")
+    return Tensor.transpose(x, dim0, dim1)
+
+
+def transposed(x: Tensor, dim0: int, dim1: int) -> Tensor:
+    """`transpose` of what the method does not take at once."""
+    need_input(x, "transpose", "input")
+    n = len(x._a.shape)
+    d0, d1 = dim_of(dim0, n), dim_of(dim1, n)
+    return Tensor.transpose(x, d0, d1) if n else _titled(x, "permute", ((),), "Transpose")
+
+
+swapaxes = swapdims = transpose
+
+
+def t(input: Tensor) -> Tensor:
+    """The transpose of a matrix; vectors and scalars as they are.
+
+    Raises:
+        RuntimeError: more than two dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.t(fb.zeros(2, 3)).shape
+    torch.Size([3, 2])
+    """
+    x = need_input(input, "t", "input")
+    n = len(x._a.shape)
+    if n > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {n}D")
+    return Tensor.t(x) if n == 2 else _titled(x, "permute", (tuple(range(n)),), "T")
+
+
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """A view with the dimensions `source` moved to the places `destination`.
+
+    >>> import flambeau as fb
+    >>> fb.movedim(fb.zeros(2, 3, 5), 0, -1).shape
+    torch.Size([3, 5, 2])
+    """
+    x = need_input(input, "movedim", "input")
+    n = len(x._a.shape)
+    if type(source) is int is type(destination) and n:
+        dims = list(range(n))
+        dims.insert(dim_of(destination, n), dims.pop(dim_of(source, n)))
+        return Tensor.permute(x, tuple(dims))
+    sources = source if isinstance(source, (list, tuple)) else (source,)
+    targets = destination if isinstance(destination, (list, tuple)) else (destination,)
+    if len(sources) != len(targets):
+        raise RuntimeError(
+            f"movedim: Invalid source or destination dims: source ({list(sources)}) and "
+            f"destination ({list(targets)}) should have the same number of elements"
+        )
+    froms = [dim_of(d, x.dim()) for d in sources]
+    tos = [dim_of(d, x.dim()) for d in targets]
+    if len(set(froms)) != len(froms) or len(set(tos)) != len(tos):
+        raise RuntimeError(f"movedim: repeated dim in {list(sources)} or {list(targets)}")
+    if not x.dim():
+        return Tensor.permute(x, ())
+    order = [-1] * x.dim()
+    for s, d in zip(froms, tos, strict=True):
+        order[d] = s
+    rest = iter(d for d in range(x.dim()) if d not in froms)
+    order = [next(rest) if d == -1 else d for d in order]
+    return Tensor.permute(x, tuple(order))
+
+
+moveaxis = movedim
+
+
+def view(input: Tensor, *shape: Any, size: Any = None, dtype: D.dtype | None = None) -> Tensor:
+    """The same memory in another shape, or read as another dtype.
+
+    With a dtype the bytes are reinterpreted, without history; where element sizes differ, the last
+    dimension grows or shrinks.  On devices without strides that is a copy.
+
+    Raises:
+        RuntimeError: the shape does not fit, or strides cannot express it.
+
+    >>> import flambeau as fb
+    >>> fb.arange(6).view(2, -1).shape
+    torch.Size([2, 3])
+    >>> fb.ones(1).view(fb.int32)
+    tensor([1065353216], dtype=torch.int32)
+    """
+    need_tensor(input, "view", "input")
+    if size is not None or (not shape and dtype is None):
+        shape = tuple(many("view", "size", shape, size))
+    if dtype is not None:
+        shape = (dtype, *shape)
+    other = next((n for n in shape if isinstance(n, D.dtype)), None)
+    if other is not None:
+        if len(shape) > 1:
+            raise TypeError(
+                "view() received an invalid combination of arguments: a dtype and a size; give one"
+            )
+        from flambeau._storages.of_tensors import reinterpreted
+
+        return reinterpreted(input, other)
+    target = infer_size(sizes(shape, "size"), input.numel())
+    return _titled(input, "view", (target,), "View")
+
+
+def alias(input: Tensor) -> Tensor:
+    """A view of all of `input`.
+
+    >>> import flambeau as fb
+    >>> x = fb.zeros(2); y = x.view_as(x); y.fill_(1); x
+    tensor([1., 1.])
+    tensor([1., 1.])
+    """
+    need_tensor(input, "alias", "input")
+    return _titled(input, "slice", (tuple(_full(n) for n in input._a.shape),), "Alias")
+
+
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.view(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.arange(4).view_as(fb.zeros(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    need_tensor(other, "view_as", "other")
+    return Tensor.view(need_tensor(input, "view_as", "input"), tuple(other._a.shape))
+
+
+def reshape(input: Tensor, shape: Any) -> Tensor:
+    """The elements in another shape: a view where strides allow it, else a copy.
+
+    Raises:
+        RuntimeError: the number of elements differs.
+
+    >>> import flambeau as fb
+    >>> fb.reshape(fb.arange(6), (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = input if type(input) is Tensor else need_tensor(input, "reshape", "input")
+    if type(shape) is not tuple:
+        need_list(shape, "reshape", "shape")
+    return Tensor.reshape(x, shape)
+
+
+def reshaped(x: Tensor, shape: Any) -> Tensor:
+    """`reshape` of what the method does not take at once."""
+    need_input(x, "reshape", "input")
+    target = infer_size(sizes((need_list(shape, "reshape", "shape"),), "shape"), x.numel())
+    if _expressible(x, target):
+        return _titled(x, "view", (target,), "View")
+    return as_root(_titled(x.contiguous(), "view", (target,), "UnsafeView"))
+
+
+def as_root(view: Tensor) -> Tensor:
+    """A view as a tensor of its own: what it is a view of is temporary, nobody else has seen it."""
+    t = wrap(view._be, view._a, view.dtype)
+    if (e := edge(view)) is not None:
+        t._fn, t._rg = e, True
+    return t
+
+
+def _expressible(x: Tensor, shape: tuple[int, ...]) -> bool:
+    g = geometry_of(x)
+    return view_strides(g[0], g[1], shape) is not None
+
+
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.reshape(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.arange(4).reshape_as(fb.zeros(2, 2)).shape
+    torch.Size([2, 2])
+    """
+    need_tensor(other, "reshape_as", "other")
+    return Tensor.reshape(need_tensor(input, "reshape_as", "input"), tuple(other._a.shape))
+
+
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """The dimensions from `start_dim` to `end_dim` as one.
+
+    >>> import flambeau as fb
+    >>> fb.flatten(fb.zeros(2, 3, 5), 1).shape
+    torch.Size([2, 15])
+    """
+    x = input if type(input) is Tensor else need_tensor(input, "flatten", "input")
+    return Tensor.flatten(x, start_dim, end_dim)
+
+
+def flattened(x: Tensor, start_dim: int, end_dim: int) -> Tensor:
+    """`flatten` of what the method does not take at once."""
+    first, last = dim_of(start_dim, x.dim()), dim_of(end_dim, x.dim())
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if x.dim() == 0:
+        return Tensor.reshape(x, 1)
+    return x if first == last else Tensor.flatten(x, first, last)
+
+
+def ravel(input: Tensor) -> Tensor:
+    """All elements in one dimension.
+
+    >>> import flambeau as fb
+    >>> fb.ravel(fb.zeros(2, 3)).shape
+    torch.Size([6])
+    """
+    return reshape(need_input(input, "ravel", "input").contiguous(), (-1,))
+
+
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Dimension `dim` split into `sizes`, of which one may be -1.
+
+    >>> import flambeau as fb
+    >>> fb.unflatten(fb.zeros(6, 2), 0, (2, 3)).shape
+    torch.Size([2, 3, 2])
+    """
+    x = need_input(input, "unflatten", "input")
+    d = dim_of(dim, x.dim())
+    shape = tuple(x._a.shape)
+    part = infer_size(tuple(sizes), shape[d])
+    return Tensor.view(x, *shape[:d], *part, *shape[d + 1 :])
+
+
+def expand(input: Tensor, size: Any) -> Tensor:
+    """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
+
+    Raises:
+        RuntimeError: a size other than 1 would change, or the rank would fall.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(3, 1).expand(-1, 4).shape
+    torch.Size([3, 4])
+    """
+    x = need_tensor(input, "expand", "input")
+    return Tensor.expand(x, need_list(size, "expand", "size"))
+
+
+def expanded(x: Tensor, size: Any) -> Tensor:
+    """`expand` of what the method does not take at once."""
+    target = list(sizes((need_list(size, "expand", "size"),), "size"))
+    have = tuple(x._a.shape)
+    lead = len(target) - len(have)
+    if lead < 0:
+        raise RuntimeError(
+            f"expand(torch.{D.TENSOR_TYPE_NAMES[x.dtype]}{{{list(have)}}}, size={target}): the "
+            f"number of sizes provided ({len(target)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({len(have)})"
+        )
+    for i, n in enumerate(target):
+        if n == -1:
+            if i < lead:
+                raise RuntimeError(
+                    f"The expanded size of the tensor ({n}) isn't allowed in a leading, "
+                    f"non-existing dimension {i}"
+                )
+            target[i] = have[i - lead]
+        elif i >= lead and have[i - lead] not in (1, n):
+            raise RuntimeError(
+                f"The expanded size of the tensor ({n}) must match the existing size "
+                f"({have[i - lead]}) at non-singleton dimension {i}.  Target sizes: "
+                f"{target}.  Tensor sizes: {list(have)}"
+            )
+        elif n < 0:
+            raise RuntimeError(f"expand: invalid size {n} in {target}")
+    return _titled(x, "expand", (tuple(target),), "Expand")
+
+
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """``input.expand(other.shape)``.
+
+    >>> import flambeau as fb
+    >>> fb.zeros(1).expand_as(fb.zeros(2, 3)).shape
+    torch.Size([2, 3])
+    """
+    need_tensor(other, "expand_as", "other")
+    return Tensor.expand(need_tensor(input, "expand_as", "input"), tuple(other._a.shape))
+
+
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """``input.expand(size)``.
+
+    >>> import flambeau as fb
+    >>> fb.broadcast_to(fb.zeros(3), (2, 3)).shape
+    torch.Size([2, 3])
+    """
+    return expand(input, need_list(size, "broadcast_to", "size"))
+
+
+def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
+    """All tensors expanded to their common shape.
+
+    >>> import flambeau as fb
+    >>> [x.shape for x in fb.broadcast_tensors(fb.zeros(3), fb.zeros(2, 1))]
+    [torch.Size([2, 3]), torch.Size([2, 3])]
+    """
+    from flambeau._dispatch.arguments import broadcast_shapes
+
+    for x in tensors:
+        need_tensor(x, "broadcast_tensors", "tensors")
+    shape = broadcast_shapes(*[tuple(x._a.shape) for x in tensors])
+    return tuple(x if tuple(x._a.shape) == shape else expand(x, shape) for x in tensors)
+
+
+def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """A view without the dimensions of size 1, or without those among `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.squeeze(fb.zeros(2, 1, 3)).shape
+    torch.Size([2, 3])
+    """
+    x = input if type(input) is Tensor else need_tensor(input, "squeeze", "input")
+    made = Tensor.squeeze(x, dim)
+    return made if out is None else deliver(made, out, input)
+
+
+def squeezed(x: Tensor, dim: Any) -> Tensor:
+    """`squeeze` of what the method does not take at once."""
+    need_input(x, "squeeze", "input")
+    shape = x._a.shape
+    dims = dims_of(dim, len(shape), empty_is_all=False)
+    items = tuple(0 if d in dims and n == 1 else _full(n) for d, n in enumerate(shape))
+    return _titled(x, "slice", (items,), "Squeeze")
+
+
+def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
+    """A view with a new dimension of size 1 at `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.unsqueeze(fb.zeros(3), -1).shape
+    torch.Size([3, 1])
+    """
+    x = need_input(input, "unsqueeze", "input")
+    made = Tensor.unsqueeze(x, dim_of(dim, len(x._a.shape) + 1))
+    return made if out is None else deliver(made, out, input)
+
+
+@documented({"dimension": "dim"})
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """The view of `length` entries of dimension `dim` from `start`.
+
+    Raises:
+        RuntimeError: the range leaves the tensor.
+
+    >>> import flambeau as fb
+    >>> fb.narrow(fb.arange(5), 0, 1, 2)
+    tensor([1, 2])
+    """
+    x = need_input(input, "narrow", "input")
+    shape = tuple(x._a.shape)
+    if not shape:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    d = dim_of(dim, len(shape))
+    first = operator.index(start)
+    n = shape[d]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= first <= n:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"
+        )
+    first += n if first < 0 else 0
+    if first + length > n:
+        raise RuntimeError(f"start ({first}) + length ({length}) exceeds dimension size ({n}).")
+    return _narrow(x, d, first, length)
+
+
+def _narrow(x: Tensor, d: int, start: int, length: int) -> Tensor:
+    items = (*[_full(n) for n in x._a.shape[:d]], builtins.slice(start, start + length, 1))
+    return make_view(x, "slice", (items,), x._be.part(x._a, items), "Slice")
+
+
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    """The view at one index of dimension `dim`, without that dimension.
+
+    Raises:
+        IndexError: the index is out of range.
+
+    >>> import flambeau as fb
+    >>> fb.select(fb.arange(6).view(2, 3), 0, 1)
+    tensor([3, 4, 5])
+    """
+    x = need_input(input, "select", "input")
+    shape = x._a.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    d = dim_of(dim, len(shape))
+    i = int(operator.index(index))
+    if not -shape[d] <= i < shape[d]:
+        raise IndexError(
+            f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
+        )
+    return Tensor.select(x, d, i)
+
+
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
+
+    Raises:
+        RuntimeError: the sizes do not add up.
+
+    >>> import flambeau as fb
+    >>> fb.split(fb.arange(5), 2)
+    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
+    """
+    x = need_input(tensor, "split", "tensor")
+    shape = x._a.shape
+    if not shape:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    d = dim_of(dim, len(shape))
+    n = shape[d]
+    if isinstance(split_size_or_sections, (list, tuple)):
+        parts = [operator.index(s) for s in split_size_or_sections]
+        if builtins.sum(parts) != n or builtins.min(parts, default=0) < 0:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
+                f"at dimension {d}), but got split_sizes={parts}"
+            )
+        title = "SplitWithSizes"
+    else:
+        size = operator.index(split_size_or_sections)
+        if size < 0:
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={size}"
+            )
+        if size == 0 and n != 0:
+            raise RuntimeError(
+                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
+            )
+        parts = _equal_parts(n, size)
+        title = "Split"
+    return _pieces(x, d, parts, title)
+
+
+def _equal_parts(n: int, size: int) -> list[int]:
+    if not (size and n):
+        return [n]
+    parts = [size] * (n // size)
+    return [*parts, n % size] if n % size else parts
+
+
+def _pieces(x: Tensor, d: int, lengths: list[int], title: str) -> tuple[Tensor, ...]:
+    """The views of consecutive pieces of a dimension."""
+    lead = tuple([_full(n) for n in x._a.shape[:d]]) if d else ()
+    regions, start = [], 0
+    for length in lengths:
+        stop = start + length
+        regions.append((*lead, _range(start, stop, 1)))
+        start = stop
+    return make_slices(x, regions, title)
+
+
+@documented({"tensor": "input"})
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` views of equal size along `dim` (the last may be smaller).
+
+    >>> import flambeau as fb
+    >>> fb.chunk(fb.arange(5), 2)
+    (tensor([0, 1, 2]), tensor([3, 4]))
+    """
+    x = need_input(input, "chunk", "input")
+    shape = x._a.shape
+    if not shape:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if not 0 < chunks < 1 << 63:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    d = dim_of(dim, len(shape))
+    n = shape[d]
+    size = -(-n // chunks)
+    if size == 0:
+        return split(x, [0] * chunks, d)
+    return _pieces(x, d, _equal_parts(n, operator.index(size)), "Split")
+
+
+@documented({"tensor": "input"})
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """The views at each index of dimension `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.unbind(fb.tensor([1, 2]))
+    (tensor(1), tensor(2))
+    """
+    x = need_input(input, "unbind", "input")
+    shape = x._a.shape
+    if not shape:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    d = dim_of(dim, len(shape))
+    lead = [_full(n) for n in shape[:d]]
+    return make_slices(x, [(*lead, i) for i in range(shape[d])], "Unbind")
+
+
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The view of a diagonal of two dimensions, placed last.
+
+    >>> import flambeau as fb
+    >>> fb.diagonal(fb.arange(4).view(2, 2))
+    tensor([0, 3])
+    """
+    x = need_input(input, "diagonal", "input")
+    d1, d2 = dim_of(dim1, x.dim()), dim_of(dim2, x.dim())
+    if d1 == d2:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    # Beyond the corners all diagonals are empty, and NumPy computes with 32 bits.
+    offset = max(-x._a.shape[d1], min(operator.index(offset), x._a.shape[d2]))
+    return _titled(x, "diagonal", (offset, d1, d2), "Diagonal")
+
+
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of the storage with any shape, stride and offset (in elements).
+
+    Raises:
+        RuntimeError: a stride is negative, or an element would lie outside of the storage.
+
+    >>> import flambeau as fb
+    >>> fb.as_strided(fb.arange(4), (2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    x = need_input(input, "as_strided", "input")
+    shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if builtins.any(s < 0 for s in strides):
+        raise RuntimeError(
+            f"as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(strides)}"
+        )
+    g = geometry_of(x)
+    offset = g[2] if storage_offset is None else storage_offset
+    st = storage_of(x)
+    held = st.nbytes() // x.dtype.itemsize
+    if offset < 0 or (math.prod(shape) and offset + sum_products(shape, strides) >= held):
+        raise RuntimeError(
+            f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset} "
+            f"are out of bounds for storage of {held} elements"
+        )
+    args = (shape, strides, offset, *g[1:])
+    be = x._be
+    root = st.root(x.dtype) if be.strided else st.buffer
+    from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
+    if be.strided:
+        native = be.backend.as_strided(root, shape, strides, offset)
+    else:
+        native = be.as_strided_region(root, root.shape, *from_root)
+    made = make_view(x, "as_strided", args, native, "AsStrided")
+    if not be.strided:
+        made._msteps = (("as_strided", from_root),)
+    edge(made)  # until the next write its gradient passes through `x`, not from the whole storage
+    return made
+
+
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """The view of all windows of `size` entries, `step` apart, of a dimension; windows come last.
+
+    >>> import flambeau as fb
+    >>> fb.arange(5).unfold(0, 3, 2)
+    tensor([[0, 1, 2],
+            [2, 3, 4]])
+    """
+    x = need_input(input, "unfold", "input")
+    d = dim_of(dimension, x.dim())
+    shape, stride, offset = geometry_of(x)
+    n = shape[d] if shape else 1
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {d} is {n} but size is {size}")
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    if not shape:
+        return as_strided(x, (size,), (1,), offset)
+    args, be = (d, size, step), x._be
+    if be.strided:
+        root = storage_of(x).root(x.dtype)
+        native = be.backend.as_strided(root, *geometry("unfold", (shape, stride, offset), args))
+    else:
+        native = be.as_strided_region(x._a, shape, *windows(shape, args))
+    return make_view(x, "unfold", args, native, "Unfold")
+
+
+def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along an existing dimension; dtypes promote.
+
+    Raises:
+        RuntimeError: no tensor is given, or other dimensions differ.
+
+    >>> import flambeau as fb
+    >>> fb.cat([fb.tensor([1]), fb.tensor([2.5])])
+    tensor([1.0000, 2.5000])
+    """
+    if _alike(tensors) and (rank := len(tensors[0]._a.shape)):
+        if rank > 1 or (0,) not in [t._a.shape for t in tensors]:
+            return _joined(_cat(tensors, dim_of(dim, rank)), out, tensors)
+    parts = _parts("cat", tensors)
+    if not parts:
+        raise ValueError("expected a non-empty list of Tensors")
+    dtype = parts[0].dtype
+    for p in parts:
+        dtype = D.promote_types(dtype, p.dtype)
+        if p.dim() == 0:
+            raise RuntimeError("zero-dimensional tensor (at position 0) cannot be concatenated")
+    # 1-d empty tensors are skipped whatever the shape of the others.
+    full = [p for p in parts if tuple(p._a.shape) != (0,)]
+    d = dim_of(dim, full[0].dim()) if full else 0
+    return _joined(_cat([cast(p, dtype) for p in full or parts[:1]], d), out, tensors)
+
+
+def _joined(result: Tensor, out: Tensor | None, tensors: Any) -> Tensor:
+    if out is None:
+        return result
+    if isinstance(out, Tensor) and result.dtype.category > out.dtype.category:
+        raise TypeError(f"cat(): input types can't be cast to the desired output type {out.dtype}")
+    return deliver(result, out, *tensors, share="nothing")
+
+
+concat = concatenate = cat
+
+
+def _alike(tensors: Any) -> bool:
+    """Whether these are plain tensors of one dtype and rank, which need no closer look."""
+    kind = type(tensors)
+    if (kind is not list and kind is not tuple) or not tensors or type(tensors[0]) is not Tensor:
+        return False
+    first = tensors[0]
+    dtype, rank = first.dtype, len(first._a.shape)
+    for t in tensors:
+        if type(t) is not Tensor or t.dtype is not dtype or t._made is not None:
+            return False
+        if len(t._a.shape) != rank:
+            return False
+    return True
+
+
+def _parts(name: str, tensors: Any) -> list[Tensor]:
+    if isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
+    return [need_input(x, name, "tensors") for x in tensors]
+
+
+@documented({"seq": "tensors"})
+def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+    """The tensors joined along a new dimension.
+
+    Raises:
+        RuntimeError: shapes differ or no tensor is given.
+
+    >>> import flambeau as fb
+    >>> fb.stack([fb.tensor([1, 2]), fb.tensor([3, 4])], 1)
+    tensor([[1, 3],
+            [2, 4]])
+    """
+    alike = _alike(tensors)
+    parts = tensors if alike else _parts("stack", tensors)
+    if not parts:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    first = parts[0]._a.shape
+    for i, p in enumerate(parts):
+        if p._a.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 and "
+                f"{list(p._a.shape)} at entry {i}"
+            )
+    d = dim_of(dim, len(first) + 1)
+    if not alike:
+        dtype = parts[0].dtype
+        for p in parts:
+            dtype = D.promote_types(dtype, p.dtype)
+        parts = [cast(p, dtype) for p in parts]
+    return _joined(_stack(parts, d), out, tensors)
+
+
+def flip(input: Tensor, dims: Any) -> Tensor:
+    """A copy with the order of some dimensions reversed.
+
+    >>> import flambeau as fb
+    >>> fb.flip(fb.tensor([1, 2, 3]), (0,))
+    tensor([3, 2, 1])
+    """
+    x = need_input(input, "flip", "input")
+    found = dims_of(tuple(need_list(dims, "flip", "dims")), x.dim(), empty_is_all=False)
+    return _flip(x, found) if found and x.dim() else x.clone()
+
+
+def repeat(input: Tensor, repeats: Any) -> Tensor:
+    """The tensor tiled `repeats` times along each dimension, copied.
+
+    Raises:
+        RuntimeError: fewer repeats than dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
+    x = need_input(input, "repeat", "input")
+    shape = tuple(x._a.shape)
+    if len(times) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            f"tensor: got {list(times)} for {list(shape)}"
+        )
+    for n in times:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension: repeat{list(times)}"
+            )
+    shape = (1,) * (len(times) - len(shape)) + shape
+    pairs = list(zip(times, shape, strict=True))
+    seen = tuple([n for _, size in pairs for n in (1, size)])
+    paired = tuple([n for pair in pairs for n in pair])
+    whole = tuple([a * b for a, b in pairs])
+    if x._rg and recording():
+        tiled = OPS["contiguous"](reshape(x, seen).expand(paired))
+        return as_root(_titled(tiled, "view", (whole,), "Repeat"))
+    be = x._be
+    try:
+        a = be.fresh(be.contiguous(be.expand(be.reshape(x._a, seen), paired)))
+        return wrap(be, be.view(a, whole), x.dtype)
+    except be.error as error:
+        raise RuntimeError(f"repeat: {error}") from error
+
+
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """The elements moved along dimensions, those pushed out entering on the other side.
+
+    >>> import flambeau as fb
+    >>> fb.roll(fb.tensor([1, 2, 3]), 1)
+    tensor([3, 1, 2])
+    """
+    x = need_input(input, "roll", "input")
+    if isinstance(shifts, (list, tuple)) and not shifts:
+        raise RuntimeError("`shifts` required")
+    if dims is None or dims == ():
+        if isinstance(shifts, (list, tuple)):
+            (shifts,) = shifts
+        return reshape(roll(reshape(x, (-1,)), shifts, 0), tuple(x._a.shape))
+    moves = shifts if isinstance(shifts, (list, tuple)) else (shifts,)
+    along = dims if isinstance(dims, (list, tuple)) else (dims,)
+    if len(moves) != len(along):
+        raise RuntimeError(
+            f"shifts and dimensions must align. shifts: {len(moves)}, dims:{len(along)}"
+        )
+    for move, dim in zip(moves, along, strict=True):
+        d = dim_of(dim, x.dim())
+        n = x._a.shape[d]
+        if n and move % n:
+            cut = n - move % n
+            x = _cat([_narrow(x, d, cut, n - cut), _narrow(x, d, 0, cut)], d)
+    return x.clone(memory_format=contiguous_format) if x is input else x

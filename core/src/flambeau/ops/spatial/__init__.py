@@ -1,0 +1,1 @@
+"""Windows of signals, images and volumes: convolution, pooling, sampling."""

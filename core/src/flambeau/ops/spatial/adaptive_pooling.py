@@ -1,0 +1,211 @@
+"""Pooling over windows that are given by the size of the result.
+
+Window i of O along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)·n/O⌉.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from flambeau._dispatch.arguments import need_tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.creation.creation import zeros
+from flambeau.ops.shapes.movement import cat
+from flambeau.ops.spatial.image_windows import Places, Sizes
+from flambeau.ops.spatial.pooling import _max_pool2d, _max_pool3d, largest
+
+__all__ = [
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
+]
+
+
+def _spans(size: int, count: int) -> list[tuple[int, int]]:
+    """First element and end of each window."""
+    return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
+
+
+def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of `output_size` windows that cover a signal.
+
+    Shapes: input (N, C, L) or (C, L); result the same with the output size.
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_avg_pool1d(fb.tensor([[1.0, 2.0, 3.0]]), 2)
+    tensor([[1.5000, 2.5000]])
+    """
+    return _means("adaptive_avg_pool1d", input, output_size, 1)
+
+
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """The means of `output_size` windows that cover the image: from ⌊i·H/O⌋ to ⌈(i+1)·H/O⌉.
+
+    A None in `output_size` keeps the input's size.
+
+    Shapes: input (N, C, H, W) or (C, H, W); result the same with the output size.
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_avg_pool2d(fb.arange(4.0).reshape(1, 2, 2), 1)
+    tensor([[[1.5000]]])
+    """
+    return _means("adaptive_avg_pool2d", input, output_size, 2)
+
+
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """`adaptive_avg_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_avg_pool3d(fb.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1)).flatten()
+    tensor([1.5000, 5.5000])
+    """
+    return _means("adaptive_avg_pool3d", input, output_size, 3)
+
+
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover a signal, and where they stand in L.
+
+    Shapes: input (N, C, L) or (C, L); results the same with the output size.
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_max_pool1d(fb.tensor([[1.0, 2.0, 3.0]]), 2)
+    (tensor([[2., 3.]]), tensor([[1, 2]]))
+    """
+    return _maxima("adaptive_max_pool1d", input, output_size, 1)
+
+
+def adaptive_max_pool2d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """The maxima of `output_size` windows that cover an image, and where they stand in H·W.
+
+    Shapes: input (N, C, H, W) or (C, H, W); results the same with the output size.
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_max_pool2d(fb.arange(4.0).reshape(1, 2, 2), 1)
+    (tensor([[[3.]]]), tensor([[[3]]]))
+    """
+    return _maxima("adaptive_max_pool2d", input, output_size, 2)
+
+
+def adaptive_max_pool3d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+    """`adaptive_max_pool2d` of volumes, with positions in D·H·W.
+
+    Shapes: input (N, C, D, H, W) or (C, D, H, W); results the same with the output size.
+
+    Raises:
+        RuntimeError: shapes or sizes do not fit; says which.
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.adaptive_max_pool3d(fb.arange(8.0).reshape(1, 2, 2, 2), (2, 1, 1))[1].flatten()
+    tensor([3, 7])
+    """
+    return _maxima("adaptive_max_pool3d", input, output_size, 3)
+
+
+def _means(where: str, input: Tensor, output_size: Any, rank: int) -> Tensor:
+    x = need_tensor(input, where, "input")
+    size = _checked(where, x, output_size, rank)
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    for dim, wanted in enumerate(size, x.dim() - rank):
+        if wanted != x.shape[dim]:
+            x = _window_means(x, dim, wanted)
+    return x
+
+
+def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
+    """Means of windows along one dimension; of all in turn, as the windows are boxes."""
+    size = x.shape[dim]
+    if count and size % count == 0:
+        return x.unflatten(dim, (count, size // count)).mean(dim + 1)
+    means = [x.narrow(dim, a, b - a).mean(dim, True) for a, b in _spans(size, count)]
+    return cat(means, dim) if means else x.narrow(dim, 0, 0)
+
+
+def _maxima(where: str, input: Tensor, output_size: Any, rank: int) -> tuple[Tensor, Tensor]:
+    x = need_tensor(input, where, "input")
+    size = _checked(where, x, output_size, rank)
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    unbatched = x.dim() == rank + 1
+    batch = x.unsqueeze(0) if unbatched else x
+    if rank == 1:
+        batch, size = batch.unsqueeze(2), (1, *size)
+    values, indices = _largest_of_spans(batch, size)
+    if rank == 1:
+        values, indices = values.squeeze(2), indices.squeeze(2)
+    return (values.squeeze(0), indices.squeeze(0)) if unbatched else (values, indices)
+
+
+def _largest_of_spans(x: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
+    n, c, *size = x.shape
+    if 0 in wanted:
+        shape = (n, c, *wanted)
+        empty = zeros(shape, dtype=D.int64, device=x.device)
+        return x.sum() * zeros(shape, dtype=x.dtype, device=x.device), empty
+    if all(m % o == 0 for m, o in zip(size, wanted, strict=True)):
+        kernel = tuple(m // o for m, o in zip(size, wanted, strict=True))
+        none, one = (0,) * len(size), (1,) * len(size)
+        pool = _max_pool2d if len(size) == 2 else _max_pool3d
+        return pool(x, kernel, kernel, none, one, False)
+    dims = [_places(m, o) for m, o in zip(size, wanted, strict=True)]
+    # The gradient needs only the positions, hence a gather and not a search is recorded.
+    indices = largest(x.detach(), dims)[1]
+    values = x.flatten(2).gather(2, indices.flatten(2)).reshape(indices.shape)
+    return values, indices
+
+
+def _places(size: int, count: int) -> Places:
+    """The positions of each window, all of one length: shorter ones repeat their last element."""
+    spans = _spans(size, count)
+    length = max(b - a for a, b in spans)
+    return [[min(p, b - 1) for p in range(a, a + length)] for a, b in spans]
+
+
+def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
+    if x.dim() not in (rank + 1, rank + 2):
+        raise RuntimeError(
+            f"{where}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(x.shape)}"
+        )
+    for dim in range(-rank, 0):
+        if x.shape[dim] == 0:
+            raise RuntimeError(
+                f"{where}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {list(x.shape)} with dimension {x.dim() + dim} being empty"
+            )
+    given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
+    if len(given) != rank:
+        raise RuntimeError(f"{where}: output_size must be {rank}, got {list(given)}")
+    size = tuple(x.shape[i - rank] if n is None else operator.index(n) for i, n in enumerate(given))
+    if min(size) < 0:
+        raise RuntimeError(
+            f"{where}: elements of output_size must be greater than or equal to 0 but received "
+            f"{list(given)}"
+        )
+    if max(size) >= 1 << 31:  # before lists of windows are made
+        raise RuntimeError(f"{where}: output_size {list(given)} is too large")
+    if x.device.type != "meta":
+        x.new_empty((*x.shape[: x.dim() - rank], *size))
+    return size

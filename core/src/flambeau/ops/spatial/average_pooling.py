@@ -1,0 +1,319 @@
+"""Means of windows of signals, images and volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.dispatch import cast
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.creation.creation import ones, tensor
+from flambeau.ops.declaration.table import composite
+from flambeau.ops.layers.activation import wide
+from flambeau.ops.pointwise.elementwise import div
+from flambeau.ops.spatial.convolution import (
+    _conv2d,
+    _conv2d_input_grad,
+    _conv3d,
+    _conv3d_input_grad,
+)
+from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed
+from flambeau.ops.spatial.pooling_arguments import window, window_count
+
+__all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
+
+# -- decompositions, for any number of dimensions --------------------------------------------------
+
+
+def _covered(
+    size: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, ceil: bool
+) -> tuple[list[int], list[int]]:
+    """Per dimension: the number of windows, and how far they reach from the padding's start."""
+    dims = list(zip(size, kernel, stride, padding, strict=True))
+    count = [window_count(n, k, s, p, 1, ceil) for n, k, s, p in dims]
+    return count, [(o - 1) * s + k for o, (_, k, s, _) in zip(count, dims, strict=True)]
+
+
+def _divisors(
+    like: Tensor,
+    size: Sequence[int],
+    count: Sequence[int],
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Any:
+    """How many elements each window averages over, (*count); windows end with the padding."""
+    if divisor_override is not None:
+        return divisor_override
+    counts = []
+    for n, o, k, s, p in zip(size, count, kernel_size, stride, padding, strict=True):
+        starts = [i * s - p for i in range(o)]
+        spans = [(y, min(y + k, n + p)) for y in starts]
+        if not count_include_pad:
+            spans = [(max(y, 0), min(z, n)) for y, z in spans]
+        counts.append(tensor([z - y for y, z in spans], dtype=like.dtype, device=like.device))
+    total = counts[0]
+    for spans in counts[1:]:
+        total = total.unsqueeze(-1) * spans
+    return total
+
+
+def _averaged(
+    input: Tensor,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    n, c, *size = input.shape
+    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
+    x = wide(input).reshape((n * c, 1, *size))
+    after = [r - m - p for r, m, p in zip(reach, size, padding, strict=True)]
+    kernel = ones((1, 1, *kernel_size), dtype=x.dtype, device=x.device)
+    convolve = _conv2d if len(size) == 2 else _conv3d
+    none, one = (0,) * len(size), (1,) * len(size)
+    total = convolve(framed(x, padding, after), kernel, None, stride, none, one, 1)
+    divisors = _divisors(
+        total, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
+    )
+    mean = div(total, divisors, rounding_mode=None if x.dtype.fp else "trunc")
+    return cast(mean, input.dtype).reshape((n, c, *count))
+
+
+def _shared(
+    grad: Tensor,
+    input_shape: Sizes,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    n, c, *size = input_shape
+    count, reach = _covered(size, kernel_size, stride, padding, ceil_mode)
+    g = wide(grad)
+    share = g / _divisors(
+        g, size, count, kernel_size, stride, padding, count_include_pad, divisor_override
+    )
+    kernel = ones((1, 1, *kernel_size), dtype=g.dtype, device=g.device)
+    flat = share.reshape((n * c, 1, *count))
+    adjoint = _conv2d_input_grad if len(size) == 2 else _conv3d_input_grad
+    none, one = (0,) * len(size), (1,) * len(size)
+    whole = adjoint(flat, kernel, (n * c, 1, *reach), stride, none, one, 1)
+    after = [m + p - r for r, m, p in zip(reach, size, padding, strict=True)]
+    inside = framed(whole, [-p for p in padding], after)
+    return cast(inside, grad.dtype).reshape(input_shape)
+
+
+# -- canonical -------------------------------------------------------------------------------------
+
+
+@composite(title="AvgPool2DBackward0")
+def _avg_pool2d(
+    input: Tensor,
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """Sums of windows, a convolution with ones, divided by the windows' sizes."""
+    return _averaged(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@_avg_pool2d.gradient
+def _(
+    F, g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+):
+    return F.avg_pool2d_backward(
+        g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@composite(title="AvgPool2DBackwardBackward0")
+def _avg_pool2d_backward(
+    grad: Tensor,
+    input_shape: tuple[int, ...],
+    kernel_size: Pair,
+    stride: Pair,
+    padding: Pair,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """The gradient of each window, shared among its elements."""
+    return _shared(
+        *(grad, input_shape, kernel_size, stride, padding, ceil_mode),
+        *(count_include_pad, divisor_override),
+    )
+
+
+@_avg_pool2d_backward.gradient
+def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return F.avg_pool2d(
+        g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@composite(title="AvgPool3DBackward0")
+def _avg_pool3d(
+    input: Tensor,
+    kernel_size: Triple,
+    stride: Triple,
+    padding: Triple,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """Sums of windows, a convolution with ones, divided by the windows' sizes."""
+    return _averaged(
+        input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@_avg_pool3d.gradient
+def _(
+    F, g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+):
+    return F.avg_pool3d_backward(
+        g, input_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+@composite(title="AvgPool3DBackwardBackward0")
+def _avg_pool3d_backward(
+    grad: Tensor,
+    input_shape: tuple[int, ...],
+    kernel_size: Triple,
+    stride: Triple,
+    padding: Triple,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """The gradient of each window, shared among its elements."""
+    return _shared(
+        *(grad, input_shape, kernel_size, stride, padding, ceil_mode),
+        *(count_include_pad, divisor_override),
+    )
+
+
+@_avg_pool3d_backward.gradient
+def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+    return F.avg_pool3d(
+        g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+# == public functions ==============================================================================
+
+
+def avg_pool1d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = (),
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+) -> Tensor:
+    """`avg_pool2d` of signals, (N, C, L) or (C, L).
+
+    Raises:
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is neither floating nor int64.
+
+    >>> import flambeau as fb
+    >>> fb.avg_pool1d(fb.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[2., 1.]])
+    """
+    how = kernel_size, stride, padding, ceil_mode, count_include_pad
+    return _means(1, input, *how, None)
+
+
+def avg_pool2d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """The mean of each window.
+
+    The border counts as zeros; `count_include_pad` says whether it counts in the divisor, which
+    `divisor_override` replaces.
+
+    Shapes: input (N, C, H, W) or (C, H, W); result the same with H' = ⌊(H + 2p - K) / s⌋ + 1.
+
+    Raises:
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is neither floating nor int64.
+
+    >>> import flambeau as fb
+    >>> fb.avg_pool2d(fb.arange(4.0).reshape(1, 2, 2), 2)
+    tensor([[[1.5000]]])
+    """
+    how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return _means(2, input, *how)
+
+
+def avg_pool3d(
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any = None,
+    padding: Any = 0,
+    ceil_mode: bool = False,
+    count_include_pad: bool = True,
+    divisor_override: int | None = None,
+) -> Tensor:
+    """`avg_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
+
+    Raises:
+        RuntimeError: shapes or settings do not fit; says which.
+        NotImplementedError: the dtype is neither floating nor int64.
+
+    >>> import flambeau as fb
+    >>> fb.avg_pool3d(fb.arange(16.0).reshape(1, 2, 2, 4), 2)
+    tensor([[[[6.5000, 8.5000]]]])
+    """
+    how = kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    return _means(3, input, *how)
+
+
+def _means(
+    rank: int,
+    input: Tensor,
+    kernel_size: Any,
+    stride: Any,
+    padding: Any,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    where = f"avg_pool{rank}d"
+    x = need_tensor(input, where, "input")
+    if not x.dtype.is_floating_point and x.dtype is not D.int64:
+        raise NotImplementedError(f"{where}(): not implemented for {x.dtype}")
+    if divisor_override == 0:
+        raise RuntimeError(f"{where}: divisor must be not zero")
+    batch, (kernel, step, edge, _) = window(
+        where, rank, x, kernel_size, stride, padding, 1, ceil_mode
+    )
+    rest = bool(ceil_mode), bool(count_include_pad), divisor_override
+    if rank == 1:  # a signal is an image of height 1
+        kernel, step, edge = (1, *kernel), (1, *step), (0, *edge)
+        result = _avg_pool2d(batch.unsqueeze(2), kernel, step, edge, *rest).squeeze(2)
+    else:
+        result = (_avg_pool2d, _avg_pool3d)[rank - 2](batch, kernel, step, edge, *rest)
+    return result if batch is x else result.squeeze(0)

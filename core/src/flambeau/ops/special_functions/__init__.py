@@ -1,0 +1,1 @@
+"""Special functions: error, gamma, Bessel and their kin, and orthogonal polynomials."""
