@@ -1,10 +1,8 @@
 """flambeau: the PyTorch programming model as a plugin framework.
 
 ``import flambeau as torch`` runs a PyTorch program; what executes it is whichever backend packages
-are
-installed.  Importing this package imports no array library and looks for no plugin: both happen
-when a
-device is first used.
+are installed.  Importing this package imports no array library and looks for no plugin: both happen
+when a device is first used.
 """
 
 from __future__ import annotations

@@ -100,8 +100,7 @@ def fork_rng(
 
     Args:
         devices: accepted as PyTorch accepts it and not needed: saving a device costs nothing until
-        it
-            is used, so the generators of all devices are restored.
+            it is used, so the generators of all devices are restored.
         enabled: False makes the block an ordinary one.
         device_type: accepted like `devices`; ``"meta"`` makes the block an ordinary one.
 

@@ -243,8 +243,7 @@ class SavesResult(Unary):
     """The formula takes the gradient and the result.
 
     ``saved`` is (array, storage, version); the storage is None as long as the result has none,
-    which
-    means that nobody wrote to it.
+    which means that nobody wrote to it.
     """
 
     __slots__ = ()

@@ -2,8 +2,7 @@
 
 The attributes are the hot path's only table.  Those named as canonical ops take and return native
 arrays; a composite without a kernel is its decomposition run on native arrays.  The same object is
-the
-namespace ``F`` of gradient formulas in an ordinary backward pass, hence the helpers at the end.
+the namespace ``F`` of gradient formulas in an ordinary backward pass, hence the helpers at the end.
 """
 
 from __future__ import annotations

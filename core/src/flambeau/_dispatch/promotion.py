@@ -70,8 +70,8 @@ def result_type(*operands: Any) -> DType:
     """The dtype of an arithmetic op on tensors and numbers.
 
     A category (bool, integer, floating, complex) that occurs only among 0-d tensors or numbers
-    raises
-    the result to that category, at the width of the tensors with dimensions where they have one.
+    raises the result to that category, at the width of the tensors with dimensions where they have
+    one.
 
     >>> import flambeau as fb
     >>> fb.result_type(fb.ones(2, dtype=fb.int32), 1.5)

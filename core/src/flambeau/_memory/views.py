@@ -2,9 +2,8 @@
 
 As a rule no node is recorded when a view is made.  It notes the history that its base has at that
 moment; `edge` builds the chain when a recorded op first needs it, and again, from the base, when
-their
-memory has been written to since.  Six ops make views: slice, permute, view, expand, diagonal and
-as_strided; all others are spelt with them.
+their memory has been written to since.  Six ops make views: slice, permute, view, expand, diagonal
+and as_strided; all others are spelt with them.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The Tensor: a native array, the backend it belongs to, and its place in the recorded graph.
 
 What every op reads (``_a _be dtype _rg``) is stored on each instance and has no class default: a
-class
-attribute of the same name would turn off the interpreter's specialised reads.  Everything else has
-a
-default on the class and costs nothing until used.
+class attribute of the same name would turn off the interpreter's specialised reads.  Everything
+else has a default on the class and costs nothing until used.
 """
 
 from __future__ import annotations
@@ -55,9 +53,8 @@ class Tensor(TensorMethods):
     _be: BoundBackend  # its backend, one object per device
     dtype: DType
     # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base
-    # tell;
-    # 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still to be
-    # built.
+    # tell; 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still
+    # to be built.
     _rg: Any
 
     seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers

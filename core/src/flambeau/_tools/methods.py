@@ -2,9 +2,8 @@
 
     python -m flambeau._tools.methods [--check]
 
-Methods with a fast path come from the templates below, all others forward to the public function
-of the
-same name.  ``--check`` writes nothing and fails if a file is out of date.
+Methods with a fast path come from the templates below, all others forward to the public function of
+the same name.  ``--check`` writes nothing and fails if a file is out of date.
 """
 
 from __future__ import annotations

@@ -11,8 +11,8 @@ class device:  # noqa: N801 - PyTorch's name
     """A place where tensors live: a device type and, if it has several, an index.
 
     Args:
-        type: ``"cpu"``, ``"cuda:1"``, another `device`, or an integer (a CUDA
-            device, as PyTorch has it).
+        type: ``"cpu"``, ``"cuda:1"``, another `device`, or an integer (a CUDA device, as
+            PyTorch has it).
         index: the index, if `type` does not carry one.
 
     As a context manager it makes itself the default device of factory functions.

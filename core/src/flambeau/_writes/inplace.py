@@ -1,11 +1,9 @@
 """Writing into tensors: checks, the write itself, and the history that follows it.
 
 A recorded write computes its result out of place, writes it, and gives the tensor the result's
-history.
-If the tensor is a view, the history of its *base* becomes `CopySlices`: the base's old gradient
-outside
-of the region, the result's inside.  Every other view of the base is then stale and rebuilds its
-node.
+history.  If the tensor is a view, the history of its *base* becomes `CopySlices`: the base's old
+gradient outside of the region, the result's inside.  Every other view of the base is then stale and
+rebuilds its node.
 """
 
 from __future__ import annotations
@@ -332,8 +330,7 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     """Give `self` (or its base) the history of what was just written into it, an edge or None.
 
     `replaces` says that the result does not depend on the old values; a tensor with a history then
-    keeps
-    it, at gradient zero.
+    keeps it, at gradient zero.
     """
     if self._retains:
         # The gradient that is kept is that of the new values.

@@ -93,8 +93,7 @@ def backward(
 
     Raises:
         RuntimeError: a tensor has no history, a gradient is missing or does not fit, or saved
-        values
-            were freed or overwritten.
+            values were freed or overwritten.
 
     >>> import flambeau as fb
     >>> x = fb.tensor([3.0], requires_grad=True)

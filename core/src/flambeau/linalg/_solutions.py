@@ -342,8 +342,8 @@ def lstsq(
 
     Shapes: A (..., m, n), B (..., m, k) or vectors (..., m); solution (..., n, k) or (..., n);
     residuals (..., k), the squares of the norms, empty unless m > n, all ranks are n and the driver
-    is not "gelsy", the default; rank
-    (...), empty for the driver "gels"; singular values (..., min(m, n)) for "gelsd" and "gelss".
+    is not "gelsy", the default; rank (...), empty for the driver "gels"; singular values
+    (..., min(m, n)) for "gelsd" and "gelss".
 
     Raises:
         RuntimeError: an unknown driver, or shapes do not fit.

@@ -1,8 +1,7 @@
 """Movement: views and rearrangements, joining and splitting.
 
 The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they
-share
-memory; formulas use them through ``F``.
+share memory; formulas use them through ``F``.
 """
 
 from __future__ import annotations
