@@ -475,8 +475,7 @@ def _run_post_hooks(node: Node, F: Any, parts: Any, g: Any) -> Any:
             if len(new) != len(ins):
                 raise RuntimeError(
                     f"hook {getattr(hook, '__qualname__', hook)!r} has returned an incorrect "
-                    "number of "
-                    f"values (got {len(new)}, but expected {len(ins)})"
+                    f"number of values (got {len(new)}, but expected {len(ins)})"
                 )
             ins = new
     return tuple(None if t is None else _in(F, t) for t in ins)

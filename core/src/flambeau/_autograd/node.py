@@ -134,9 +134,8 @@ class Node:
         """The error of a second backward through this node."""
         return RuntimeError(
             f"{self.name()}: Trying to backward through the graph a second time (or directly "
-            "access "
-            "saved tensors after they have already been freed). Saved intermediate values of the "
-            "graph are freed when you call .backward() or autograd.grad(). Specify "
+            "access saved tensors after they have already been freed). Saved intermediate values "
+            "of the graph are freed when you call .backward() or autograd.grad(). Specify "
             "retain_graph=True if you need to backward through the graph a second time or if you "
             "need to access saved tensors after calling backward."
         )
@@ -145,11 +144,10 @@ class Node:
         """The error of a saved tensor that was written to before backward."""
         return RuntimeError(
             f"{self.name()}: one of the variables needed for gradient computation has been "
-            "modified "
-            f"by an inplace operation: saved tensor {what!r} of shape {list(shape)} is at version "
-            f"{found}; expected version {expected} instead. Use an out-of-place operation, or "
-            "clone() the tensor before writing to it; set_detect_anomaly(True) shows the forward "
-            "call."
+            f"modified by an inplace operation: saved tensor {what!r} of shape {list(shape)} is at "
+            f"version {found}; expected version {expected} instead. Use an out-of-place operation, "
+            "or clone() the tensor before writing to it; set_detect_anomaly(True) shows the "
+            "forward call."
         )
 
 

@@ -379,10 +379,8 @@ class Tensor(TensorMethods):
         if (grad := self._grad) is None and self._rg and not self._retains and not self.is_leaf:
             warnings.warn(
                 "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
-                ".grad "
-                "attribute won't be populated during autograd.backward(). If you indeed want the "
-                ".grad "
-                "field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
+                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on it.",
                 UserWarning,
                 stacklevel=2,
             )
@@ -405,8 +403,7 @@ class Tensor(TensorMethods):
             if value._be is not self._be and value.device != self.device:
                 raise RuntimeError(
                     f"assigned grad has data located on a different device: {value.device}, "
-                    "expected "
-                    f"{self.device}"
+                    f"expected {self.device}"
                 )
             if value._a.shape != self._a.shape:
                 raise RuntimeError(
@@ -502,8 +499,8 @@ class Tensor(TensorMethods):
         if self._base is not None:
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using "
-                "DistributedDataParallel "
-                "(DDP) for training, and gradients are set as views of buckets, use detach() too."
+                "DistributedDataParallel (DDP) for training, and gradients are set as views of "
+                "buckets, use detach() too."
             )
         self._fn, self._rg = None, False
         return self
@@ -612,8 +609,7 @@ class Tensor(TensorMethods):
         if give is None:
             raise TypeError(
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
-                "copy the "
-                "tensor to host memory first."
+                "copy the tensor to host memory first."
             )
         storage_of(self).shared = True
         return give(self._a)
@@ -1029,8 +1025,7 @@ def _to_arguments(
         else:
             raise TypeError(
                 "to() received an invalid combination of arguments: the first must be a dtype, a "
-                "device "
-                f"or a Tensor, not {type(head).__name__}"
+                f"device or a Tensor, not {type(head).__name__}"
             )
         if rest:
             non_blocking = rest.pop(0)

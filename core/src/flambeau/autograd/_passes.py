@@ -54,20 +54,17 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
         if tuple(given._a.shape) != tuple(out._a.shape):
             raise RuntimeError(
                 f"Mismatch in shape: grad_output[{i}] has a shape of {given.shape} and output[{i}] "
-                "has "
-                f"a shape of {out.shape}."
+                f"has a shape of {out.shape}."
             )
         if given.dtype.is_complex is not out.dtype.is_complex:
             raise RuntimeError(
                 "For complex Tensors, both grad_output and output are required to have the same "
-                "dtype; "
-                f"got {given.dtype} and {out.dtype}"
+                f"dtype; got {given.dtype} and {out.dtype}"
             )
         if given._be is not out._be:
             raise RuntimeError(
                 f"grad_output[{i}] is on {given.device} but output[{i}] is on {out.device}; move "
-                "it with "
-                ".to(device)"
+                "it with .to(device)"
             )
         found.append(given if given.dtype is out.dtype else given.to(out.dtype))
     return found
@@ -109,8 +106,7 @@ def backward(
         if grad_tensors is not None:
             raise RuntimeError(
                 "`grad_tensors` and `grad_variables` (deprecated) arguments both passed to "
-                "backward(). "
-                "Please only use `grad_tensors`."
+                "backward(). Please only use `grad_tensors`."
             )
         grad_tensors = grad_variables
     roots = _as_tuple(tensors)
@@ -170,8 +166,7 @@ def grad(
     if not only_inputs:
         warnings.warn(
             "only_inputs argument is deprecated and is ignored now (defaults to True). To "
-            "accumulate "
-            "gradient for other parts of the graph, please use torch.autograd.backward.",
+            "accumulate gradient for other parts of the graph, please use torch.autograd.backward.",
             FutureWarning,
             stacklevel=2,
         )

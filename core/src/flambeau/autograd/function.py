@@ -335,8 +335,7 @@ class Function:
         if node.saved != () or node.edges is not edges:
             raise AttributeError(
                 f"{cls.__name__}.forward set ctx.saved or ctx.edges, which are the graph's own: "
-                "keep "
-                "tensors with ctx.save_for_backward(...), and other values under other names"
+                "keep tensors with ctx.save_for_backward(...), and other values under other names"
             )
         outputs = result if isinstance(result, tuple) else (result,)
         finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)

@@ -43,8 +43,7 @@ def _mismatch(a: Any, b: Any) -> RuntimeError:
             "same number of elements"
         )
     return RuntimeError(
-        "matmul: the last dimension of the first operand and the second-to-last of the second "
-        "must "
+        "matmul: the last dimension of the first operand and the second-to-last of the second must "
         f"agree, got shapes {list(x)} and {list(y)}"
     )
 
@@ -438,8 +437,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     if not sizes or sizes[-1] != form[1]:
         rows = x.numel() // max(sizes[-1], 1) if sizes else 1
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{sizes[-1] if sizes else 1} "
-            "and "
+            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{sizes[-1] if sizes else 1} and "
             f"{form[1]}x{form[0]})"
         )
     if len(sizes) == 1:

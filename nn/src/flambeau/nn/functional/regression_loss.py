@@ -142,9 +142,8 @@ def _alike(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor
         return input, target
     warn(
         f"Using a target size ({target.shape}) that is different to the input size "
-        f"({input.shape}). "
-        "This will likely lead to incorrect results due to broadcasting. "
-        "Please ensure they have the same size.",
+        f"({input.shape}). This will likely lead to incorrect results due to broadcasting. Please "
+        "ensure they have the same size.",
     )
     input, target = fb.broadcast_tensors(input, target)
     return input, target
