@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._memory.record import Storage
+from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -125,13 +126,13 @@ def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name:
         t._base = parent
         t._seen = st.version
         if not recording():
-            t._rg = 2
+            t._rg = VIEW
             t._made = NO_GRAD
         elif g:
-            t._rg = 4
+            t._rg = UNBUILT_VIEW
             t._fn = parent._fn
         else:
-            t._rg = 2
+            t._rg = VIEW
     else:
         _follow(t, parent, st)
     if not be.strided:
@@ -170,7 +171,7 @@ def make_slices(parent: Tensor, regions: Sequence[tuple[Any, ...]], name: str) -
         t._base = parent
         t._view = (parent, "slice", (items,), name)
         t._seen = st.version
-        t._rg = 2
+        t._rg = VIEW
         t._made = made
         if source is not None:
             t._fn = _step_node(source, ("slice", (items,), shape, name))
@@ -183,25 +184,25 @@ def _follow(t: Tensor, parent: Tensor, st: Storage) -> None:
     t._base = base = parent._base
     t._seen = st.version
     if not recording():
-        t._rg = 2
+        t._rg = VIEW
         t._made = NO_GRAD
     elif parent._made is not None:
         _record_at_once(t)
     elif base._rg:
         if parent._seen != st.version:
             edge(parent)
-        t._rg = 4
+        t._rg = UNBUILT_VIEW
         t._fn = base._fn
-    elif parent._fn is not None or parent._rg > 2:
+    elif parent._fn is not None or parent._rg > VIEW:
         _record_at_once(t)
     else:
-        t._rg = 2
+        t._rg = VIEW
 
 
 def _record_at_once(t: Tensor) -> None:
     """Give a view its node now: the history of its parent is not simply that of the base."""
     parent = t._view[0]
-    t._rg = 2
+    t._rg = VIEW
     t._made = parent._made
     e = edge(parent)  # a stale parent is refused here
     if e is not None or parent.requires_grad:
@@ -246,28 +247,28 @@ def edge(t: Tensor) -> Any:
         return t._fn or t
     if not g:
         return None
-    if g == 4:
+    if g == UNBUILT_VIEW:
         _settle(t)
     elif t._seen != t._st.version and (t._fn is not None or t._base._rg):  # type: ignore[union-attr]
         _renew(t)
-    return t._fn or (t if g == 3 else None)
+    return t._fn or (t if g == LEAF_VIEW else None)
 
 
 def _settle(t: Tensor) -> None:
     """Build the history of a view that was not needed so far."""
     if t._seen != _version(t):
-        t._rg = 2
+        t._rg = VIEW
         _renew(t)
         return
     chain = [t]
     base, parent = t._base, t._view[0]
-    while parent is not base and parent._rg == 4:
+    while parent is not base and parent._rg == UNBUILT_VIEW:
         chain.append(parent)
         parent = parent._view[0]
     fn = (chain[-1]._fn or base) if parent is base else edge(parent)
     for view in reversed(chain):
         view._fn = fn = _step_node(fn, _step(view))
-        view._rg = 2
+        view._rg = VIEW
 
 
 def _renew(t: Tensor) -> None:

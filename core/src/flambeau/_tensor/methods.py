@@ -25,6 +25,7 @@ from flambeau._dispatch.dispatch import (
 from flambeau._dispatch.dispatch import as_operands as operands
 from flambeau._dispatch.dispatch import record_binary, record_scalar, record_unary
 from flambeau._dispatch.keywords import many, only_one
+from flambeau._memory.states import UNBUILT_VIEW, VIEW
 from flambeau._memory.views import NO_GRAD, make_view, storage_of
 from flambeau._autograd.node import next_seq
 
@@ -921,13 +922,13 @@ class TensorMethods:
                     t._view = (self, "slice", (items,), "Select")
                     t._seen = st.version
                     if not recording():
-                        t._rg = 2
+                        t._rg = VIEW
                         t._made = NO_GRAD
                     elif g:
-                        t._rg = 4
+                        t._rg = UNBUILT_VIEW
                         t._fn = self._fn
                     else:
-                        t._rg = 2
+                        t._rg = VIEW
                     return t
                 return make_view(self, "slice", (items,), r, "Select")
         elif k is slice and key.step is None:
@@ -971,13 +972,13 @@ class TensorMethods:
                         t._view = (self, "slice", (items,), "Slice")
                         t._seen = st.version
                         if not recording():
-                            t._rg = 2
+                            t._rg = VIEW
                             t._made = NO_GRAD
                         elif g:
-                            t._rg = 4
+                            t._rg = UNBUILT_VIEW
                             t._fn = self._fn
                         else:
-                            t._rg = 2
+                            t._rg = VIEW
                         return t
                     return make_view(self, "slice", (items,), r, "Slice")
         return getitem(self, key)
@@ -1008,13 +1009,13 @@ class TensorMethods:
                 t._view = (self, "permute", ((1,0),), "T")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "permute", ((1,0),), r, "T")
         return _ops.t(self)
@@ -1049,13 +1050,13 @@ class TensorMethods:
                 t._view = (self, "permute", (dims,), "Transpose")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "permute", (dims,), r, "Transpose")
         return transposed(self, dim0, dim1)
@@ -1085,13 +1086,13 @@ class TensorMethods:
                 t._view = (self, "permute", ((1,0),), "Permute")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "permute", ((1,0),), r, "Permute")
         return self.permute(tuple(range(n - 1, -1, -1)))
@@ -1130,13 +1131,13 @@ class TensorMethods:
                     t._view = (self, "permute", (order,), "Permute")
                     t._seen = st.version
                     if not recording():
-                        t._rg = 2
+                        t._rg = VIEW
                         t._made = NO_GRAD
                     elif g:
-                        t._rg = 4
+                        t._rg = UNBUILT_VIEW
                         t._fn = self._fn
                     else:
-                        t._rg = 2
+                        t._rg = VIEW
                     return t
                 return make_view(self, "permute", (order,), r, "Permute")
         return permuted(self, order)
@@ -1174,13 +1175,13 @@ class TensorMethods:
                         t._view = (self, "view", (sizes,), "View")
                         t._seen = st.version
                         if not recording():
-                            t._rg = 2
+                            t._rg = VIEW
                             t._made = NO_GRAD
                         elif g:
-                            t._rg = 4
+                            t._rg = UNBUILT_VIEW
                             t._fn = self._fn
                         else:
-                            t._rg = 2
+                            t._rg = VIEW
                         return t
                     return make_view(self, "view", (sizes,), r, "View")
         return _ops.view(self, *shape, size=size, dtype=dtype)
@@ -1218,13 +1219,13 @@ class TensorMethods:
                         t._view = (self, "view", (sizes,), "View")
                         t._seen = st.version
                         if not recording():
-                            t._rg = 2
+                            t._rg = VIEW
                             t._made = NO_GRAD
                         elif g:
-                            t._rg = 4
+                            t._rg = UNBUILT_VIEW
                             t._fn = self._fn
                         else:
-                            t._rg = 2
+                            t._rg = VIEW
                         return t
                     return make_view(self, "view", (sizes,), r, "View")
         return reshaped(self, many("reshape", "shape", given, shape))
@@ -1271,13 +1272,13 @@ class TensorMethods:
                             t._view = (self, "view", (sizes,), "View")
                             t._seen = st.version
                             if not recording():
-                                t._rg = 2
+                                t._rg = VIEW
                                 t._made = NO_GRAD
                             elif g:
-                                t._rg = 4
+                                t._rg = UNBUILT_VIEW
                                 t._fn = self._fn
                             else:
-                                t._rg = 2
+                                t._rg = VIEW
                             return t
                         return make_view(self, "view", (sizes,), r, "View")
                 return reshaped(self, sizes)
@@ -1310,13 +1311,13 @@ class TensorMethods:
                 t._view = (self, "slice", (items,), "Unsqueeze")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "slice", (items,), r, "Unsqueeze")
         return _ops.unsqueeze(self, dim)
@@ -1350,13 +1351,13 @@ class TensorMethods:
                 t._view = (self, "slice", (items,), "Squeeze")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "slice", (items,), r, "Squeeze")
         if dim is None:
@@ -1385,13 +1386,13 @@ class TensorMethods:
                 t._view = (self, "slice", (items,), "Squeeze")
                 t._seen = st.version
                 if not recording():
-                    t._rg = 2
+                    t._rg = VIEW
                     t._made = NO_GRAD
                 elif g:
-                    t._rg = 4
+                    t._rg = UNBUILT_VIEW
                     t._fn = self._fn
                 else:
-                    t._rg = 2
+                    t._rg = VIEW
                 return t
             return make_view(self, "slice", (items,), r, "Squeeze")
         return squeezed(self, dim)
@@ -1426,13 +1427,13 @@ class TensorMethods:
                     t._view = (self, "slice", (items,), "Select")
                     t._seen = st.version
                     if not recording():
-                        t._rg = 2
+                        t._rg = VIEW
                         t._made = NO_GRAD
                     elif g:
-                        t._rg = 4
+                        t._rg = UNBUILT_VIEW
                         t._fn = self._fn
                     else:
-                        t._rg = 2
+                        t._rg = VIEW
                     return t
                 return make_view(self, "slice", (items,), r, "Select")
         return _ops.select(self, dim, index)
@@ -1470,13 +1471,13 @@ class TensorMethods:
                     t._view = (self, "slice", (items,), "Slice")
                     t._seen = st.version
                     if not recording():
-                        t._rg = 2
+                        t._rg = VIEW
                         t._made = NO_GRAD
                     elif g:
-                        t._rg = 4
+                        t._rg = UNBUILT_VIEW
                         t._fn = self._fn
                     else:
-                        t._rg = 2
+                        t._rg = VIEW
                     return t
                 return make_view(self, "slice", (items,), r, "Slice")
         return _ops.narrow(self, dim, start, length)
@@ -1514,13 +1515,13 @@ class TensorMethods:
                         t._view = (self, "expand", (sizes,), "Expand")
                         t._seen = st.version
                         if not recording():
-                            t._rg = 2
+                            t._rg = VIEW
                             t._made = NO_GRAD
                         elif g:
-                            t._rg = 4
+                            t._rg = UNBUILT_VIEW
                             t._fn = self._fn
                         else:
-                            t._rg = 2
+                            t._rg = VIEW
                         return t
                     return make_view(self, "expand", (sizes,), r, "Expand")
         return expanded(self, many("expand", "size", given, size))

@@ -21,6 +21,7 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import many
 from flambeau._memory import views as _views
 from flambeau._memory.record import Storage
+from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
 from flambeau._tensor.methods import TensorMethods
 from flambeau._types import dtype as D
@@ -52,14 +53,11 @@ class Tensor(TensorMethods):
     _a: Any  # native array
     _be: BoundBackend  # its backend, one object per device
     dtype: DType
-    # True or False; for a floating view 2: its history, kept up to date by `edge`, and the base
-    # tell; 3: as 2, and a leaf of its own if it has no history; 4: as 2, but the history is still
-    # to be built.
-    _rg: Any
+    _rg: Any  # whether and how it has a history: a state of `flambeau._memory.states`
 
     seq: ClassVar[int] = 0  # a leaf stands for the end of a graph; nodes have positive numbers
 
-    _fn: Any = None  # Node, or Out for one output of several; the base's at state 4
+    _fn: Any = None  # Node, or Out for one output of several; the base's of an `UNBUILT_VIEW`
     _st: Storage | None = None  # None: version 0, shared with nobody
     _base: Any = None  # root of the chain of views
     _view: Any = None  # (parent, op, args, name) of a view
@@ -324,7 +322,7 @@ class Tensor(TensorMethods):
         g = self._rg
         if g is True or g is False:
             return g
-        return g > 2 or self._fn is not None or self._base._rg
+        return g > VIEW or self._fn is not None or self._base._rg
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
@@ -350,8 +348,8 @@ class Tensor(TensorMethods):
             )
         if self._base is None or not self.dtype.fp:
             self._rg = want or self._fn is not None
-        elif self._rg != 4:
-            self._rg = 3 if want else 2
+        elif self._rg != UNBUILT_VIEW:
+            self._rg = LEAF_VIEW if want else VIEW
         return self
 
     @property
@@ -536,7 +534,7 @@ class Tensor(TensorMethods):
         if not self._be.strided:
             _views.register_alias(st, self)
         if self._base is not None:
-            self._rg, self._fn = self._rg == 3, None
+            self._rg, self._fn = self._rg == LEAF_VIEW, None
             self._base = self._view = self._made = None
 
     def set_(

@@ -345,6 +345,7 @@ from flambeau._dispatch.dispatch import (
 from flambeau._dispatch.dispatch import as_operands as operands
 from flambeau._dispatch.dispatch import record_binary, record_scalar, record_unary
 from flambeau._dispatch.keywords import many, only_one
+from flambeau._memory.states import UNBUILT_VIEW, VIEW
 from flambeau._memory.views import NO_GRAD, make_view, storage_of
 from flambeau._autograd.node import next_seq
 
@@ -486,13 +487,13 @@ if dtype.fp and (g is False or g is True) and be.strided:
     t._view = (self, "{op}", {args}, "{name}")
     t._seen = st.version
     if not recording():
-        t._rg = 2
+        t._rg = VIEW
         t._made = NO_GRAD
     elif g:
-        t._rg = 4
+        t._rg = UNBUILT_VIEW
         t._fn = self._fn
     else:
-        t._rg = 2
+        t._rg = VIEW
     return t
 return make_view(self, "{op}", {args}, r, "{name}")
 """

@@ -15,6 +15,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._dispatch.dispatch import cast, device_error, new
 from flambeau._memory import views as _views
+from flambeau._memory.states import LEAF_VIEW, VIEW
 from flambeau._memory.views import (
     edge,
     geometry_of,
@@ -355,7 +356,7 @@ def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
     node.seq = next_seq()
     base._fn = node
     base._rg = True
-    self._rg = 3 if self._rg == 3 else 2
+    self._rg = LEAF_VIEW if self._rg == LEAF_VIEW else VIEW
     self._seen = None  # to be renewed
 
 

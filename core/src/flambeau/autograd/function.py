@@ -11,6 +11,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, Out, at_save, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import new
+from flambeau._memory.states import VIEW
 from flambeau._memory.views import edge, make_view, storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes import inplace as _inplace
@@ -412,7 +413,7 @@ def _attach(t: Tensor, node: FunctionNode, place: int, dirty: bool) -> None:
     t._fn, t._rg = fn, True
     if t._base is not None:
         # A view of an input: writes through it would bypass the function's own backward.
-        t._rg, t._seen, t._made = 2, t._version, node.name()
+        t._rg, t._seen, t._made = VIEW, t._version, node.name()
 
 
 def _alias(t: Tensor) -> Tensor:
