@@ -58,9 +58,6 @@ def no_device(device: str) -> str:
     return ""
 
 
-# Kernels.
-
-
 def _softmax(t: Any, device: str, small: bool) -> Call:
     x = t.randn(64 if small else 8192, 1024, device=device)
     return lambda: t.softmax(x, 1)
@@ -104,9 +101,6 @@ def _elementwise(function: Callable[[Any, Any, Any], Any]) -> Callable[[Any, str
 
 
 _ELEMENTS = 1 << 24
-
-
-# Steps.
 
 
 def _placed(library: Any, device: str, make: Callable[[Any], dict[str, Any]]) -> Call:

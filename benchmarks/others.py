@@ -91,9 +91,6 @@ def matrices(statement: str, recorded: bool = False, only: Sequence[str] = ()) -
     return _code((16, 16), statement, recorded, only)
 
 
-# The chain of thirty operations, forward and backward.
-
-
 def _jax_chain(jax: Any) -> dict[str, Any]:
     def chain(x: Any, w: Any, b: Any) -> Any:
         for _ in range(10):
@@ -137,9 +134,6 @@ CHAIN: dict[str, Code] = {
     TINYGRAD: ("gradient()", _tinygrad_chain),
     CHAINER: ("gradient()", _chainer_chain),
 }
-
-
-# A training step of the multilayer perceptron with Adam.
 
 
 def _numpy_mlp(np: Any) -> dict[str, Any]:

@@ -119,9 +119,6 @@ def differences(then: Record, now: Record) -> list[str]:
     return lines
 
 
-# As text.
-
-
 def text(record: Record, verdicts: Iterable[Verdict], order: Iterable[str]) -> str:
     """The tables for a terminal."""
     facts = record["environment"]
@@ -173,9 +170,6 @@ _ratio = _number
 def _spread(row: Mapping[str, Any], name: str) -> str:
     ratio = row["ratio"].get(name)
     return "–" if ratio is None else f"{ratio:.2f} ± {row['spread'][name] / 2:.2f}"
-
-
-# As a page.
 
 
 def page(record: Record, budgets: Mapping[str, Any], chart: bool = True) -> str:

@@ -114,9 +114,6 @@ BUDGETS = {
 }
 
 
-# The check.
-
-
 def test_equal_figures_are_not_worse(report, record) -> None:
     assert report.worse(record, copy.deepcopy(record)) == []
 
@@ -224,9 +221,6 @@ def test_arguments_that_make_no_sense_are_refused(arguments, says, capsys) -> No
     assert says in capsys.readouterr().err
 
 
-# Budgets.
-
-
 def test_every_budget_of_what_was_measured_is_judged(report, record) -> None:
     assert report.judge(record, BUDGETS) == [
         ("add, 1 thread, ours/torch", 0.5, 0.4),
@@ -251,9 +245,6 @@ def test_budgets_name_rows_that_exist() -> None:
     assert {"peak memory", "import and first step", "installed size"} == set(
         budgets["fresh_ratio_to_torch"]
     )
-
-
-# The page.
 
 
 def test_the_page_says_what_was_measured_with_what_and_against_which_target(report, record) -> None:
@@ -323,9 +314,6 @@ def test_the_committed_page_is_that_of_the_committed_record(report) -> None:
     assert report.PAGE.read_text("utf-8") == report.page(record, budgets, report.CHART.exists())
 
 
-# Measuring.
-
-
 def test_a_row_is_measured_on_every_side_that_has_code_for_it() -> None:
     harness = importlib.import_module("harness")
     import flambeau
@@ -368,9 +356,6 @@ def test_what_is_not_installed_is_left_out_with_the_reason() -> None:
     assert list(found) == ["flambeau"] and missing == {"no_such_library": "not installed"}
     facts = sides.environment(found)
     assert facts["flambeau"] and facts["processors"] >= 1 and facts["processor"]
-
-
-# Threads.
 
 
 def test_ratios_of_threads_are_over_one_process_with_one_thread() -> None:

@@ -112,9 +112,6 @@ def test_the_conformance_kit_passes_on_jax(tmp_path: Path) -> None:
     assert any("composites run decomposed" in hint for hint in found["hints"])
 
 
-# Users choose by the environment, and measure by a command.
-
-
 def test_the_environment_prefers_and_blocks_installed_packages(tmp_path: Path) -> None:
     env = environment(tmp_path, "softmax", "toy")
     program = (
@@ -162,9 +159,6 @@ def test_a_profiled_script_runs_and_its_decomposed_ops_are_ranked(tmp_path: Path
     assert (table["linear"][0], table["gelu"][0]) == ("6", "3")
     times = [float(time) for _, time, *_ in table.values()]
     assert times == sorted(times, reverse=True)
-
-
-# The JAX backend: composites are programs of XLA.
 
 
 @pytest.fixture
@@ -228,9 +222,6 @@ def test_constants_of_a_traced_composite_do_not_leak_into_later_ops() -> None:
     fb.nn.functional.gelu(x).sum().backward()
     assert (x.detach() * 0.5).tolist() == [0.5] * 3
     assert (x.detach() * 0.044715).tolist() == pytest.approx([0.044715] * 3)
-
-
-# The accelerator: one kernel of `cpu`, from outside.
 
 
 def test_the_page_on_accelerators_shows_the_plugin_module_as_it_is() -> None:

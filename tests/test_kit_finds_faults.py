@@ -63,9 +63,6 @@ class Fault:
     absent: bool = False
 
 
-# Kernels with a fault.
-
-
 def adds_in_double(a: Any, b: Any) -> Any:
     return np.add(a, b, dtype=np.float64) if a.dtype.kind == "f" else KERNELS["add"](a, b)
 
@@ -199,9 +196,6 @@ def slices_a_copy(a: Any, items: Any) -> Any:
 def writes_the_first_element(dst: Any, src: Any) -> None:
     if src.size:
         dst.fill(src.reshape(-1)[0])
-
-
-# Methods with a fault.
 
 
 def gives_elements_as_they_lie(self: Any, array: Any) -> bytes:

@@ -32,8 +32,6 @@ RANDOM = [
     test_composites.test_random_numbers_repeat_with_the_seed,
 ]
 
-# Direct copies to the CPU.
-
 
 def refuses_complex(array: Any) -> Any:
     if array.dtype.kind == "c":
@@ -48,8 +46,6 @@ COPIERS: dict[str, Callable[[Any], Any]] = {
     "column-major": lambda array: array.reshape(-1, order="F").reshape(array.shape).copy(),
     "a dtype is refused": refuses_complex,
 }
-
-# What becomes of a decomposition.
 
 
 def forgets_plain_values(self: Any, op: str, decomposition: Any) -> Any:
@@ -93,9 +89,6 @@ def one_of_several_results(self: Any, op: str, decomposition: Any) -> Any:
     return run
 
 
-# Sources of random bits.
-
-
 class DeafToSeeds(MT19937):
     def seed(self, seed: int) -> None:
         super().seed(int.from_bytes(os.urandom(4), "little"))
@@ -118,8 +111,6 @@ class BeginsAnew(MT19937):
 
 
 ONE = MT19937()
-
-# Threads.
 
 
 class Scratch:

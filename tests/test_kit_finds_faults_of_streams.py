@@ -66,8 +66,6 @@ class Lazy(Accelerator):
         self.first, self.local = Queue(), threading.local()
         self.queues = [self.first]
 
-    # Arrays.
-
     def from_host(self, data: Any, shape: Any, dtype: dtype, index: int) -> Promise:
         made = Promise(np.frombuffer(data, TO_NUMPY[dtype]).reshape(shape).copy(), self.first)
         made.there = True
@@ -83,8 +81,6 @@ class Lazy(Accelerator):
     def synchronize(self, index: int) -> None:
         for queue in self.queues:
             queue.drain()
-
-    # Streams.
 
     def new_stream(self, index: int, priority: int) -> Queue:
         self.queues.append(Queue())

@@ -73,8 +73,6 @@ class Fake(Accelerator, RefBackend):
         self.ranges: list[str] = []
         self.exported: list[Marker] = []
 
-    # Devices.
-
     def device_count(self) -> int:
         return self.count
 
@@ -99,8 +97,6 @@ class Fake(Accelerator, RefBackend):
 
     def _queues(self) -> list[tuple[Queue, None]]:
         return [(s, None) for s in (*self.defaults, *self.streams)]
-
-    # Arrays.
 
     def _placed(self, index: int, made: RefArray) -> Array:
         size = len(made.data) * made.dtype.itemsize
@@ -164,8 +160,6 @@ class Fake(Accelerator, RefBackend):
             return run
 
         return {name: on(name, kernel) for name, kernel in kernels.items()}
-
-    # Streams and events.
 
     def new_stream(self, index: int, priority: int) -> Queue:
         return Queue(index, max(-1, min(priority, 0)))
@@ -232,8 +226,6 @@ class Fake(Accelerator, RefBackend):
     def elapsed_ms(self, first: Marker, last: Marker) -> float:
         return last.time - first.time
 
-    # Memory.
-
     def memory_statistics(self, index: int) -> MemoryStatistics:
         return MemoryStatistics(
             self.used[index], self.reserved[index], self.peak[index], self.peak_reserved[index]
@@ -288,8 +280,6 @@ class Fake(Accelerator, RefBackend):
 
         self.streams[array.index].tasks.append(("copy", copy))
         return True
-
-    # Ranges.
 
     def mark(self, text: str) -> None:
         self.log.append(f"mark {text}")

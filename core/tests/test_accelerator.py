@@ -39,9 +39,6 @@ def name(fake):
     return fb.accelerator.namespace("fake")
 
 
-# Devices.
-
-
 def test_any_registered_device_type_is_an_attribute_of_flambeau(fake):
     assert fb.fake is fb.accelerator.namespace("fake")
     assert fb.fake.is_available() and fb.fake.device_count() == 2
@@ -148,9 +145,6 @@ def test_a_backend_that_is_no_accelerator_says_so():
         fb.accelerator.namespace("ref").Stream()
 
 
-# The accelerator of the machine.
-
-
 def test_the_accelerator_is_the_type_that_has_streams(fake):
     assert fb.accelerator.current_accelerator() == fb.device("fake")
     assert fb.accelerator.is_available() and fb.accelerator.device_count() == 2
@@ -188,9 +182,6 @@ def test_without_an_accelerator_devices_are_none_and_streams_an_error():
         fb.accelerator.get_memory_info()
     with pytest.raises(RuntimeError, match="accelerator"):
         fb.accelerator.current_stream()
-
-
-# Streams and events.
 
 
 def test_a_stream_block_selects_stream_and_device_and_restores_both(name):
@@ -322,9 +313,6 @@ def test_record_stream_tells_the_backend_which_stream_uses_the_memory(name, fake
         fb.ones(1, device="ref").record_stream(s)
 
 
-# Memory.
-
-
 def test_memory_figures_follow_tensors(name):
     before = name.memory_allocated()
     x = fb.zeros(1000, device="fake")
@@ -398,9 +386,6 @@ def test_out_of_memory_says_what_was_tried_used_reserved_and_free(name, fake):
     assert fb.ones(2, device="fake").sum().item() == 2 and x.numel() == 1024
 
 
-# Random numbers.
-
-
 def test_seeds_and_states_are_per_device(name):
     name.manual_seed_all(3)
     first = fb.rand(3, device="fake:0")
@@ -456,9 +441,6 @@ def test_the_state_of_a_counter_based_generator_is_seed_and_offset(fake, monkeyp
         g.set_offset(3)
     with pytest.raises(RuntimeError, match="16 bytes"):
         g.set_state(fb.Generator().get_state())
-
-
-# Copies between devices.
 
 
 def test_broadcast_copies_to_each_device(name):
@@ -518,9 +500,6 @@ def test_tensors_devices_and_sizes_may_come_one_by_one(name):
     assert [p.tolist() for p in pieces] == [[0.0, 1.0], []]
     copies = name.comm.broadcast_coalesced(iter(parts[:1]), iter((0, 1)))
     assert [c.device.index for (c,) in copies] == [0, 1]
-
-
-# Memory of other libraries.
 
 
 class Elsewhere:
@@ -605,9 +584,6 @@ def test_the_stream_of_a_consumer_reaches_the_array_that_is_exported(cuda, monke
     assert fb.ones(2).__dlpack__(stream=-1) is not None  # the CPU has no streams
 
 
-# Gradient formulas that a backend sees as a whole.
-
-
 class Put:
     """A result that is put off."""
 
@@ -677,9 +653,6 @@ def test_a_recorded_pass_puts_nothing_off(putting):
     (h,) = fb.autograd.grad(g.sum(), x)
     fb.testing.assert_close(h.to("cpu"), -x.detach().to("cpu").sin())
     assert putting.settled
-
-
-# Ranges, pinned memory.
 
 
 def test_ranges_nest(name, fake):
@@ -813,9 +786,6 @@ def test_a_loader_pins_the_tensors_of_batches(fake):
         assert batch["label"] == ["a", "a"]
 
 
-# The documented alias.
-
-
 def test_cuda_without_a_package_answers_and_names_the_package():
     if "cuda" in host.device_types():
         pytest.skip("a package for cuda is installed")
@@ -880,8 +850,6 @@ def test_legacy_types_of_cuda_name_dtype_and_device():
         fb.cuda.FloatTensor([1.0])
 
 
-# Arguments that a device looks at by itself.
-
 REFUSED = {
     "index": lambda x, i: x[i],
     "gather": lambda x, i: x.gather(0, i),
@@ -926,9 +894,6 @@ def test_a_device_that_looks_by_itself_is_not_waited_for(function, fake, monkeyp
     monkeypatch.setattr(fake, "check_values", lambda *args: False)  # the core shall look
     with pytest.raises(type(said.value), match=re.escape(str(said.value))):
         call(x, index)
-
-
-# Switches.
 
 
 def test_switches_of_cudnn_are_the_numerics_of_backends():

@@ -19,9 +19,6 @@ def backward(*tensors):
     fb.autograd.backward(tensors, [fb.ones_like(t.detach()) for t in tensors])
 
 
-# -- views whose history is not simply that of the base --------------------------------------------
-
-
 def test_view_made_under_no_grad_passes_no_gradient(leaf):
     x = leaf([1.0, 2.0])
     with fb.no_grad():
@@ -208,9 +205,6 @@ def test_a_long_chain_of_views_needs_no_recursion(leaf):
     assert x.grad.tolist() == [1.0]
 
 
-# -- as_strided ------------------------------------------------------------------------------------
-
-
 def test_as_strided_of_a_view_drops_gradients_of_what_the_view_does_not_see(leaf):
     x = leaf([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
     v = x[1:].as_strided((2,), (1,), 1)
@@ -237,9 +231,6 @@ def test_write_through_as_strided_of_a_view_reaches_the_whole_base(leaf):
     assert x.grad.tolist() == [0.0, 0.0, 1.0]
 
 
-# -- leaves ----------------------------------------------------------------------------------------
-
-
 def test_leaf_that_was_written_to_after_use_is_refused_in_backward(leaf):
     x = leaf([1.0])
     y = x * 1
@@ -256,9 +247,6 @@ def test_leaf_switched_off_receives_nothing_and_its_results_keep_their_history(l
     assert y.requires_grad
     y.backward()
     assert x.grad is None
-
-
-# -- what counts as freed or stale -----------------------------------------------------------------
 
 
 def test_second_backward_through_a_written_region_is_refused(plain, leaf):
@@ -320,9 +308,6 @@ def test_gradient_of_a_mean_of_everything_has_the_shape_of_the_input(leaf):
     x = leaf([[1.0], [2.0]])
     x.mean().backward(fb.tensor(0.5, device=x.device))
     assert x.grad.tolist() == [[0.25], [0.25]]
-
-
-# -- assignment and overlap ------------------------------------------------------------------------
 
 
 def test_assigning_a_tensor_to_itself_with_a_new_dimension_changes_nothing(plain):
@@ -422,9 +407,6 @@ def test_stale_view_may_be_copied_into_a_tensor_without_history(plain, leaf):
     target = plain([True, False])
     target.copy_(v)
     assert target.tolist() == [True, True]
-
-
-# -- fresh results ---------------------------------------------------------------------------------
 
 
 @pytest.fixture

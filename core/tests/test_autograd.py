@@ -13,9 +13,6 @@ def values(*tensors):
     return [None if t is None else t.tolist() for t in tensors]
 
 
-# Backward.
-
-
 def test_backward_fills_the_gradients_of_all_leaves(leaf):
     x, w = leaf([1.0, 2.0]), leaf([3.0, 4.0])
     (x * w).sum().backward()
@@ -158,9 +155,6 @@ def test_integer_results_carry_no_history(leaf):
     assert not y.requires_grad
 
 
-# Retain_graph and create_graph.
-
-
 def test_a_second_backward_explains_the_freed_graph(leaf):
     x = leaf([2.0])
     y = x * x
@@ -224,9 +218,6 @@ def test_gradients_flow_into_grad_outputs_under_create_graph(leaf):
     x, v = leaf([2.0]), leaf([3.0])
     (g,) = grad(x * x, x, v, create_graph=True)
     assert grad(g, v)[0].tolist() == [4.0]
-
-
-# Grad.
 
 
 def test_grad_returns_a_tuple_and_accumulates_nothing(leaf):
@@ -303,9 +294,6 @@ def test_grad_skips_what_does_not_lead_to_the_inputs(leaf):
     aside.register_hook(lambda g: ran.append(g))
     assert values(*grad(x * aside, x)) == [[6.0]]
     assert ran == []
-
-
-# Leaves, flags, .grad.
 
 
 def test_leaf_rules(device):
@@ -487,9 +475,6 @@ def test_replacing_data_after_the_forward_pass_does_not_change_its_gradient(leaf
     w.data = plain([70.0])
     y.backward()
     assert x.grad.tolist() == [12.0]
-
-
-# Variable.
 
 
 def test_variable_is_a_tensor(plain):

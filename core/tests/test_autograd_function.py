@@ -57,9 +57,6 @@ class TwoAndThree(Function):
         return g * 2 + h * 3
 
 
-# The call.
-
-
 def test_the_result_has_the_functions_own_history(leaf):
     x = leaf([2.0])
     y = Cube.apply(x)
@@ -208,9 +205,6 @@ def test_hooks_work_on_custom_nodes(leaf):
     assert seen == [(30.0, 10.0)]
 
 
-# Arguments and their gradients.
-
-
 def test_arguments_may_be_anything_and_get_none_as_gradient(leaf):
     def forward(ctx, n, x, options, y, nothing):
         ctx.n, ctx.m = n, options["m"]
@@ -306,9 +300,6 @@ def test_a_gradient_smaller_than_the_argument_is_refused(leaf):
     f = function(lambda ctx, x: x * 2, lambda ctx, g: g.sum())
     with pytest.raises(RuntimeError, match="invalid gradient at index 0"):
         f.apply(leaf([1.0, 2.0])).sum().backward()
-
-
-# Saved tensors.
 
 
 def test_saved_inputs_are_the_tensors_themselves(leaf, plain):
@@ -433,9 +424,6 @@ def test_saving_an_output_makes_no_cycle(leaf):
         assert [r() for r in gone] == [None, None]
     finally:
         gc.enable()
-
-
-# Outputs.
 
 
 def test_absent_gradients_arrive_as_zeros(leaf):
@@ -636,9 +624,6 @@ def test_functions_nest(leaf):
     assert x.grad.tolist() == [14.0]
 
 
-# Writes to inputs.
-
-
 def doubling(ctx, x):
     ctx.mark_dirty(x)
     return x.mul_(2)
@@ -736,9 +721,6 @@ def test_only_tensors_can_be_marked_dirty(leaf):
     f = function(lambda ctx, x: ctx.mark_dirty(3), lambda ctx, g: g)
     with pytest.raises(RuntimeError, match="mark_dirty can only accept variables"):
         f.apply(leaf([1.0]))
-
-
-# Gradients of gradients.
 
 
 @pytest.mark.parametrize(

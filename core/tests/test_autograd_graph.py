@@ -17,9 +17,6 @@ def values(*tensors):
     return [t.tolist() for t in tensors]
 
 
-# Hot fields and cached scalars.
-
-
 def test_hot_fields_have_no_class_default():
     for field in ("_a", "_be", "dtype", "_rg"):
         assert not hasattr(fb.Tensor, field), field
@@ -46,9 +43,6 @@ def test_cached_scalars_keep_bool_int_and_float_apart(plain):
         assert (x * 1.0).dtype is fb.float32
         assert (flag * True).dtype is fb.bool
         assert (flag * 1).dtype is fb.int64
-
-
-# Memory of gradients.
 
 
 def test_both_sides_of_a_sum_get_gradients_of_their_own(leaf, plain):
@@ -110,9 +104,6 @@ def test_leaves_of_zeros_are_not_taken_for_missing_edges(data, leaf):
     x = leaf(data)
     (x * 3).sum().backward()
     assert (x.grad == 3).all().item()
-
-
-# Nodes.
 
 
 def reachable(node):
@@ -178,9 +169,6 @@ def test_gradient_state_of_every_op_is_declared():
         if op.gradient_state == "undeclared" and op.tier == "primitive"
     ]
     assert undeclared == []
-
-
-# Size, threads, memory.
 
 
 def test_a_chain_of_100_000_nodes_needs_no_recursion(device):

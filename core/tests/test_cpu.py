@@ -59,9 +59,6 @@ def test_streams_nest_and_are_restored_after_an_error_and_belong_to_a_thread() -
     assert fb.cpu.current_stream() is before and seen == [before]
 
 
-# Memory.
-
-
 @needs_numpy
 def test_large_tensors_are_counted_while_they_live() -> None:
     fb.cpu.reset_peak_memory_stats()
@@ -135,9 +132,6 @@ def test_a_backend_without_pool_and_threads_answers_with_zeros_and_one() -> None
 def test_a_number_of_threads_must_be_positive(wrong) -> None:
     with pytest.raises(RuntimeError, match="expects a positive integer"):
         fb.set_num_threads(wrong)
-
-
-# Capabilities.
 
 
 def test_capabilities_cannot_be_changed_and_name_the_architecture() -> None:

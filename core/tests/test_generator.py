@@ -37,9 +37,6 @@ def float32_bits(values: list[float]) -> list[int]:
     return list(struct.unpack(f"<{len(values)}I", struct.pack(f"<{len(values)}f", *values)))
 
 
-# The engine.
-
-
 def test_engine_gives_the_published_ten_thousandth_word():
     # The C++ standard requires this of std::mt19937 (26.6.4.2 in C++11).
     assert MT19937(5489).random_bits(10_000).tolist()[-1] == 4123659995
@@ -62,9 +59,6 @@ def test_an_engine_continues_from_the_words_of_another(drawn):
     second.set_words(*first.get_words())
     assert second.random_bits(700) == first.random_bits(700)
     assert second.get_words() == first.get_words()
-
-
-# Seeds.
 
 
 def test_an_unseeded_generator_starts_from_the_same_seed_as_pytorchs():
@@ -118,9 +112,6 @@ def test_a_generator_of_the_meta_device_is_refused():
 
 def test_the_first_cpu_is_the_cpu():
     assert Generator("cpu:0").device == device("cpu")
-
-
-# State.
 
 
 def test_a_state_lies_where_pytorch_keeps_it():
@@ -227,9 +218,6 @@ def test_the_cpu_generator_has_no_offset(call):
         call(Generator())
 
 
-# Default generators.
-
-
 def test_manual_seed_seeds_the_default_generator_and_returns_it():
     assert random.manual_seed(42) is default_generator
     assert random.initial_seed() == 42
@@ -294,9 +282,6 @@ def test_a_generator_of_another_device_type_is_refused():
     assert generator_for(device("cpu"), mine) is mine
     with pytest.raises(RuntimeError, match=r"Expected a 'ref' device type .* found 'cpu'"):
         generator_for(device("ref"), mine)
-
-
-# Streams: numbers that PyTorch 2.13 gives for seed 0.
 
 
 def test_uniform_float32_gives_pytorchs_numbers():

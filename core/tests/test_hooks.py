@@ -19,9 +19,6 @@ def like(x, data):
     return fb.tensor(data, device=x.device)
 
 
-# Hooks of tensors.
-
-
 def test_a_hook_may_replace_the_gradient_until_it_is_removed(x):
     handle = x.register_hook(lambda g: g * 2)
     x.backward(like(x, [1.0, 2.0]))
@@ -175,9 +172,6 @@ def test_hooks_do_not_keep_their_tensor_alive(x):
         gc.enable()
 
 
-# Hooks after accumulation.
-
-
 def test_a_post_accumulate_hook_sees_the_leaf_with_its_gradient(x):
     seen = []
     handle = x.register_post_accumulate_grad_hook(lambda t: seen.append((t is x, t.grad.tolist())))
@@ -210,9 +204,6 @@ def test_post_accumulate_hooks_do_not_run_for_grad(x):
 def test_post_accumulate_hooks_are_for_leaves_only(x):
     with pytest.raises(RuntimeError, match="cannot be registered on non-leaf tensors"):
         (x * 2).register_post_accumulate_grad_hook(print)
-
-
-# Hooks of nodes.
 
 
 def test_a_pre_hook_of_a_node_may_replace_the_gradients_of_its_outputs(x):

@@ -34,9 +34,6 @@ def _quietly() -> Any:
         yield
 
 
-# -- names of PyTorch 1.0 ----------------------------------------------------------------------
-
-
 def test_former_names_warn_once_and_name_the_replacement() -> None:
     former_decompositions._removed.cache_clear()
     with warnings.catch_warnings(record=True) as caught:
@@ -187,9 +184,6 @@ def test_the_order_of_a_chain_is_the_cheapest(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(fb.Tensor, "__matmul__", counted)
     fb.chain_matmul(*[fb.ones(shape) for shape in shapes])
     assert seen == [(10, 100, 5), (10, 5, 50)]
-
-
-# -- every device ------------------------------------------------------------------------------
 
 
 META = [

@@ -42,9 +42,6 @@ def _ref_is_the_default():
     fb.set_default_device(before)
 
 
-# Gradients.
-
-
 @pytest.mark.parametrize(("name", "sample"), SMOOTH)
 def test_first_and_second_derivatives_match_finite_differences(name, sample):
     arguments = list(realise(sample.args, make, fb.float64))
@@ -119,9 +116,6 @@ def test_weights_of_classes_refuse_a_gradient_in_both_forms():
 def test_every_op_of_these_families_may_be_overridden(name):
     assert ops.OPS[name].tier == "composite"
     assert ops.OPS[name].overridable
-
-
-# Corners of the values.
 
 
 def test_relu_and_softmax_keep_nan_and_softmax_survives_large_scores():
@@ -241,9 +235,6 @@ def test_dropout_is_the_identity_outside_training_and_zero_for_certain_loss():
     assert fb.dropout(x, 0.5, train=False) is x
     assert fb.dropout(x, 0.0, train=True) is x
     assert fb.dropout(x, 1.0, train=True).tolist() == [0.0, 0.0]
-
-
-# Names, shapes without data, and refusals.
 
 
 @pytest.mark.parametrize(

@@ -56,9 +56,6 @@ class Blocks(Backend):
         return array.index
 
 
-# Backend.
-
-
 @pytest.mark.parametrize("dtype", dtypes, ids=repr)
 def test_default_scalar_and_item_are_inverse_for_every_dtype(dtype):
     backend = Blocks()
@@ -112,9 +109,6 @@ def test_strided_methods_say_whether_they_are_missing_or_do_not_apply():
         claims.owns(Block(b"", (0,), float32))
 
 
-# KernelSet and Expectations.
-
-
 def test_kernel_set_is_frozen_and_does_not_follow_its_dict():
     offered = {"add": max}
     kernels = KernelSet("flambeau-toy 0.1", offered)
@@ -161,9 +155,6 @@ def test_merged_expectations_keep_the_first_of_two_tolerances():
     assert dict(merged.tolerances) == {key: 1e-3, ("log", "float16"): 1e-1}
 
 
-# Layering.
-
-
 def test_plugin_package_imports_only_dtypes_and_specs_of_the_core():
     allowed = {"flambeau._types.dtype", "flambeau._types.spec"}
     for file in Path(flambeau.plugin.__file__).parent.glob("*.py"):
@@ -178,9 +169,6 @@ def test_plugin_package_imports_only_dtypes_and_specs_of_the_core():
 
 def test_public_names_exist():
     assert all(hasattr(flambeau.plugin, name) for name in flambeau.plugin.__all__)
-
-
-# The CPU fallback.
 
 
 class Device:

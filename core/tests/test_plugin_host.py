@@ -143,9 +143,6 @@ def op(name, tier="primitive", why_not=""):
     return SimpleNamespace(name=name, tier=tier, overridable=not why_not, why_not=why_not)
 
 
-# Discovery and laziness.
-
-
 def test_making_a_host_reads_no_entry_points():
     def scan():
         raise AssertionError("scanned")
@@ -261,9 +258,6 @@ def test_availability_needs_a_device_and_never_raises():
     assert [host.is_available(name) for name in names] == [True, False, False, False]
 
 
-# Unknown devices.
-
-
 def test_unknown_device_lists_installed_ones_and_suggests():
     host = host_of(entry("toy", Owner("toy"), "flambeau-toy"))
     with pytest.raises(UnknownDeviceError) as caught:
@@ -298,9 +292,6 @@ def test_accelerator_without_owner_says_what_to_install():
         host.activate("cpu")
     assert "flambeau-fast 2.0 can only add kernels to it" in str(caught.value)
     assert "pip install flambeau-numpy" in str(caught.value)
-
-
-# Broken plugins.
 
 
 def test_broken_plugin_harms_only_its_own_device():
@@ -427,9 +418,6 @@ def test_plugin_without_hooks_is_told_about_hookimpl():
         host_of(entry("bad", Forgotten(), "flambeau-bad")).activate("bad")
 
 
-# Versions of the contract.
-
-
 @pytest.mark.parametrize("version", [API_VERSION, f"{API_VERSION.partition('.')[0]}.99", None])
 def test_same_major_api_version_is_accepted(version):
     owner = Owner("toy")
@@ -459,9 +447,6 @@ def test_unreadable_api_version_is_refused():
     owner.api_version = 1.0
     with pytest.raises(BackendLoadError, match=r"states api_version = 1\.0"):
         host_of(entry("toy", owner, "flambeau-toy")).activate("toy")
-
-
-# Several providers.
 
 
 def test_two_owners_conflict_names_both_and_the_choice():
@@ -578,9 +563,6 @@ def test_preferences_and_blocks_are_parsed():
     assert parse_block("A.b, c\td") == {"a-b", "c", "d"}
 
 
-# Plugins of this process.
-
-
 def test_registered_plugin_serves_a_device_until_it_is_unregistered():
     host = host_of()
     host.register(Owner("toy", "add"), name="mine")
@@ -662,8 +644,6 @@ def test_registering_checks_hooks_and_api_version_at_once():
     host.register(Owner("toy"), name="mine")
 
 
-# Names of kernels.
-
 OPS = (
     op("add"),
     op("erfinv"),
@@ -723,9 +703,6 @@ def test_offer_of_another_type_is_refused():
         host_of(entry("toy", Wrong("toy"), "t")).activate("toy")
 
 
-# Missing kernels.
-
-
 def test_missing_kernel_text_names_op_device_providers_and_remedy():
     host = host_of(
         entry("toy", Owner("toy", "add", "softmax", provider="flambeau-toy 0.1"), "t"), ops=OPS
@@ -778,9 +755,6 @@ def test_missing_kernel_hook_is_asked_once_per_op_and_device():
     assert asked == [("erfinv", "toy")]
     with pytest.raises(MissingKernelError):
         host.missing_kernel("add", "toy")
-
-
-# The other hooks.
 
 
 def test_copier_comes_from_plugins_of_either_device_and_is_kept():

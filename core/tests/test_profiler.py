@@ -30,9 +30,6 @@ def only(events, name):
     return found
 
 
-# What is seen.
-
-
 def test_forward_operations_and_backward_nodes_are_seen_in_order(x):
     with profile() as prof:
         y = (x * 2).sum()
@@ -205,9 +202,6 @@ def test_a_block_still_open_in_another_thread_ends_with_the_profile():
     assert only(prof.function_events, "long").cpu_time_total > 0
 
 
-# Times.
-
-
 def test_times_are_microseconds_and_self_time_leaves_the_children_out():
     with profile() as prof, record_function("outer"):
         time.sleep(0.004)
@@ -266,9 +260,6 @@ def test_no_events_have_an_average_of_zero():
 )
 def test_times_are_printed_in_the_unit_that_fits(microseconds, text):
     assert profiler.format_time(microseconds) == text
-
-
-# The table.
 
 
 def listed(table):
@@ -353,9 +344,6 @@ def test_an_empty_profile_has_an_empty_table():
     assert "Self CPU time total: 0.000us" in prof.table()
 
 
-# Use before the end, twice, disabled.
-
-
 @pytest.mark.parametrize(
     "use",
     [
@@ -402,9 +390,6 @@ def test_use_cuda_warns_without_a_cuda_device():
     assert prof.use_cuda is False
 
 
-# The trace.
-
-
 def test_the_chrome_trace_has_an_event_per_call_and_arrows_from_forward_to_backward(x, tmp_path):
     with profile(record_shapes=True) as prof, record_function("block"):
         x.exp().sum().backward()
@@ -426,9 +411,6 @@ def test_the_chrome_trace_has_an_event_per_call_and_arrows_from_forward_to_backw
     assert (complete["exp"]["ts"], complete["ExpBackward0"]["ts"]) in arrows
     assert (complete["sum"]["ts"], complete["SumBackward0"]["ts"]) in arrows
     assert [e["args"]["name"] for e in events if e["ph"] == "M"] == ["thread 0"]
-
-
-# A device that measures itself.
 
 
 class Clock:
@@ -524,9 +506,6 @@ def test_nvtx_disabled_does_nothing(x):
     with profiler.emit_nvtx(enabled=False):
         x * 2
         assert engine.watchers == []
-
-
-# Traces of nvprof.
 
 
 @pytest.fixture

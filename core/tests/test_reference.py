@@ -59,9 +59,6 @@ def same(a: Any, b: Any) -> bool:
     return repr(a) == repr(b)
 
 
-# Arrays and rounding
-
-
 def test_an_array_cannot_be_changed() -> None:
     a = ref([1.0])
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -120,9 +117,6 @@ def test_rounding_stores_what_the_dtype_stores(d: dtype, value: Any, stored: Any
     assert same(result, stored)
 
 
-# Every kernel on every sample
-
-
 def cases() -> list[Any]:
     return [
         pytest.param(name, sample, id=f"{name}-{sample.name}")
@@ -144,9 +138,6 @@ def test_results_are_representable_in_their_dtype(name: str, sample: Sample) -> 
             kind = (bool, int, float, complex)[array.dtype.category]
             assert all(type(v) is kind for v in array.data)
             assert same(rounded(array.data, array.dtype), array.data)
-
-
-# Corners
 
 
 @pytest.mark.parametrize(
@@ -335,8 +326,6 @@ def test_repeated_positions_accumulate_or_keep_the_last() -> None:
     assert KERNELS["scatter_add"](a, 0, twice, ref([1.0, 2.0])).data == (0.0, 3.0)
 
 
-# Refusals: an exception, never a wrong answer
-
 A, ROW = ref([[1.0, 2.0], [3.0, 4.0]]), ref([1.0, 2.0, 3.0])
 INDEX = ref([0, 1], int64)
 
@@ -416,9 +405,6 @@ def test_positions_out_of_range_raise_index_error(name: str, args: tuple[Any, ..
 def test_dtypes_that_do_not_fit_raise_type_error(name: str, args: tuple[Any, ...]) -> None:
     with pytest.raises(TypeError, match=r".+"):
         KERNELS[name](*args)
-
-
-# Backend and plugin
 
 
 @pytest.mark.parametrize("d", ALL, ids=str)

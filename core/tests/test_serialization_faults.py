@@ -112,9 +112,6 @@ def test_a_checksum_of_zero_means_that_there_is_none():
     assert fb.load(io.BytesIO(whole.replace(crc, bytes(4))))["x"].shape == (300,)
 
 
-# Hostile pickles.
-
-
 class Call:
     def __init__(self, func, *args):
         self.call = func, args
@@ -213,9 +210,6 @@ def test_compressed_records_are_refused():
     file.seek(0)
     with pytest.raises(CheckpointError, match="compressed"):
         fb.load(file)
-
-
-# Writing.
 
 
 def test_a_save_that_fails_leaves_the_old_file_and_no_other(tmp_path):

@@ -64,9 +64,6 @@ def lists(batches):
     return [batch.tolist() for batch in batches]
 
 
-# Data sets
-
-
 def test_a_data_set_and_a_sampler_without_definition_say_so():
     with pytest.raises(NotImplementedError, match="Dataset does not define __getitem__"):
         Dataset()[0]
@@ -200,9 +197,6 @@ def test_a_random_split_that_does_not_add_up_is_an_error():
         random_split(Squares(2), [0.99, 0.01])
 
 
-# Samplers
-
-
 def test_random_sampling_without_replacement_shuffles_and_starts_over():
     order = list(RandomSampler(range(4), num_samples=10))
     assert sorted(order[:4]) == sorted(order[4:8]) == [0, 1, 2, 3]
@@ -274,9 +268,6 @@ def test_batches_of_indices_agree_with_their_length(n, drop_last):
 def test_samplers_refuse_arguments_out_of_range(make, error, message):
     with pytest.raises(error, match=message):
         make()
-
-
-# Collation
 
 
 def test_numbers_become_tensors_and_strings_stay():

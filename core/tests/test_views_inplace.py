@@ -10,9 +10,6 @@ def values(*tensors):
     return [None if t is None else t.tolist() for t in tensors]
 
 
-# Memory and versions.
-
-
 @pytest.mark.parametrize(
     "view",
     [
@@ -106,9 +103,6 @@ def test_a_result_that_does_not_fit_is_not_written(plain):
     assert (values(x, whole), x._version, whole._version) == ([[1.0], [1]], 0, 0)
 
 
-# Histories of views.
-
-
 @pytest.mark.parametrize(
     ("view", "expected"),
     [
@@ -196,9 +190,6 @@ def test_a_write_through_another_shape_reaches_the_base(leaf, plain):
     assert y.tolist() == [1.0, 20.0, 3.0, 400.0]
     y.sum().backward()
     assert x.grad.tolist() == [1.0, 10.0, 1.0, 100.0]
-
-
-# What in-place formulas see.
 
 
 def test_an_in_place_formula_uses_the_values_from_before_the_write(leaf):
@@ -309,9 +300,6 @@ def test_accumulating_index_put_is_recorded(leaf, plain):
     assert values(x.grad, w.grad) == [[2.0, 3.0, 4.0], [2.0, 2.0]]
 
 
-# Correctness checks.
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -382,9 +370,6 @@ def test_writes_to_detached_memory_change_values_and_not_the_history(leaf):
     y.detach()[0] = 9
     y.sum().backward()
     assert values(y, x.grad) == [[9.0, 2.0], [1.0, 1.0]]
-
-
-# Refused writes.
 
 
 @pytest.mark.parametrize(

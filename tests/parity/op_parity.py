@@ -131,9 +131,6 @@ def _code(call: str) -> Any:
     return compile(call, call, "eval")
 
 
-# -- operands --------------------------------------------------------------------------------
-
-
 def _numbers(count: int, dtype: str, kind: str, seed: random.Random) -> list[Any]:
     """Numbers that every floating dtype has exactly (eighths)."""
     if dtype == "bool":
@@ -224,9 +221,6 @@ def to_theirs(tensor: Any) -> Any:
     dtype = getattr(torch, str(tensor.dtype).removeprefix("torch."))
     shape = tuple(tensor.shape)
     return torch.tensor(tensor.detach().flatten().tolist(), dtype=dtype).reshape(shape)
-
-
-# -- one case --------------------------------------------------------------------------------
 
 
 @dataclass
@@ -356,8 +350,6 @@ def _gradients(library: Any, results: list[Any], leaves: list[Any]) -> list[Any]
         return [None for _ in leaves]
     return list(library.autograd.grad(total, leaves, allow_unused=True))
 
-
-# -- differences -----------------------------------------------------------------------------
 
 _TOLERANCES = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-5, "float16": 4e-3}
 _TOLERANCES |= {"bfloat16": 3e-2, "complex64": 2e-5}

@@ -40,9 +40,6 @@ class Old:
         return 1, 0
 
 
-# Out.
-
-
 @pytest.mark.parametrize("export", EXPORTS.values(), ids=EXPORTS)
 @pytest.mark.parametrize("name", DTYPES)
 def test_exported_tensors_share_memory_in_every_dtype(name, export):
@@ -124,9 +121,6 @@ def test_devices_without_visible_memory_say_so(device):
 
 def test_the_device_is_the_cpu():
     assert fb.ones(2).__dlpack_device__() == (1, 0)
-
-
-# In.
 
 
 @pytest.mark.parametrize("take", IMPORTS.values(), ids=IMPORTS)
@@ -262,9 +256,6 @@ def test_copy_and_device_are_honoured():
     assert fb.from_dlpack(theirs, device="ref").device.type == "ref"
     with pytest.raises(BufferError, match="needs a copy"):
         fb.from_dlpack(theirs, device="ref", copy=False)
-
-
-# Both ways, and buffers.
 
 
 @pytest.mark.parametrize("name", DTYPES)

@@ -134,9 +134,6 @@ def test_both_raise_the_same_class(name: str) -> None:
         ERRORS[name](fb)
 
 
-# The functions of 1.0.
-
-
 def pairs(z: Any) -> Any:
     return torch.view_as_real(torch.resolve_conj(z))
 
@@ -201,8 +198,6 @@ def test_the_module_is_a_function_and_a_module() -> None:
     assert copy.copy(module.fft) is module.fft
     assert set(torch.fft.__all__) - {"Tensor"} <= set(module.__all__)
 
-
-# Short-time transforms and windows.
 
 STFT: dict[str, dict[str, Any]] = {
     "default": {},

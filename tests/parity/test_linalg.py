@@ -232,8 +232,6 @@ def test_values_and_both_derivatives_agree(call: Any, operands: Any, device: str
         check(call, operands, device, 1e-7)
 
 
-# -- signs of vectors --------------------------------------------------------------------------
-
 SIGNED = [
     ("svd", lambda t, x: t.linalg.svd(x, full_matrices=False), (XB,)),
     ("torch.svd", lambda t, x: tuple(t.svd(x)), (X,)),
@@ -280,9 +278,6 @@ def test_what_does_not_depend_on_signs_agrees(call: Any, operands: Any, device: 
     check(call, operands, device, 1e-7)
 
 
-# -- determinants of singular matrices ---------------------------------------------------------
-
-
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("dtype", [fb.float64, fb.complex128])
 @pytest.mark.parametrize("matrix", [RANK1, RANK2, ZERO], ids=["rank 1", "rank 2", "zero"])
@@ -302,8 +297,6 @@ def test_gradient_of_a_rank_2_determinant_is_its_cofactors() -> None:
     cofactors = I([[-3.0, 6.0, -3.0], [6.0, -12.0, 6.0], [-3.0, 6.0, -3.0]]).double()
     assert_same(x.grad, cofactors, 1e-12)
 
-
-# -- complex matrices --------------------------------------------------------------------------
 
 Z = torch.complex(spaced(3, 3).detach(), (spaced(3, 3).detach() * 2).cos())
 COMPLEX = [
@@ -357,8 +350,6 @@ def test_complex_values_and_gradients_agree(call: Any) -> None:
         found = torch.tensor(ours.detach().tolist(), dtype=expected.dtype)
         torch.testing.assert_close(found, expected.detach(), rtol=1e-8, atol=1e-8)
 
-
-# -- errors ------------------------------------------------------------------------------------
 
 SINGULAR = I([[1.0, 2.0], [2.0, 4.0]])
 SINGULARS = torch.stack([torch.eye(2), SINGULAR])

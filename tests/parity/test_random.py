@@ -27,6 +27,7 @@ from flambeau_numpy.dtypes import TO_NUMPY  # noqa: E402
 from flambeau_numpy.generator import MT19937  # noqa: E402
 from flambeau_numpy.kernels.random import KERNELS  # noqa: E402
 
+# All sizes draw from one generator, so that odd normals and half-used blocks carry over.
 SIZES = [0, 1, 2, 15, 16, 17, 31, 33, 100, 1000]
 SEEDS = [0, 1, 2**40 + 5]
 FLOATS = [D.float16, D.bfloat16, D.float32, D.float64]
@@ -84,9 +85,6 @@ def both(request: pytest.FixtureRequest) -> Iterator[Both]:
     before = torch.get_rng_state()
     yield Both(request.param)
     torch.set_rng_state(before)
-
-
-# Streams.  All sizes draw from one generator, so that odd normals and half-used blocks carry over.
 
 
 @needs_fma
@@ -357,9 +355,6 @@ def test_in_place_filling_follows_fill_order(shape, gap):
         assert torch.equal(target.permute(order), drawn)
 
 
-# Seeds and states.
-
-
 @pytest.mark.parametrize("seed", [0, 1, -1, -5, 2**32, 2**63, 2**64 - 1, -(2**63)])
 @pytest.mark.parametrize("engine", [MT19937, PlainMT19937])
 def test_states_after_seeding_are_equal(seed, engine):
@@ -394,9 +389,6 @@ def test_manual_seed_raises_what_torch_raises(seed):
         torch.Generator().manual_seed(seed)
     with pytest.raises(theirs.type):
         Generator().manual_seed(seed)
-
-
-# The public names.
 
 
 @pytest.mark.parametrize(

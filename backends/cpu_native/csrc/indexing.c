@@ -5,8 +5,6 @@
 #define TEMPLATE "indexing_template.h"
 #include "both.h"
 
-/* -- rows ---------------------------------------------------------------------------------------- */
-
 typedef struct {
     char *out;
     const char *a;
@@ -125,8 +123,6 @@ static void take(const Args *k) {
 GATHER(uint32_t, w4)
 GATHER(uint64_t, w8)
 
-/* -- reversed rows ------------------------------------------------------------------------------- */
-
 typedef struct {
     void *out;
     const void *a;
@@ -155,8 +151,6 @@ typedef struct {
     }
 FLIP(uint32_t, w4)
 FLIP(uint64_t, w8)
-
-/* -- transposed copies --------------------------------------------------------------------------- */
 
 /* out[b][j][i] = a[b][i][j]; squares of SIDE x SIDE words stay in the level-1 cache. */
 #define SIDE 32
@@ -190,8 +184,6 @@ typedef struct {
     }
 TRANSPOSE(uint32_t, w4)
 TRANSPOSE(uint64_t, w8)
-
-/* -- sorting ------------------------------------------------------------------------------------- */
 
 /* Numbers as unsigned keys of the same order: NaN are equal and greatest, the two zeros are equal. */
 INLINE uint32_t key_f32(float x) {

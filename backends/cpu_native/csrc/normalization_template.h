@@ -21,8 +21,6 @@ INLINE T NAME(squares)(const T *a, int64_t n, T mean) {
     return p;
 }
 
-/* -- over the last dimensions ------------------------------------------------------------------- */
-
 WIDE static void NAME(layer_norm_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;
     const int64_t n = c->n;
@@ -119,8 +117,6 @@ static void NAME(layer_norm_backward)(const Args *k) {
         c.over_bias[i] = (T)bias;
     }
 }
-
-/* -- over each channel of (images, channels, n) -------------------------------------------------- */
 
 WIDE static void NAME(batch_norm_train_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Norm) *c = context;

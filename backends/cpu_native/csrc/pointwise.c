@@ -323,8 +323,6 @@ ARITHMETIC(div, g / x, g / x)
 ARITHMETIC(maximum, g >= x || g != g ? g : x, IF(IS(g, GE, x) | IS_NAN(g), x, g))
 ARITHMETIC(minimum, g <= x || g != g ? g : x, IF(IS(g, LE, x) | IS_NAN(g), x, g))
 
-/* -- copies -------------------------------------------------------------------------------------- */
-
 typedef struct {
     char *out;
     const char *a;

@@ -23,8 +23,6 @@ static int team_of(const Args *args, int64_t work) {
     return useful < 1 ? 1 : useful < args->threads ? (int)useful : args->threads;
 }
 
-/* -- here ---------------------------------------------------------------------------------------- */
-
 #if HAS_AVX512
 #define FORCED static inline __attribute__((always_inline)) AVX512
 #define LANES 16
@@ -232,8 +230,6 @@ static int multiplied(const Product *c, int threads) {
 
 int has_linear(void) { return 0; }
 #endif
-
-/* -- elsewhere ------------------------------------------------------------------------------------ */
 
 #define LINES 16 /* parts begin at multiples of this: libraries compute tiles of so many */
 

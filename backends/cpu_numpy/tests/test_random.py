@@ -45,9 +45,6 @@ def assert_same_stream(name, dtype, *args, result_dtype=None, seed=3):
     return array
 
 
-# The engine.
-
-
 @pytest.mark.parametrize("cuts", [[1] * 700, [623, 1, 1, 75], [624, 76], [0, 700, 0]])
 def test_words_do_not_depend_on_how_draws_are_cut(cuts):
     engine = MT19937(7)
@@ -79,9 +76,6 @@ def test_drawing_nothing_from_a_seeded_engine_leaves_it_seeded():
     engine.random_bits(0)
     engine.random_bits64(0)
     assert engine.get_words()[1] == 0
-
-
-# Kernels against the plain streams.
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -225,9 +219,6 @@ def test_threads_share_one_stream_without_loss():
     assert not any(thread.is_alive() for thread in threads), "a thread hangs"
     alone = KERNELS["normal_serial"]((33 * 80,), 0.0, 1.0, D.float64, seeded(3, MT19937))
     assert np.array_equal(np.sort(np.concatenate(drawn)), np.sort(alone))
-
-
-# The parts.
 
 
 def test_radii_and_angles_equal_the_stepwise_rounded_ones():

@@ -38,9 +38,6 @@ def two_threads():
     fb.set_num_threads(before)
 
 
-# The number.
-
-
 ALL = """
 import flambeau as fb, threadpoolctl
 fb.ones(1) + 1
@@ -106,9 +103,6 @@ def test_who_follows_is_told_at_once_and_at_every_change(monkeypatch, two_thread
     assert told == [2, 1, 2]
 
 
-# Waiting.
-
-
 def test_libraries_are_loaded_so_that_idle_threads_sleep(monkeypatch) -> None:
     for name in ("OPENBLAS_THREAD_TIMEOUT", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME"):
         monkeypatch.delenv(name, raising=False)
@@ -151,9 +145,6 @@ print(spent / slept)
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems' libraries have other variables")
 def test_idle_threads_take_no_time() -> None:
     assert float(program(IDLE)) < 0.1
-
-
-# Forks.
 
 
 @needs_fork

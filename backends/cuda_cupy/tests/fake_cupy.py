@@ -50,9 +50,6 @@ class OutOfMemoryError(MemoryError):
     pass
 
 
-# Devices and streams.
-
-
 def current() -> int:
     return getattr(local, "device", 0)
 
@@ -231,9 +228,6 @@ def get_elapsed_time(first: Event, last: Event) -> float:
     return float(last.time - first.time)
 
 
-# Memory.
-
-
 class Memory:
     ptr = size = 0
 
@@ -370,9 +364,6 @@ def pointer_attributes(address: int) -> Any:
 
 def open_event(handle: bytes) -> int:
     return int.from_bytes(handle, "little")
-
-
-# Arrays.
 
 
 class ndarray:  # noqa: N801 (CuPy's name)
@@ -616,9 +607,6 @@ def _program(name: str, code: str) -> Any:
             else on_host._programs(kind, None)
         )
     return _made[key]
-
-
-# Modules.
 
 
 class Functions(ModuleType):

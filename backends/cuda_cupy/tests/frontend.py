@@ -60,8 +60,7 @@ class Names:
         return name
 
 
-# The real cuDNN, planning for a device that is not there.
-
+# A device that is not there, for which the real cuDNN plans.
 H200 = {
     **{"deviceName": "NVIDIA H200", "cudaDeviceId": 0, "deviceVer": 900, "driverVer": 13000},
     **{"multiProcessorCount": 132, "totalGlobalMem": 150_000_000_000, "warpSize": 32},

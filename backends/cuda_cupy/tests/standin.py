@@ -53,8 +53,6 @@ class Standin(ArrayBackend):
         self.waited_for()
         return super().on_host(array)
 
-    # Streams that run at once, and recordings of what was launched in CUDA C.
-
     def new_stream(self, index: int, priority: int) -> int:
         self.streams[len(self.streams)] = priority
         return len(self.streams) - 1

@@ -285,9 +285,6 @@ def test_a_machine_without_cudnn_decomposes_and_asks_once():
     assert len(asked) == 1 and convolutions.missing == "No module named 'cudnn'"
 
 
-# The real cuDNN, planning for a device that is not there.
-
-
 def row_major(shape):
     return tuple(prod(shape[i + 1 :]) for i in range(len(shape)))
 

@@ -387,8 +387,6 @@ def test_a_machine_without_cudnn_decomposes_and_asks_once():
     assert len(asked) == 1 and library.missing == "No module named 'cudnn'"
 
 
-# The real cuDNN, asked for a device that is not there.
-
 DEVICELESS = """
 import itertools, json, sys
 import numpy as np

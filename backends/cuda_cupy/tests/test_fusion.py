@@ -129,9 +129,6 @@ def test_zeros_infinities_and_nan_divide_as_they_do_on_the_host(fusion):
         np.testing.assert_array_equal(fusion.apply("pow", a, b), np.power(a, b))
 
 
-# Chains.
-
-
 def test_a_chain_is_one_launch_and_reads_each_array_once(fusion):
     a, b = noise(4, 5), noise(5)
     launcher = fusion.elementwise._launch
@@ -257,9 +254,6 @@ def test_gradients_of_gradients_pass_through_fused_formulas(device):
         (g,) = fb.autograd.grad((x.tanh() * x.sigmoid()).sum(), x, create_graph=True)
         both.append(fb.autograd.grad(g.pow(2).sum(), x)[0].to("cpu"))
     fb.testing.assert_close(*both, rtol=1e-12, atol=1e-12)
-
-
-# Dropout.
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

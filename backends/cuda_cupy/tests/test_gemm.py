@@ -311,8 +311,6 @@ def test_a_bias_that_no_vector_load_takes_is_copied(products):
     np.testing.assert_allclose(products(a, b, bias), a @ b + bias, 1e-12)
 
 
-# Epilogues with an activation.
-
 APPLIED = {"relu": lambda z: np.maximum(z, 0), "gelu_tanh": gelu_tanh}
 INPUTS = {
     "matrix": numbers(3, 5),

@@ -297,9 +297,6 @@ def test_elementwise_ops_move_memory_nearly_as_fast_as_a_copy(device):
         assert best(call, moved) > 0.85 * copy
 
 
-# Beside PyTorch.
-
-
 @pytest.fixture
 def torch():
     found = pytest.importorskip("torch", reason="PyTorch is not installed")

@@ -508,9 +508,6 @@ def test_what_cannot_be_graphed_is_refused(device):
         fb.cuda.make_graphed_callables(module, (fb.randn(3, 4, device=device),))
 
 
-# Whole steps.
-
-
 def trainer(device, name, capturable=True):
     """A model of kernels in CUDA C with a training step, and its parameter."""
     generator = fb.Generator().manual_seed(1)

@@ -53,9 +53,6 @@ def test_every_kernel_of_every_source_is_listed():
         assert sorted(names) == sorted(listed), family
 
 
-# Halves.
-
-
 def converted(numbers, dtype):
     """float32 numbers in a half and back, by a kernel that multiplies by nothing."""
     out = np.empty(numbers.size, KINDS[dtype])
@@ -93,9 +90,6 @@ def test_every_half_is_read_exactly(dtype):
     np.testing.assert_array_equal(out[0], x.astype(np.float32))
 
 
-# The shape of launches.
-
-
 @pytest.mark.parametrize("dtype", sorted(C_TYPES))
 @pytest.mark.parametrize("start", [0, 1])
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 1001])
@@ -121,9 +115,6 @@ def test_the_size_of_a_grid_changes_no_result(grid, block):
             launch("float64", name, *shape, out, x, I64(rows), I64(columns), I64(inner))
             results.append(out)
         np.testing.assert_allclose(*results, 1e-13)
-
-
-# The first k.
 
 
 def first_of_a_stable_sort(x, k, dim, largest):
@@ -255,9 +246,6 @@ def test_the_size_of_a_grid_changes_no_selection(grid, block, monkeypatch):
             check_first(drawn(rng, (5, 1300), np.dtype(np.int16), "ties"), k, 1, False)
 
 
-# The greatest and the least by index.
-
-
 def extremes(a, dim, index, src, largest):
     """One by one: a NaN beyond all, and -0 less than 0."""
 
@@ -352,9 +340,6 @@ def test_the_size_of_a_grid_changes_no_extremum(grid, block, monkeypatch):
         check_extremes(a, 0, rng.integers(0, 5, (700, 3)), src)
 
 
-# Random words.
-
-
 @pytest.mark.parametrize("n", [0, 1, 4, 5, 1001])
 @pytest.mark.parametrize(("seed", "offset"), [(0, 0), (7, 4), (2**64 - 1, 2**34 + 8)])
 def test_philox_on_the_device_is_the_reference(n, seed, offset):
@@ -365,9 +350,6 @@ def test_philox_on_the_device_is_the_reference(n, seed, offset):
     further = U64(4 if offset else 0)
     launch("float32", "philox_words", 3, 32, by_memory, U64(9), further, base, I64(n))
     assert by_value.tolist() == wanted == by_memory.tolist()
-
-
-# The emulation itself.
 
 
 def test_a_barrier_that_not_all_threads_reach_is_found(tmp_path):

@@ -474,9 +474,6 @@ def test_topk_gives_its_gradient_to_what_it_took(dtype, device):
     agree(lambda x: x.topk(300)[0], [numbers(2, 700)], dtype, device)
 
 
-# Optimisers.
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(
     ("name", "options"),
@@ -543,9 +540,6 @@ def test_a_group_of_parameters_takes_one_launch(name, device):
     optimizer.step()
     launched = [name for _, name in standin.launcher.launched]
     assert launched == [f"{name.lower().removesuffix('w')}_step"]
-
-
-# Wrong arguments that only the device sees.
 
 
 def wait(device):
@@ -829,9 +823,6 @@ def test_complaints_are_told_apart_up_to_a_number(monkeypatch):
     made.look()
 
 
-# Random numbers.
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n", [1, 2, 7, 1000])
 def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
@@ -948,9 +939,6 @@ def test_samples_have_their_weights(n, device):
         assert shares[0] == 0
     picked = fb.multinomial(weights, n // 2, generator=generator).cpu()
     assert len(set(picked.tolist())) == n // 2 and (picked % 4 > 0).all()
-
-
-# All of it.
 
 
 def test_every_kernel_is_launched_by_some_op():

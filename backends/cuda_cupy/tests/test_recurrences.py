@@ -114,8 +114,6 @@ class Functions:
         )
         return 0
 
-    # Weights.
-
     def _layout(self, rnn):
         """Offset and shape of every matrix and bias, by (layer, matrix, whether it is a bias)."""
         gates, found, at = GATES[rnn.mode], {}, 5
@@ -174,8 +172,6 @@ class Functions:
 
     def _view(self, space, offset, shape):
         return space[offset : offset + int(np.prod(shape))].reshape(shape)
-
-    # Passes.
 
     def _sizes(self, rnn, data):
         known = self._of(data, "RNNData")
@@ -641,9 +637,6 @@ def test_a_machine_without_cudnn_decomposes_and_asks_once():
     for _ in range(2):
         assert not library.takes(x, h, None, tuple(params), "gru", 1, False, EVEN, True)
     assert len(asked) == 1 and library.missing.startswith("libcudnn.so.9")
-
-
-# The real library: what needs no device.
 
 
 @pytest.fixture(scope="module")

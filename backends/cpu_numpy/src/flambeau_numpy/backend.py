@@ -46,8 +46,6 @@ class NumpyBackend(plugin.Backend):
         """The flambeau dtype of `array`."""
         return FROM_NUMPY[array.dtype]
 
-    # -- host memory ------------------------------------------------------------------------------
-
     def from_host(
         self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int
     ) -> Array:
@@ -64,8 +62,6 @@ class NumpyBackend(plugin.Backend):
     def generator(self, index: int) -> MT19937:
         """The source of random bits, which draws whole arrays at once."""
         return MT19937()
-
-    # -- memory that is kept, threads -------------------------------------------------------------
 
     def memory_statistics(self, index: int) -> plugin.MemoryStatistics:
         """The figures of the allocator, which all kernels of the device share."""
@@ -97,8 +93,6 @@ class NumpyBackend(plugin.Backend):
 
         set_num_threads(count)
 
-    # -- values -----------------------------------------------------------------------------------
-
     def scalar(self, value: Scalar, dtype: plugin.dtype) -> Array:
         """A 0-d array holding `value`."""
         made = np.empty((), TO_NUMPY[dtype])
@@ -119,8 +113,6 @@ class NumpyBackend(plugin.Backend):
     def tolist(self, array: Array) -> Any:
         """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
         return (array.astype(np.float32) if array.dtype == BFLOAT16 else array).tolist()
-
-    # -- strides ----------------------------------------------------------------------------------
 
     def strides(self, array: Array) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""
@@ -178,8 +170,6 @@ class NumpyBackend(plugin.Backend):
         flat = root.reshape(-1) if root.flags.c_contiguous else _spread(root)
         whole = flat.nbytes // kind.itemsize * kind.itemsize
         return flat.view(np.uint8)[:whole].view(kind)
-
-    # -- NumPy and Python data --------------------------------------------------------------------
 
     def from_numpy(self, array: Any, copy: bool = False) -> Array:
         """`array` itself as a native array, or a copy of it.

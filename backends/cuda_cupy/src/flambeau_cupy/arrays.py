@@ -64,8 +64,6 @@ class ArrayBackend(plugin.Accelerator):
         """What a kernel returned in place of an array, as an array."""
         return value if type(value) is Deferred else self.layer.xp.asarray(value)
 
-    # Chains of elementwise ops.
-
     def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
         """A composite of elementwise ops is one kernel."""
         fusion = self.layer.fusion
@@ -77,8 +75,6 @@ class ArrayBackend(plugin.Accelerator):
         """Elementwise ops of a gradient formula are one kernel."""
         fusion = self.layer.fusion
         return None if fusion is None else (fusion.formulas(ops), fusion.settle)
-
-    # Random numbers.
 
     def generator(self, index: int) -> Philox:
         """The source of random bits of a device."""
@@ -122,8 +118,6 @@ class ArrayBackend(plugin.Accelerator):
             seed, offset, _ = engine.place(words)
             launch(np.dtype(np.float32), "philox_place", 1, 32, base, seed, offset)
 
-    # Wrong arguments.
-
     def checked_index(
         self,
         index: Array,
@@ -152,8 +146,6 @@ class ArrayBackend(plugin.Accelerator):
         """After a wait: raise what the device found wrong."""
         if (faults := self.layer.faults) is not None:
             faults.look()
-
-    # Host memory.
 
     def from_host(
         self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int
@@ -197,8 +189,6 @@ class ArrayBackend(plugin.Accelerator):
         host = self.on_host(array).reshape(array.shape)
         self.look()
         return (host.astype(np.float32) if host.dtype == BFLOAT16 else host).tolist()
-
-    # Strides.
 
     def strides(self, array: Array) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""

@@ -255,8 +255,6 @@ class Attention(CudnnLibrary):
         last = xp.empty((0,), kind) if into is None else self._summed(into, bias)
         return gradients[0], gradients[1], gradients[2], last
 
-    # Plans.
-
     def _planned(
         self,
         query: Array,
@@ -304,8 +302,6 @@ class Attention(CudnnLibrary):
         addresses = {uid: at(a) for uid, a in arrays.items() if a is not None}
         _room, workspace = self.room(plan.workspace)
         plan.execute(addresses, workspace, runtime.handle())
-
-    # Arrays.
 
     def _side(self, a: Array) -> Side:
         """The shape of an array and the strides with which a plan reads it."""

@@ -59,8 +59,6 @@ class CupyBackend(ArrayBackend):
         if self._count:
             cupy.cuda.set_allocator(self._allocate)
 
-    # Devices.
-
     def device_count(self) -> int:
         """How many devices the driver shows; 0 without a driver."""
         return self._count
@@ -207,8 +205,6 @@ class CupyBackend(ArrayBackend):
         self.record(event, stream)
         return event
 
-    # Streams and events.
-
     def new_stream(self, index: int, priority: int) -> Any:
         """A stream that does not wait for the default stream; CUDA bounds the priority."""
         with cupy.cuda.Device(index):
@@ -290,8 +286,6 @@ class CupyBackend(ArrayBackend):
             event.ptr = runtime.ipcOpenEventHandle(handle)
         return event
 
-    # Memory of other libraries.
-
     def from_dlpack(self, source: Any, index: int) -> Array:
         """An array over memory of a device, of an object with ``__dlpack__`` or a capsule.
 
@@ -309,8 +303,6 @@ class CupyBackend(ArrayBackend):
         index = runtime.pointerGetAttributes(address).device if address else runtime.getDevice()
         with cupy.cuda.Device(index):
             return cupy.asarray(source)
-
-    # Memory.
 
     def _allocate(self, size: int) -> Any:
         index = runtime.getDevice()
@@ -400,8 +392,6 @@ class CupyBackend(ArrayBackend):
         self._hold(index, stream, keep)
         return True
 
-    # Graphs.
-
     def _recording(self) -> Recording | None:
         """The recording of this thread's current stream."""
         if not self._recordings:
@@ -453,8 +443,6 @@ class CupyBackend(ArrayBackend):
             return False
         return runtime.pointerGetAttributes(address).type == runtime.memoryTypeHost
 
-    # Ranges.
-
     def mark(self, text: str) -> None:
         """A mark for NVIDIA's profilers."""
         cupy.cuda.nvtx.Mark(text)
@@ -472,8 +460,6 @@ class CupyBackend(ArrayBackend):
         depth = getattr(self._ranges, "depth", 0) - 1
         self._ranges.depth = max(depth, 0)
         return depth
-
-    # Libraries.
 
     def blas_handle(self) -> int:
         """The cuBLAS handle of the current device."""

@@ -76,8 +76,6 @@ class Fusion:
         self.elementwise = run
         self._array = run.layer.array
 
-    # One op.
-
     def apply(
         self, step: str, *operands: Any, dtype: np.dtype | None = None, out: Array | None = None
     ) -> Any:
@@ -155,8 +153,6 @@ class Fusion:
 
         return run
 
-    # Results.
-
     def settle(self, results: Sequence[Any]) -> list[Any]:
         """`results` with arrays in place of what is deferred."""
         waiting: dict[tuple[int, ...], dict[int, Deferred]] = {}
@@ -189,8 +185,6 @@ class Fusion:
             operands = [done[id(o)] if type(o) is Deferred else o for o in node.operands]
             done[id(node)] = self.apply(node.step, *operands, dtype=node.dtype)
         return done[id(root)]
-
-    # Composites.
 
     def compiled(self, op: str, decomposition: Callable[..., Any]) -> Kernel:
         """`decomposition` as one kernel where that is possible."""
@@ -244,8 +238,6 @@ class Fusion:
         if not any(type(a) is Deferred for a in leaves):
             return None
         return expression, leaves
-
-    # Gradient formulas.
 
     def formulas(self, ops: Mapping[str, Callable[..., Any]]) -> dict[str, Callable[..., Any]]:
         """The ops as gradient formulas see them: elementwise ones put off."""

@@ -81,8 +81,6 @@ class Layer:
         """`kernel` without warnings about infinities and NaN."""
         return kernel
 
-    # What follows is the same for both.
-
     @cached_property
     def fusion(self) -> Fusion | None:
         """What makes kernels of elementwise ops and chains of them; None without launches."""

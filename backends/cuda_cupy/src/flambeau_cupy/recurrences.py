@@ -512,8 +512,6 @@ class Recurrences(Library[Runtime]):
         )
         return dx, dhx, dcx, self._unpacked(stack, over, params)
 
-    # Weights.
-
     def _packed(self, stack: Stack, params: tuple[Array, ...]) -> Array:
         """All weights in cuDNN's order."""
         kind = stack.signature.dtype
@@ -534,8 +532,6 @@ class Recurrences(Library[Runtime]):
             start = starts[piece.param] + piece.start * row
             flat[start : start + n] = space[piece.offset : piece.offset + n]
         return flat
-
-    # Stacks.
 
     def _stack(
         self,

@@ -142,9 +142,9 @@ class _Walk:
                 if e is not None
             ):
                 needed.add(seq)
-        self.needed = needed
         # Predecessors of a wanted node matter only if another wanted one lies behind it: `loop`
         # asks.
+        self.needed = needed
 
     def push(self, e: Any, g: Any, owned: bool) -> None:
         """Add gradient `g` to what is waiting at edge `e`."""

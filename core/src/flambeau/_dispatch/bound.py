@@ -117,8 +117,6 @@ class BoundBackend:
             D.pack(values, dtype), tuple(shape), dtype, self.device.index or 0
         )
 
-    # Helpers of gradient formulas; `ops.declaration.namespace` has the same on tensors.
-
     def scalar(self, value: float, like: Any) -> Any:
         """A number as an operand for arrays like `like`."""
         dtype = self.dtype_of(like)

@@ -100,14 +100,12 @@ def _spec(a: Any) -> Any:
     return a
 
 
-# Recording of the hot families.
-
-
-# The generated methods call these only while no mode is on; `Op.record` serves the rest.
-
-
 def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
-    """Give `t` the history of a one-input op on `x`, if `x` has one."""
+    """Give `t` the history of a one-input op on `x`, if `x` has one.
+
+    The generated methods call this, `record_binary` and `record_scalar` only while no mode is on;
+    `Op.record` serves the rest.
+    """
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
         return
@@ -183,9 +181,6 @@ def after_record(node: Any) -> None:
     """What modes do with a new node."""
     if anomaly.enabled:
         anomaly.remember_call(node)
-
-
-# Slow paths.
 
 
 def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:

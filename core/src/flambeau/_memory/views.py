@@ -353,8 +353,6 @@ def _region(F: Any, g: Any, op: str) -> Any:
     return F.view_as_real(F.conj(g)) if op == "view_as_real" else F.conj(F.view_as_complex(g))
 
 
-# Stride arithmetic, for `meta`, for backends without strides, and for `as_strided`.
-
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]  # shape, stride, offset
 
 

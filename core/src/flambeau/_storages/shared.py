@@ -143,9 +143,6 @@ def _over(block: mmap.mmap, mapping: Mapping) -> Storage:
     return st
 
 
-# Travel to other processes.
-
-
 _moves = False
 
 

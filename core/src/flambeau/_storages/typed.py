@@ -60,8 +60,6 @@ class TypedStorage(Casts):
             )
         self._untyped_storage = wrap_storage
 
-    # Facts.
-
     def untyped(self) -> UntypedStorage:
         """The bytes."""
         return self._untyped_storage
@@ -129,8 +127,6 @@ class TypedStorage(Casts):
             f"device={self.device}) of size {self.size()}]"
         )
 
-    # Elements.
-
     def tolist(self) -> list[Any]:
         """The elements as Python numbers."""
         size = self.size() * self.dtype.itemsize
@@ -181,8 +177,6 @@ class TypedStorage(Casts):
             source = source._to(self.dtype)
         self._untyped_storage.copy_(source)
         return self
-
-    # Copies.
 
     def _tensor(self) -> Tensor:
         st = self._st
@@ -252,8 +246,6 @@ class TypedStorage(Casts):
     def pin_memory(self, device: Any = "cuda") -> TypedStorage:
         """The storage in page-locked memory; itself where no accelerator needs that."""
         return self._wrapped(self._untyped_storage.pin_memory(device))
-
-    # Memory.
 
     def resizable(self) -> builtins.bool:
         """Whether `resize_` works: not for shared memory and files."""

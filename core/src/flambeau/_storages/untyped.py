@@ -63,8 +63,6 @@ class UntypedStorage(Casts):
         made._st = st
         return made
 
-    # Facts.
-
     @property
     def device(self) -> Device:
         """Where the memory is."""
@@ -120,8 +118,6 @@ class UntypedStorage(Casts):
     def untyped(self) -> UntypedStorage:
         """The storage itself."""
         return self
-
-    # Elements.
 
     def tolist(self) -> list[Any]:
         """The bytes as numbers."""
@@ -180,8 +176,6 @@ class UntypedStorage(Casts):
         data = self._st.read(0, self.nbytes())
         self._st.write(0, swapped(data, size))
 
-    # Copies.
-
     def clone(self) -> UntypedStorage:
         """A copy of the memory."""
         return UntypedStorage._of(copied(self._st, self.device))
@@ -239,8 +233,6 @@ class UntypedStorage(Casts):
         plain = _bytes(self)
         pinned = plain.pin_memory(device)
         return self if pinned is plain else pinned.untyped_storage()
-
-    # Memory.
 
     def resizable(self) -> builtins.bool:
         """Whether `resize_` works: not for shared memory and files."""

@@ -92,8 +92,6 @@ class Tensor(TensorMethods):
 
             intercept_methods(cls)
 
-    # Construction by the library.
-
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
         """An instance of a subclass that shares the memory of `data`, as a leaf."""
@@ -131,8 +129,6 @@ class Tensor(TensorMethods):
 
     def _fresh_copy(self) -> Tensor:
         return wrap(self._be, self._be.clone(self._a), self.dtype)
-
-    # Facts.
 
     @property
     def shape(self) -> Size:
@@ -313,8 +309,6 @@ class Tensor(TensorMethods):
         """Whether other processes can see the memory."""
         st = self._st
         return self.is_cuda or (st is not None and st.mapping is not None and st.mapping.shared)
-
-    # Autograd.
 
     @property
     def requires_grad(self) -> bool:
@@ -571,8 +565,6 @@ class Tensor(TensorMethods):
         """Always False: inference mode makes ordinary tensors."""
         return False
 
-    # Data out of the tensor.
-
     def item(self) -> Any:
         """The value of a one-element tensor as a Python number.
 
@@ -724,8 +716,6 @@ class Tensor(TensorMethods):
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
 
-    # Conversion.
-
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """The tensor in another dtype, on another device, or like another; itself if it is so.
 
@@ -810,8 +800,6 @@ class Tensor(TensorMethods):
 
         order = order_of_memory(memory_format, self.dim())
         return self if self.is_contiguous(memory_format) else _arranged(self, order)
-
-    # Indexing and views with optional arguments.
 
     @property
     def mT(self) -> Tensor:
@@ -943,8 +931,6 @@ class Tensor(TensorMethods):
         """
         self.untyped_storage().share_memory_()
         return self
-
-    # Protocols.
 
     def __dlpack__(self, stream: Any = None, **options: Any) -> Any:
         from flambeau.utils.dlpack import exported

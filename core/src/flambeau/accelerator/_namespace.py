@@ -104,8 +104,6 @@ class DeviceNamespace:
     def __repr__(self) -> str:
         return f"<devices of type {self._runtime.device_type!r}: {self.device_count()}>"
 
-    # Devices.
-
     def is_available(self) -> bool:
         """Whether there is a device that can be used."""
         return self.device_count() > 0
@@ -171,8 +169,6 @@ class DeviceNamespace:
         """
         backend = self._runtime.backend()
         backend.synchronize(self._runtime.index(device))
-
-    # Streams.
 
     def current_stream(self, device: Any = None) -> Stream:
         """The stream on which this thread asks for work on a device."""

@@ -49,8 +49,6 @@ class FunctionNode(Node):
     _inputs: tuple[Any, ...] = ()
     _several = False  # more than one source: gradients arrive as {place: gradient}
 
-    # What forward may call.
-
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep inputs or outputs for backward; writes to them are detected there.
 
@@ -89,8 +87,6 @@ class FunctionNode(Node):
     def set_materialize_grads(self, value: bool) -> None:
         """Whether absent gradients reach backward as zeros (the default) or as None."""
         self._materialize = value
-
-    # What backward may read.
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:

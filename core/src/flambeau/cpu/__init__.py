@@ -75,9 +75,6 @@ def set_allocator_enabled(enabled: bool) -> None:
     _devices._runtime.backend().caches_memory(bool(enabled))
 
 
-# Devices: there is one.
-
-
 def is_available() -> bool:
     """Whether there is a CPU: True.
 
@@ -109,9 +106,6 @@ def set_device(device: Any) -> None:
 
 def synchronize(device: Any = None) -> None:
     """Nothing: calls return when their work is done."""
-
-
-# Streams: work is done in the order of the program.
 
 
 class Stream:

@@ -66,8 +66,6 @@ __all__ = [
     "rfftn",
 ]
 
-# -- one dimension ---------------------------------------------------------------------------------
-
 
 def _complex(out: Tensor | None) -> bool:
     # A real result goes into any real `out`, but not into a complex one.
@@ -214,9 +212,6 @@ def ihfft(
         exact=True,
         share="anything",
     )
-
-
-# -- several dimensions ----------------------------------------------------------------------------
 
 
 def fftn(
@@ -461,9 +456,6 @@ def ihfft2(
     torch.Size([3, 4, 3])
     """
     return ihfftn(input, s, dim, norm, out=out)
-
-
-# -- frequencies -----------------------------------------------------------------------------------
 
 
 def fftfreq(

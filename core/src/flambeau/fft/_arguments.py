@@ -76,9 +76,6 @@ def complex_to_real(
     return _c2r(conj(x) if forward else x, dims[-1], sizes[-1], scale)
 
 
-# -- arguments -------------------------------------------------------------------------------------
-
-
 def _promoted(name: str, input: Tensor) -> Tensor:
     x = need_tensor(input, f"fft_{name}", "input")
     if x.dtype in (D.float16, D.bfloat16):

@@ -213,9 +213,6 @@ def _load_wrapped(path: str, map_location: Any, weights_only: bool) -> Any:
             return _load_file(plain, map_location, weights_only=weights_only)
 
 
-# Repositories.
-
-
 def _repository(
     name: str, source: str, force_reload: bool, trust: Any, verbose: bool, caller: str
 ) -> str:

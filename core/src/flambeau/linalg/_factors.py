@@ -150,9 +150,6 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
     return deliver(OPS["householder_product"](a, t), out, A, tau, share="anything")
 
 
-# == LDL ===========================================================================================
-
-
 def ldl_factor_ex(
     A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
 ) -> R.linalg_ldl_factor_ex:
@@ -198,9 +195,6 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Tensor, Tenso
             "with these factors; linalg.ldl_factor_ex(A) returns them all the same"
         )
     return found
-
-
-# == LU ============================================================================================
 
 
 def lu_factor_ex(

@@ -91,8 +91,6 @@ class Accelerator(Backend):
 
     out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)
 
-    # Devices.
-
     def unavailable(self) -> str:
         """Why `device_count` is 0: what is missing, and what to install; empty if it is not."""
         return ""
@@ -142,8 +140,6 @@ class Accelerator(Backend):
         """
         return False
 
-    # Streams.
-
     def new_stream(self, index: int, priority: int) -> Any:
         """A new queue of work on a device; lower numbers go first."""
         return self.default_stream(index)
@@ -179,8 +175,6 @@ class Accelerator(Backend):
     def stream_wait(self, stream: Any) -> None:
         """Wait in this thread until a stream is finished."""
         return None
-
-    # Events.
 
     def new_event(self, index: int, timing: bool, blocking: bool, interprocess: bool) -> Any:
         """A marker for a place in a stream.
@@ -226,8 +220,6 @@ class Accelerator(Backend):
     def event_from_ipc(self, index: int, handle: bytes) -> Any:
         """The event that another process exported."""
         raise NotImplementedError(f"events of {self.device_type!r} are not for other processes")
-
-    # Memory.
 
     def memory_info(self, index: int) -> tuple[int, int]:
         """Free and total bytes of a device."""
@@ -303,8 +295,6 @@ class Accelerator(Backend):
                 "Use smaller batches, or delete tensors that are no longer needed"
             ) from error
 
-    # Graphs: recordings of work.
-
     def graph_pool(self) -> Any:
         """A pool of memory for recordings that are to share one."""
         raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
@@ -328,8 +318,6 @@ class Accelerator(Backend):
     def graph_launch(self, graph: Any) -> None:
         """Ask the current stream for all that a graph recorded."""
         raise NotImplementedError(f"device type {self.device_type!r} records no graphs")
-
-    # Ranges for the vendor's profiler.
 
     def mark(self, text: str) -> None:
         """Note a moment."""

@@ -46,13 +46,16 @@ class Backend(ABC):
 
     A backend moves bytes and describes arrays. Computing is the business of kernels (`KernelSet`),
     and shapes, gradients and versions are the core's. *Array* below always means the backend's own
-    native array, an instance of `array`.
+    native array, an instance of `array`. Every backend defines `from_host`, `to_host` and
+    `dtype_of`. The defaults of `scalar`, `item` and `tolist` go through host memory: override what
+    the library does faster.
 
     Attributes:
         device_type: the name that users write, such as ``"cpu"``.
         array: class of native arrays; instances have ``shape``, a tuple of ints.
-        strided: whether views alias memory natively and in-place kernels exist. Otherwise arrays
-            are taken to be immutable and the core keeps strides itself.
+        strided: whether views alias memory natively and in-place kernels exist: True promises
+            `strides`, `offset`, `data_ptr`, `owns`, `as_strided` and the view kernels. Otherwise
+            arrays are taken to be immutable and the core keeps strides itself.
         indexed: whether devices are told apart by an index, so that the bare name means the
             current one (``cuda`` is ``cuda:0``). False for a type with a single device, whose
             tensors show the bare name, as those of ``cpu`` do.
@@ -78,8 +81,6 @@ class Backend(ABC):
     indexed: bool = True
     error: tuple[type[Exception], ...] = (ValueError, TypeError, IndexError)
 
-    # Memory: every backend has these three.
-
     @abstractmethod
     def from_host(self, data: HostBytes, shape: tuple[int, ...], dtype: DType, index: int) -> Any:
         """A new array on device `index` from C-contiguous little-endian bytes, which are copied."""
@@ -91,8 +92,6 @@ class Backend(ABC):
     @abstractmethod
     def dtype_of(self, array: Any) -> DType:
         """The flambeau dtype of `array`."""
-
-    # Devices.
 
     def device_count(self) -> int:
         """How many devices of this type there are; 0 when the hardware is absent."""
@@ -123,8 +122,6 @@ class Backend(ABC):
         """
         return None
 
-    # Memory of dead arrays that is kept for later ones, and threads: a backend may have neither.
-
     def memory_statistics(self, index: int) -> MemoryStatistics:
         """The figures of a device's memory pool."""
         return MemoryStatistics()
@@ -148,8 +145,6 @@ class Backend(ABC):
     def set_num_threads(self, count: int) -> None:
         """Let kernels, those of all providers, use at most `count` threads."""
         return None
-
-    # Composites.
 
     def compile(self, op: str, decomposition: Callable[..., Any]) -> Callable[..., Any] | None:
         """A faster form of a composite that has no kernel, or None to run it op by op.
@@ -187,8 +182,6 @@ class Backend(ABC):
         """
         return None
 
-    # Values: the defaults go through host memory; override what the library does faster.
-
     def to_array(self, value: Any) -> Any:
         """What a kernel returned in place of an array (a NumPy scalar, say) as an array."""
         return value
@@ -210,8 +203,6 @@ class Backend(ABC):
     def tolist(self, array: Any) -> Any:
         """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
         return _nested(unpack(bytes(self.to_host(array)), self.dtype_of(array)), tuple(array.shape))
-
-    # Strided backends: `strided = True` promises all of these and the view kernels.
 
     def strides(self, array: Any) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""

@@ -72,8 +72,6 @@ class PluginHost:
         self._lock = threading.RLock()
         self._registry.add_local(CpuFallback(self), "flambeau-core:cpu-fallback", frozenset())
 
-    # What is there.
-
     def installed(self) -> Mapping[str, tuple[discovery.Entry, ...]]:
         """Announced device types with their entries, blocked ones included; nothing is imported.
 
@@ -102,8 +100,6 @@ class PluginHost:
             return self.activate(device_type).backend.device_count() > 0
         except RuntimeError:
             return False
-
-    # Activation.
 
     def activate(self, device_type: str) -> Activation:
         """The backend and kernels of `device_type`, loading its plugins at first use.
@@ -178,8 +174,6 @@ class PluginHost:
             providers=[f"{entry.distribution} {entry.version}".strip() for entry in loaded],
             blocked=[entry.distribution for entry in entries if entry not in loaded],
         )
-
-    # Questions that the core asks seldom.
 
     def providers(self, device_type: str) -> dict[str, str]:
         """Op name to the provider of its kernel on `device_type`."""
@@ -273,8 +267,6 @@ class PluginHost:
             ),
             *self._registry.local_for(device_type),
         ]
-
-    # What the user and the core say.
 
     def register_builtin(self, device_type: str, module: str, version: str = "") -> None:
         """Announce a device type of the core itself; `module` is imported at its first use."""

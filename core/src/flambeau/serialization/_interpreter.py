@@ -90,8 +90,6 @@ class Interpreter:
     def _refused(self, text: str) -> WeightsOnlyError:
         return WeightsOnlyError(text, self._path, self._at)
 
-    # Reading.
-
     def _take(self, count: int) -> bytes:
         stop = self._pos + count
         if stop > len(self._data):
@@ -117,8 +115,6 @@ class Interpreter:
     def _string(self, code: str) -> None:
         raw = self._sized(code)
         self._push(raw if self._encoding == "bytes" else raw.decode(self._encoding))
-
-    # The stack.
 
     def _push(self, value: Any) -> None:
         self._stack.append(value)
@@ -155,8 +151,6 @@ class Interpreter:
 
     def _put(self, index: int) -> None:
         self._memo[index] = self._top()
-
-    # Building.
 
     def _set(self, pairs: list[Any]) -> None:
         target = self._top()

@@ -211,8 +211,6 @@ class _Reader:
             0,
         )
 
-    # The archive.
-
     def _archived(self) -> Any:
         self.archive = archive = ArchiveReader(self.data, self.path)
         if "constants.pkl" in archive.records:
@@ -292,8 +290,6 @@ class _Reader:
         count = view.nbytes // dtype.itemsize
         st = storage_of(tensor_over(Memory(view, (count,), (1,), dtype), dtype))
         return UntypedStorage._of(st)
-
-    # Pickles.
 
     def unpickled(self, data: Any, start: int, persistent: Any) -> tuple[Any, int]:
         """The object of a pickle, and where it ends."""

@@ -101,8 +101,6 @@ class SparseTensor(Tensor):
         self._where, self._stored, self._sorted = other._where, other._stored, other._sorted
         return self
 
-    # Structure.
-
     def indices(self) -> Tensor:
         """The positions of the stored elements, (sparse_dim, nnz), sorted.
 
@@ -178,8 +176,6 @@ class SparseTensor(Tensor):
     def to_sparse(self, *args: Any, **kwargs: Any) -> SparseTensor:
         """Itself."""
         return self
-
-    # History: that of the values.
 
     @property
     def requires_grad(self) -> bool:
@@ -275,8 +271,6 @@ class SparseTensor(Tensor):
     def data(self, value: Any) -> None:
         self._where, self._stored, self._sorted = value._where, value._stored, value._sorted
         self._a, self._be, self.dtype = value._a, value._be, value.dtype
-
-    # Conversion.
 
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy that shares no memory, with history."""
@@ -437,8 +431,6 @@ class SparseTensor(Tensor):
         return self.sparse_resize_and_clear_(other.shape, other.sparse_dim(), other.dense_dim())
 
     resizeAs_ = resize_as_  # noqa: N815 - the name of the 1.0 documents
-
-    # Protocols.
 
     def __len__(self) -> int:
         if not self._a.shape:

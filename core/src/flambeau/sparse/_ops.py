@@ -59,9 +59,6 @@ def _is_number(x: Any) -> bool:
     )
 
 
-# -- sums ------------------------------------------------------------------------------------------
-
-
 def _scaled(x: Any, alpha: Any) -> Any:
     return x if alpha == 1 else x * alpha
 
@@ -120,9 +117,6 @@ def _radd(self: Any, other: Any) -> Any:
 @handles("__rsub__", "rsub")
 def _rsub(self: Any, other: Any) -> Any:
     return sub(other, self)
-
-
-# -- products --------------------------------------------------------------------------------------
 
 
 @handles("mul", "multiply", "__mul__", "__rmul__")
@@ -199,8 +193,6 @@ def power(input: Any, exponent: Any) -> Any:
     return once.like(once._stored**exponent)
 
 
-# -- functions that keep zero zero -----------------------------------------------------------------
-
 _LINEAR = {"neg": "neg", "negative": "neg", "__neg__": "neg"}
 _NONLINEAR = {
     name: name
@@ -252,9 +244,6 @@ for _spelt, _dtype in {
     "cdouble": fb.complex128,
 }.items():
     HANDLERS[_spelt] = _cast(_dtype)
-
-
-# -- matrix products -------------------------------------------------------------------------------
 
 
 def _need_matrices(name: str, a: Any, b: Any) -> None:
@@ -399,9 +388,6 @@ def sspaddmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     else:
         mat1, mat2 = args
     return add(_scaled(input, beta), _scaled(smm(mat1, mat2), alpha))
-
-
-# -- shape -----------------------------------------------------------------------------------------
 
 
 def _dim(s: Any, dim: int) -> int:
@@ -594,9 +580,6 @@ def getitem(input: Any, key: Any) -> Any:
     return input
 
 
-# -- reductions ------------------------------------------------------------------------------------
-
-
 @handles("sum")
 def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
     """The sum of all elements (dense), or along dimensions (sparse while a sparse one is left)."""
@@ -649,9 +632,6 @@ def grouped(input: SparseTensor, dim: int) -> tuple[SparseTensor, Any, int]:
     return once, places, first.shape[0]
 
 
-# -- copies of structure ---------------------------------------------------------------------------
-
-
 @handles("sparse_mask")
 def sparse_mask(input: Any, mask: SparseTensor) -> SparseTensor:
     """The elements of `input` at the positions that `mask` stores."""
@@ -694,9 +674,6 @@ for _name in (
     HANDLERS[_name] = lambda input, *args, _method=_name, **kwargs: getattr(SparseTensor, _method)(
         input, *args, **kwargs
     )
-
-
-# -- in place --------------------------------------------------------------------------------------
 
 
 def _writes(compute: Handler) -> Handler:

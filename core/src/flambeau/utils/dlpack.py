@@ -102,9 +102,6 @@ def _opened(capsule: Any) -> tuple[Any, bool]:
     )
 
 
-# Export.
-
-
 def to_dlpack(tensor: Tensor) -> Any:
     """A capsule that shares the memory of `tensor`; it can be used once.
 
@@ -174,9 +171,6 @@ def _speaking(tensor: Tensor) -> Any:
             "is not visible to other libraries; move them with .cpu() first"
         )
     return tensor._a
-
-
-# Import.
 
 
 def imported(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:

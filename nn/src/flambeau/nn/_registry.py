@@ -149,8 +149,7 @@ class Registry:
         if name == "":
             raise KeyError(f'{kind} name can\'t be empty string ""')
 
-    # Attribute access.  __getattr__ runs only where the ordinary look-up finds nothing.
-
+    # Runs only where the ordinary look-up finds nothing.
     def __getattr__(self, name: str) -> Any:
         own = self.__dict__
         if "_parameters" in own:

@@ -53,8 +53,6 @@ class StateDict(Registry):
     _version: int = 1
     dump_patches: bool = False
 
-    # Saving
-
     def state_dict(
         self,
         *args: Any,
@@ -151,8 +149,6 @@ class StateDict(Registry):
 
     def _has_own(self, method: str) -> bool:
         return getattr(type(self), method) is not getattr(StateDict, method)
-
-    # Loading
 
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
@@ -315,8 +311,6 @@ class StateDict(Registry):
                 f"an exception occurred : {error.args}."
             )
         return None
-
-    # Hooks
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
         """Call ``hook(module, prefix, keep_vars)`` before this module's state is collected.

@@ -53,8 +53,6 @@ class Plan:
         self.depth = self.channels * (kh * kw if self.whole else kw)
         self.rows = self.out[0] + dilation[0] * (kh - 1) // stride[0]
 
-    # Blocks of images and the matrices made of them.
-
     @property
     def lines(self) -> int:
         """Rows of pixels in the unfolded matrix, of `out[1]` positions per image each."""
@@ -99,8 +97,6 @@ class Plan:
         if self.whole or self.plain:
             return g.reshape(*g.shape[:3], -1)
         return g.transpose(1, 2, 3, 0, 4).reshape(1, self.groups, self.features, -1)
-
-    # Between images and the unfolded matrix.
 
     def unfold(self, x: Array) -> Array:
         """The taps of a block of images (n, groups, channels, height, width)."""

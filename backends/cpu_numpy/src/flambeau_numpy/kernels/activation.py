@@ -71,9 +71,6 @@ def _masked(grad: Array, a: Array, threshold: Array) -> Array:
     return out
 
 
-# -- sigmoid and its relatives ---------------------------------------------------------------------
-
-
 def _sigmoid_block(out: Array, x: Array) -> None:
     np.negative(x, out)
     np.exp(out, out)
@@ -186,9 +183,6 @@ def elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
     return np.where(x > 0, x * number(scale), low).astype(a.dtype, copy=False)
 
 
-# -- gelu ------------------------------------------------------------------------------------------
-
-
 def _gelu_block(out: Array, x: Array, t: Array, r: Array, e: Array) -> None:
     np.multiply(x, np.float32(sqrt(0.5)), e)
     erf_block(e, e, t, r)
@@ -272,8 +266,6 @@ def gelu_backward(grad: Array, a: Array, approximate: str) -> Any:
         return _gelu_tanh_backward(grad, a)
     return _gelu64_backward(grad, a) if a.dtype == np.float64 else _gelu_backward(grad, a)
 
-
-# -- softmax ---------------------------------------------------------------------------------------
 
 ROWS = 65536  # elements of a block of rows: input, output and their sums stay in the cache
 

@@ -72,9 +72,6 @@ ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.r
 DIVISION = {"remainder": np.remainder, "fmod": np.fmod, "floor_divide": np.floor_divide}
 
 
-# -- casts and copies ------------------------------------------------------------------------------
-
-
 @quiet
 def large_cast(a: Array, kind: np.dtype) -> Array:
     """`a.astype(kind)` into pooled memory."""
@@ -131,9 +128,6 @@ def _assign_cast(dst: Array, src: Array) -> None:
     if src.dtype.kind == "c" and dst.dtype.kind not in "cb":
         src = src.real
     np.copyto(dst, src, casting="unsafe")
-
-
-# -- functions that are no ufunc -------------------------------------------------------------------
 
 
 def sign(a: Array) -> Any:

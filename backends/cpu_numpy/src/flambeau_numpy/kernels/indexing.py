@@ -145,9 +145,6 @@ def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Ar
     return out
 
 
-# -- along one dimension ---------------------------------------------------------------------------
-
-
 def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
     """Positions in a C-contiguous array of `shape` of what `index` names along `dim`."""
     rank, step, steps = len(shape), 1, []
@@ -226,9 +223,6 @@ def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
     out = contiguous(a)
     scatter_add_(out, dim, index, src)
     return out
-
-
-# -- searching and sorting -------------------------------------------------------------------------
 
 
 def nonzero(a: Array) -> Array:

@@ -175,9 +175,6 @@ def batch_norm_backward(
     return layout.finish(result, out), products.astype(x.dtype), sums.astype(x.dtype)
 
 
-# -- over the last dimensions ----------------------------------------------------------------------
-
-
 def _row_sums(x: Array) -> Array:
     return sum_rows(x)[:, None]
 

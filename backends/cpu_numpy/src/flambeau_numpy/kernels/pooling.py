@@ -61,9 +61,6 @@ def _lowest(dtype: np.dtype) -> Any:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 
-# -- maximum ---------------------------------------------------------------------------------------
-
-
 @quiet
 def max_pool2d(
     x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
@@ -162,9 +159,6 @@ def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...
     )
     entries.toarray(out=out.reshape(planes, h * w))
     return out
-
-
-# -- average ---------------------------------------------------------------------------------------
 
 
 def _average_geometry(

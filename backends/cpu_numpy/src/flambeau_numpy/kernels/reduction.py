@@ -180,9 +180,6 @@ def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any
     return row_major(values), row_major(places)
 
 
-# -- statistics ------------------------------------------------------------------------------------
-
-
 def _count(a: Array, dims: tuple[int, ...]) -> int:
     return prod(a.shape[d] for d in dims)
 

@@ -48,9 +48,6 @@ _DIMENSIONS = 12  # at most, in oneDNN
 plans = Plans(LIMIT)
 
 
-# float32
-
-
 def _operand(a: Array) -> tuple[Array, bytes, int]:
     """A matrix as BLAS takes it: an array, whether it is transposed, elements between its lines."""
     down, right = a.strides
@@ -161,9 +158,6 @@ def _compiled(
     )
 
 
-# 16-bit floats
-
-
 def _stored(a: Array) -> tuple[Array, bool]:
     """An array without gaps in memory, and whether its matrices are stored column by column."""
     if not a.flags.c_contiguous and a.swapaxes(-1, -2).flags.c_contiguous:
@@ -241,8 +235,6 @@ def _half_matmul(a: Array, b: Array) -> Any:
     out = _half_product(a, b)
     return matmul(wide(a), wide(b)).astype(a.dtype) if out is None else out
 
-
-# Kernels
 
 matmul = general.make_matmul(_large_matmul, _half_matmul)
 

@@ -29,8 +29,6 @@ def make(layer: Layer) -> dict[str, Kernel]:
     def unknown(shape: tuple[int, ...], kind: np.dtype) -> Array:
         return xp.full(shape, np.nan, np.float32).astype(kind)
 
-    # -- over the last dimensions ------------------------------------------------------------------
-
     def layer_norm(
         x: Array, weight: Array | None, bias: Array | None, shape: tuple[int, ...], eps: float
     ) -> Three:
@@ -80,11 +78,8 @@ def make(layer: Layer) -> dict[str, Kernel]:
         )
         return out, over_weight.astype(into, copy=False), over_bias.astype(into, copy=False)
 
-    # -- over channels -----------------------------------------------------------------------------
-
     # An input is (images, channels, size) in memory; with the channels last it is a matrix with a
     # column per channel, as it is if it has no other dimensions.
-
     def laid_out(x: Array, last: bool, kind: np.dtype) -> Array:
         x = x.astype(kind, copy=False)
         return layer.dense(xp.moveaxis(x, 1, -1) if last else x)

@@ -561,9 +561,6 @@ def eye(
     return finished(cast(rows == columns, _dtype_or(dtype, out)), requires_grad, out)
 
 
-# -- from data -------------------------------------------------------------------------------------
-
-
 def tensor(
     data: Any,
     *,

@@ -29,8 +29,6 @@ __all__ = [
     "triu_indices",
 ]
 
-# -- diagonals and triangles -----------------------------------------------------------------------
-
 
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension as diagonals of matrices in dimensions `dim1` and `dim2` of the result.
@@ -161,9 +159,6 @@ def triu_indices(
             [0, 1, 1]])
     """
     return _triangle_indices(False, row, col, offset, dtype, device)
-
-
-# -- vectors ---------------------------------------------------------------------------------------
 
 
 def cross(

@@ -17,8 +17,6 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.table import composite, primitive
 
-# -- canonical -------------------------------------------------------------------------------------
-
 
 def indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
     """The shape of ``x[indices]`` for index tensors, None for whole dimensions."""
@@ -184,9 +182,6 @@ def _topk(self: Tensor, k: int, dim: int, largest: bool) -> tuple[Tensor, Tensor
 @_topk.gradient
 def _(F, g, result1, dim, self_shape):
     return F.scatter(F.zeros(self_shape, g[0]), dim, result1, g[0])
-
-
-# == public functions ==============================================================================
 
 
 def checked_index(

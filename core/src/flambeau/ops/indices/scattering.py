@@ -441,9 +441,6 @@ def take_along_dim(
     )
 
 
-# -- element by element in Python ------------------------------------------------------------------
-
-
 def _written(x: Tensor, values: list[Any]) -> Tensor:
     return x.copy_(x.new_tensor(values).reshape(tuple(x.shape)))
 

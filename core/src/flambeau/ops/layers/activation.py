@@ -51,9 +51,6 @@ def wide(x: Tensor) -> Tensor:
     return cast(x, wide_dtype(x.dtype))
 
 
-# -- rectifiers ------------------------------------------------------------------------------------
-
-
 @composite(refuses_bool="Boolean inputs not supported for relu")
 def _relu(self: Tensor) -> Tensor:
     return binary("maximum", self, 0)  # NaN stays
@@ -132,9 +129,6 @@ def _(F, g, input, alpha, scale, input_scale):
     below = F.mul(F.where(positive, zero, input), F.scalar(input_scale, input))
     slope = F.mul(F.exp(below), F.scalar(alpha * scale * input_scale, input))
     return F.mul(g, F.where(positive, F.scalar(scale, input), slope))
-
-
-# -- smooth functions ------------------------------------------------------------------------------
 
 
 @composite(promotes="float")
@@ -289,9 +283,6 @@ def _(F, g, grad, input, approximate):
     return F.mul(F.mul(g, grad), curvature)
 
 
-# -- probabilities along a dimension ---------------------------------------------------------------
-
-
 def _along(a: Any, dim: int) -> tuple[int, ...]:
     return (dim,) if a.shape else ()
 
@@ -357,9 +348,6 @@ def _(F, g, result, dim):
 def _(F, g, grad, result, dim):
     total = F.sum(grad, _along(g, dim), True)
     return F.neg(F.mul(F.mul(g, F.exp(result)), total))
-
-
-# == public functions ==============================================================================
 
 
 def need_floating(x: Any, function: str, argument: str) -> Tensor:

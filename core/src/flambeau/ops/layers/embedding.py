@@ -65,9 +65,6 @@ def _(F, g):
     return None
 
 
-# == public functions ==============================================================================
-
-
 def embedding(
     weight: Tensor,
     indices: Tensor,

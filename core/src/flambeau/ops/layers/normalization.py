@@ -50,9 +50,6 @@ def _layer_axes(shape: Sequence[int], normalized_shape: tuple[int, ...]) -> Axes
     )
 
 
-# -- formulas that both share ----------------------------------------------------------------------
-
-
 def _train(
     axes: Axes, input: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -158,9 +155,6 @@ def _double_backward(
     return F.cast_like(over_grad, grad), over_input, over_weight, over_mean, over_r
 
 
-# -- canonical: over the batch ---------------------------------------------------------------------
-
-
 @composite(title="NativeBatchNormBackward0")
 def _batch_norm(
     input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor
@@ -244,9 +238,6 @@ def _(F, g, grad, input, weight, mean, invstd):
     return _double_backward(F, _batch_axes(input.shape), g, grad, input, weight, mean, invstd)
 
 
-# -- canonical: over features ----------------------------------------------------------------------
-
-
 @composite(results=3, title="NativeLayerNormBackward0")
 def _layer_norm(
     input: Tensor,
@@ -286,9 +277,6 @@ def _layer_norm_backward(
 def _(F, g, grad, input, weight, mean, invstd, normalized_shape):
     axes = _layer_axes(input.shape, normalized_shape)
     return _double_backward(F, axes, g, grad, input, weight, mean, invstd)
-
-
-# == public functions ==============================================================================
 
 
 def batch_norm(

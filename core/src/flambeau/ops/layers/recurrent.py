@@ -35,9 +35,6 @@ __all__ = ["gru", "lstm", "rnn_relu", "rnn_tanh"]
 Sizes = tuple[int, ...]
 
 
-# -- canonical -------------------------------------------------------------------------------------
-
-
 @composite(results=5)
 def _lstm_sequence(
     input: Tensor,
@@ -205,8 +202,6 @@ def _(F, g, grad_output, grad_hidden, hx, weight, output, nonlinearity, batch_si
     return _recurrence.through(F, _recurrence.rnn_backward_steps, g, args)[:5]
 
 
-# -- one direction of one layer --------------------------------------------------------------------
-
 States = tuple[Tensor, ...]
 Direction = Callable[..., tuple[Tensor, States]]
 
@@ -296,9 +291,6 @@ def _run(
     output, finals = all_layers(mode, rows, (batch,) * steps, states, *settings)
     output = output.reshape(steps, batch, output.shape[1])
     return output.transpose(0, 1) if given["batch_first"] else output, finals
-
-
-# == public functions ==============================================================================
 
 
 def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:

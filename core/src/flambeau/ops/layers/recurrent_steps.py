@@ -71,9 +71,6 @@ def _start(grad: Tensor | None, state: Tensor) -> Tensor:
     return state.new_zeros(tuple(state.shape)) if grad is None else grad
 
 
-# -- LSTM ------------------------------------------------------------------------------------------
-
-
 def lstm_steps(
     input: Tensor,
     hx: Tensor,
@@ -156,9 +153,6 @@ def lstm_backward_steps(
     return _as(dtype, grad_input, over_h, over_c, grad_weight, grad_projection)
 
 
-# -- GRU -------------------------------------------------------------------------------------------
-
-
 def gru_steps(
     input: Tensor,
     hx: Tensor,
@@ -225,9 +219,6 @@ def gru_backward_steps(
     return _as(dtype, _in_order(over_input, not reverse), over_h, inner.mT @ before, inner.sum(0))
 
 
-# -- plain -----------------------------------------------------------------------------------------
-
-
 def rnn_steps(
     input: Tensor,
     hx: Tensor,
@@ -272,9 +263,6 @@ def rnn_backward_steps(
     grad_input = _in_order(over_input, not reverse)
     before = previous(hx, output, batch_sizes, reverse)
     return _as(dtype, grad_input, over_h, grad_input.mT @ before)
-
-
-# -- gradients through a decomposition -------------------------------------------------------------
 
 
 def through(F: Any, body: Callable[..., Results], g: Any, args: tuple[Any, ...]) -> list[Any]:

@@ -174,9 +174,6 @@ class _CTCLossBackward(Function):
         raise RuntimeError("derivative for ctc_loss_backward is not implemented")
 
 
-# == public functions ==============================================================================
-
-
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

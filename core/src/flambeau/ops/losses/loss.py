@@ -16,8 +16,6 @@ from flambeau.ops.shapes.movement import broadcast_tensors
 
 __all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
-# -- canonical -------------------------------------------------------------------------------------
-
 _CLASS_WEIGHT = (
     "the derivative for 'weight', the rescaling of classes, is not implemented: the weights of "
     "nll_loss must not require a gradient"
@@ -189,9 +187,6 @@ def _(F, g, input, target, reduction, needs):
     count = math.prod(input.shape) if reduction == "mean" else 1
     slope = F.mul(F.mul(g, F.scalar(2 / max(count, 1), g)), F.sub(input, target))
     return slope, F.neg(slope) if needs[1] else None
-
-
-# == public functions ==============================================================================
 
 
 def nll_loss(

@@ -65,8 +65,6 @@ __all__ = [
     "triangular_solve",
 ]
 
-# -- Cholesky --------------------------------------------------------------------------------------
-
 
 @documented({"A": "input"})
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -135,9 +133,6 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     )
 
 
-# -- determinants and inverses ---------------------------------------------------------------------
-
-
 @documented({"A": "input"})
 def det(input: Tensor) -> Tensor:
     """The determinant of square matrices; its gradient is right for singular ones too.
@@ -197,9 +192,6 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return _solutions.pseudo_inverse(input, None, rcond, False)
 
 
-# -- LU --------------------------------------------------------------------------------------------
-
-
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
     """L and U in one matrix and the row interchanges, counted from 1; with `get_infos`, the infos.
 
@@ -255,9 +247,6 @@ def lu_unpack(
     return deliver_all(
         R.lu_unpack(p, lower, upper), out, LU_data, LU_pivots, exact=True, share="anything"
     )  # type: ignore[return-value]
-
-
-# -- QR --------------------------------------------------------------------------------------------
 
 
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
@@ -338,9 +327,6 @@ def ormqr(
     q = adjoint_of(q) if transpose else q
     product = c.mT @ q.mT if left else q.mT @ c.mT  # column by column, as LAPACK's
     return deliver(product.mT, out, input, tau, other, exact=True, share="anything")
-
-
-# -- singular values, triangular systems -----------------------------------------------------------
 
 
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> R.svd:

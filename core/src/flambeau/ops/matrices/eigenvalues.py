@@ -37,8 +37,6 @@ from flambeau.ops.pointwise.elementwise import where
 
 __all__: list[str] = []
 
-# == singular values ===============================================================================
-
 
 @composite(results=3, title="LinalgSvdBackward0")
 def _svd(self: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:
@@ -123,9 +121,6 @@ def _(F, g, self):
     return F.matmul(F.mul(u, across(F, F.cast_like(g, u))), vh)
 
 
-# == eigenvalues of Hermitian matrices =============================================================
-
-
 @composite(results=2, title="LinalgEighBackward0")
 def _eigh(self: Tensor, upper: bool) -> tuple[Tensor, Tensor]:
     """Rising eigenvalues and the eigenvectors of the Hermitian matrix with this triangle."""
@@ -166,9 +161,6 @@ def _(F, g, self, upper):
     v = F.eigh(self, upper)[1]
     inner = F.matmul(F.mul(v, across(F, F.cast_like(g, v))), adjoint(F, v))
     return hermitian_gradient(F, inner, upper)
-
-
-# == eigenvalues of any matrix =====================================================================
 
 
 @composite(results=2, title="LinalgEigBackward0")

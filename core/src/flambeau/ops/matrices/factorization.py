@@ -37,8 +37,6 @@ from flambeau.ops.shapes.movement import cat
 
 __all__: list[str] = []
 
-# == Cholesky ======================================================================================
-
 
 @composite(results=2)
 def _cholesky_ex(self: Tensor) -> tuple[Tensor, Tensor]:
@@ -68,9 +66,6 @@ def _(F, g, result0):
     back = adjoint(F, result0)
     half = F.triangular_solve(back, inner, True, False)
     return hermitian_gradient(F, F.triangular_solve(back, adjoint(F, half), True, False), False)
-
-
-# == LU ============================================================================================
 
 
 @composite(results=3)
@@ -149,9 +144,6 @@ def _(F, g, result0, result1):
     return F.gather(grad, d, index)
 
 
-# == LDL ===========================================================================================
-
-
 @composite(results=3)
 def _ldl_factor_ex(self: Tensor, hermitian: bool) -> tuple[Tensor, Tensor, Tensor]:
     """D and L below its blocks from A's lower triangle, interchanges, place of a zero pivot.
@@ -176,9 +168,6 @@ def _no_info(x: Tensor) -> Tensor:
 
 
 _ldl_factor_ex.gradient_missing("the derivative for 'linalg_ldl_factor_ex' is not implemented")
-
-
-# == QR ============================================================================================
 
 
 @composite(results=2)

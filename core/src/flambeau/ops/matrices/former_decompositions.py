@@ -58,9 +58,6 @@ def _removed(name: str, replacement: str) -> None:
     warn(f"torch.{name} is deprecated and has been removed from today's PyTorch; use {replacement}")
 
 
-# -- Cholesky --------------------------------------------------------------------------------------
-
-
 @documented({"a": "input"})
 def potrf(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor, upper by default; `torch.cholesky` has another default.
@@ -129,9 +126,6 @@ def _pivots(a: Tensor) -> list[int]:
         if rest and pivot.item():
             a = a - row.unsqueeze(1) * row / pivot
     return order
-
-
-# -- systems ---------------------------------------------------------------------------------------
 
 
 @documented({"B": "input"})
@@ -235,9 +229,6 @@ def _least_squares(b: Any, a: Any) -> R.lstsq:
     return R.lstsq(cat([solution, turned[n:]], 0), packed)
 
 
-# -- LU of batches ---------------------------------------------------------------------------------
-
-
 def btrifact(A: Tensor, pivot: bool = True, *, out: Any = None) -> Any:
     """L and U in one matrix each, and the row interchanges, counted from 1.
 
@@ -294,9 +285,6 @@ def btriunpack(
     """
     _removed("btriunpack", "torch.lu_unpack")
     return decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
-
-
-# -- eigenvalues, rank -----------------------------------------------------------------------------
 
 
 def symeig(

@@ -217,9 +217,6 @@ def _(F, g, input, weight, bias, result0, result1, activation, saves, needs):
     )
 
 
-# == public functions ==============================================================================
-
-
 def _same_dtype(name: str, *tensors: Tensor) -> None:
     first = tensors[0].dtype
     for t in tensors[1:]:

@@ -29,9 +29,6 @@ class LinAlgError(RuntimeError):
     """
 
 
-# == formulas: the namespace `F` and arrays ========================================================
-
-
 def with_adjoints(formula: Callable[..., Any]) -> Callable[..., Any]:
     """A formula for gradients w with dL = Re(tr(wᴴ dA)), in a backward pass that has conj(w).
 
@@ -112,9 +109,6 @@ def hermitian_gradient(F: Any, g: Any, upper: bool) -> Any:
     return F.sub(F.triu(both, 0) if upper else F.tril(both, 0), half)
 
 
-# == decompositions: tensors =======================================================================
-
-
 def real_part(x: Tensor) -> Tensor:
     """The real part of a complex tensor in its real dtype; a real tensor itself."""
     return cast(x, x.dtype.to_real())
@@ -147,8 +141,6 @@ def on_meta(x: Tensor) -> bool:
     """Whether a tensor has a shape and no numbers."""
     return x.device.type == "meta"
 
-
-# == checks ========================================================================================
 
 # Which functions PyTorch lets its kernels refuse dtypes in.
 _KERNELS = {

@@ -26,8 +26,6 @@ __all__ = [
     "matrix_power",
 ]
 
-# -- sums with products ----------------------------------------------------------------------------
-
 
 def _sum(
     name: str,
@@ -204,9 +202,6 @@ def addr(
     return _sum("addr", added, a.unsqueeze(1) * b, beta, alpha, out, a, b)
 
 
-# -- chains ----------------------------------------------------------------------------------------
-
-
 def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications.
 
@@ -296,9 +291,6 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     if len(factors) == 1:
         return deliver(factors[0].clone(), out, exact=True, share="anything")
     return multi_dot(factors, out=out)
-
-
-# -- functions of a matrix -------------------------------------------------------------------------
 
 
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:

@@ -31,8 +31,6 @@ from flambeau.ops.shapes.movement import cat
 
 __all__: list[str] = []
 
-# == systems =======================================================================================
-
 
 @composite
 def _triangular_solve(self: Tensor, other: Tensor, upper: bool, unitriangular: bool) -> Tensor:
@@ -138,9 +136,6 @@ def _(F, g, self, result):
     return F.add(grad, F.matmul(ph, F.matmul(p, rest)))
 
 
-# == determinants ==================================================================================
-
-
 def _parity(pivots: Tensor) -> Tensor:
     """Whether the number of interchanges is odd."""
     moved = pivots != arange(1, pivots.shape[-1] + 1, dtype=pivots.dtype, device=pivots.device)
@@ -228,8 +223,6 @@ def _(F, g, self, result0):
         return F.zeros(tuple(self.shape), self)
     return F.mul(F.reshape(slope, (*slope.shape, 1, 1)), inverse)
 
-
-# == exponential ===================================================================================
 
 _TERMS = 18  # of the series, for norms up to 1/2
 

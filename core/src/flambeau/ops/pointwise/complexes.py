@@ -38,8 +38,6 @@ __all__ = [
     "view_as_real",
 ]
 
-# -- parts -----------------------------------------------------------------------------------------
-
 
 @composite(out=None, title="RealBackward0")
 def _real(self: Tensor) -> Tensor:
@@ -90,9 +88,6 @@ def _(F, g, real_dtype):
 @_complex.gradient("imag")
 def _(F, g):  # Re(w i dy) = -Im(w) dy
     return F.neg(F.imag(g))
-
-
-# -- views -----------------------------------------------------------------------------------------
 
 
 class RetypingView(Op):
@@ -146,9 +141,6 @@ def _(F, g):
     return F.view_as_real(F.conj(g))
 
 
-# -- direction -------------------------------------------------------------------------------------
-
-
 @composite(title="SgnBackward0")
 def _sgn(self: Tensor) -> Tensor:
     if not self.dtype.is_complex:
@@ -188,9 +180,6 @@ def _(F, g, self):
     at_zero = F.eq(self, zero)
     w = F.div(F.cast_like(g, self), F.where(at_zero, F.scalar(1, self), self))
     return F.where(at_zero, zero, F.mul(w, F.scalar(-1j, w)))
-
-
-# == public functions ==============================================================================
 
 
 def view_as_real(input: Tensor) -> Tensor:

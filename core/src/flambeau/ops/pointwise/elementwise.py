@@ -31,8 +31,6 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import Op, composite, primitive
 
-# -- casts and copies ------------------------------------------------------------------------------
-
 
 @primitive(out=None, title="ToCopyBackward0")
 def _cast(self: Tensor, dtype: DType) -> Any:
@@ -62,9 +60,6 @@ def _contiguous(self: Tensor) -> Tensor:
 @_contiguous.gradient
 def _(F, g):
     return g
-
-
-# -- arithmetic ------------------------------------------------------------------------------------
 
 
 @primitive(promotes="any")
@@ -309,9 +304,6 @@ def _(F, g):
     return F.mul(g, F.scalar(0, g))
 
 
-# -- elementary functions --------------------------------------------------------------------------
-
-
 @primitive(promotes="float")
 def _exp(self: Tensor) -> Any:
     return self
@@ -531,9 +523,6 @@ def _(F, g, self, low, high):
     return F.where(inside, g, F.scalar(0, g))
 
 
-# -- rounding --------------------------------------------------------------------------------------
-
-
 def _flat(F, g):
     return F.mul(g, F.scalar(0, g))
 
@@ -560,9 +549,6 @@ def _round(self: Tensor) -> Any:
 
 for _op in (_floor, _ceil, _trunc, _round):
     _op.gradient(_flat)
-
-
-# -- comparison and logic --------------------------------------------------------------------------
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
@@ -647,9 +633,6 @@ def _(F, g, condition, other_shape):
 @_where.gradient("condition")
 def _(F, g):
     return None
-
-
-# == public functions ==============================================================================
 
 
 class UnaryFunction(Protocol):

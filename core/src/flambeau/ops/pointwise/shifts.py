@@ -37,8 +37,6 @@ def _bitwise_right_shift(self: Tensor, other: Tensor) -> Tensor:
     return where(inside, self // first // second, where(self < 0, self * 0 - 1, 0))
 
 
-# == public functions ==============================================================================
-
 bitwise_left_shift: BinaryFunction = _binary(
     _bitwise_left_shift,
     """Integers with their bits moved up by `other` places; 0 if it is negative or too large.

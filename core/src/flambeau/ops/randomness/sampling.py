@@ -474,9 +474,6 @@ def _check_std(std: float) -> None:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std}")
 
 
-# -- in place --------------------------------------------------------------------------------------
-
-
 def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
     from flambeau._autograd.modes import recording

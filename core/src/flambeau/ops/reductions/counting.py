@@ -25,8 +25,6 @@ __all__ = [
     "unique_consecutive",
 ]
 
-# -- counting --------------------------------------------------------------------------------------
-
 
 def histc(
     input: Tensor,
@@ -108,9 +106,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
         values = values if values.dtype is D.float32 else cast(values, D.float64)
     size = int(x.amax().item()) + 1 if x.numel() else 0
     return values.new_zeros((max(size, minlength),)).scatter_add(0, x, values)
-
-
-# -- unique elements -------------------------------------------------------------------------------
 
 
 def _boundaries(rows: Tensor) -> Tensor:
@@ -232,9 +227,6 @@ def isin(
         place = searchsorted(y, x.reshape(-1)).clamp(0, n - 1)
         found = y.index_select(0, place).reshape(tuple(x.shape)) == x
     return ~found if invert else found
-
-
-# -- searching -------------------------------------------------------------------------------------
 
 
 def searchsorted(

@@ -54,9 +54,6 @@ def _need_order(name: str, x: Tensor) -> None:
         raise NotImplementedError(f"{name}(): complex numbers have no order, got {x.dtype}")
 
 
-# -- sums and products -----------------------------------------------------------------------------
-
-
 @primitive
 def _sum(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, dim, keepdim), self.dtype)
@@ -153,9 +150,6 @@ def _part(F: Any, a: Any, dim: int, start: int, stop: int) -> Any:
     return F.slice(a, tuple(items))
 
 
-# -- extrema ---------------------------------------------------------------------------------------
-
-
 @primitive
 def _amax(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     _need_elements("amax", self, dim)
@@ -217,9 +211,6 @@ def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, dim, keepdim), D.bool_)
 
 
-# -- cumulative ------------------------------------------------------------------------------------
-
-
 @primitive
 def _cumsum(self: Tensor, dim: int) -> Any:
     return self
@@ -252,9 +243,6 @@ def _(F, g, self, dim):
         weighted = F.sum(F.mul(_part(F, g, dim, j, n), after), (dim,), True)
         parts.append(F.mul(before, weighted))
     return F.cat(parts, dim)
-
-
-# -- statistics ------------------------------------------------------------------------------------
 
 
 @composite(out=None)
@@ -290,9 +278,6 @@ def _logsumexp(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
 def _(F, g, self, result, dim, keepdim):
     top = spread(F, result, self.shape, dim, keepdim)
     return F.mul(spread(F, g, self.shape, dim, keepdim), F.exp(F.sub(self, top)))
-
-
-# == public functions ==============================================================================
 
 
 def accumulated(x: Tensor, dtype: DType | None, out: Tensor | None = None) -> Tensor:

@@ -136,9 +136,6 @@ def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(made, out, input, other, exact=True, share="anything")
 
 
-# -- integrals -------------------------------------------------------------------------------------
-
-
 def _steps(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> tuple[Tensor, int]:
     """The areas between neighbours along a dimension."""
     y = need_tensor(y, name, "y")
@@ -195,9 +192,6 @@ def cumulative_trapezoid(
     """
     areas, d = _steps("cumulative_trapezoid", y, x, dx, dim)
     return areas.cumsum(d)
-
-
-# -- several variables -----------------------------------------------------------------------------
 
 
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:

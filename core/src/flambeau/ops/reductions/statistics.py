@@ -59,9 +59,6 @@ class aminmax_return(NamedTuple):  # noqa: N801
     __repr__ = named_tuple
 
 
-# -- order statistics ------------------------------------------------------------------------------
-
-
 @composite
 def _median(self: Tensor, ignore_nan: bool) -> Tensor:
     """The lower median of a vector: nan if there is one, or the median of the others."""
@@ -344,9 +341,6 @@ def _quantile(
     return deliver(
         result.squeeze(0) if q.dim() == 0 else result, out, input, exact=True, share="anything"
     )
-
-
-# -- reductions ------------------------------------------------------------------------------------
 
 
 def nansum(

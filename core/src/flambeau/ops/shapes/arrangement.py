@@ -38,8 +38,6 @@ __all__ = [
     "vstack",
 ]
 
-# -- grids and repetitions -------------------------------------------------------------------------
-
 
 def _several(tensors: tuple[Any, ...], name: str) -> list[Tensor]:
     if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)):
@@ -217,9 +215,6 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
     return cast(searchsorted(ends, places, right=True), counts.dtype)
 
 
-# -- stacks ----------------------------------------------------------------------------------------
-
-
 def _at_least(x: Tensor, rank: int) -> Tensor:
     n = x.dim()
     if n >= rank:
@@ -314,9 +309,6 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return cat(parts, 1, out=out)
 
 
-# -- flips and rotations ---------------------------------------------------------------------------
-
-
 def fliplr(input: Tensor) -> Tensor:
     """The columns in reverse order.
 
@@ -369,9 +361,6 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     if quarter == 2:
         return flip(x, (a, b))
     return flip(x, (b if quarter == 1 else a,)).transpose(a, b)
-
-
-# -- sequences -------------------------------------------------------------------------------------
 
 
 def logspace(

@@ -42,8 +42,6 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
 
-# -- views -----------------------------------------------------------------------------------------
-
 
 class ViewOp(Op):
     """A canonical op whose result shares the memory of its first argument."""
@@ -119,9 +117,6 @@ def apply_view(x: Tensor, op: str, args: tuple[Any, ...], name: str) -> Tensor:
     return make_view(x, op, args, native, name)
 
 
-# Gradients of views: zeros with a region set.  Any backend can do them by scattering positions.
-
-
 def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
     be = like._be
     flat = wrap(be, be.arange(0, 1, math.prod(shape), D.int64), D.int64)
@@ -129,7 +124,10 @@ def _positions(like: Tensor, shape: Sequence[int]) -> Tensor:
 
 
 def _placed(g: Tensor, shape: tuple[int, ...], where: Tensor, spare: int = 0) -> Tensor:
-    """Zeros of `shape` with `g` added at positions `where`; `spare` places after them are lost."""
+    """Zeros of `shape` with `g` added at positions `where`; `spare` places after them are lost.
+
+    The gradient of a view on any backend, since every one can scatter.
+    """
     count = math.prod(shape)
     zeros = wrap(g._be, g._be.full((count + spare,), 0, g.dtype), g.dtype)
     flat = OPS["scatter_add"](zeros, 0, where.reshape((-1,)), g.reshape((-1,)))
@@ -297,9 +295,6 @@ def _(F, g, steps):
     return replay(F, g, steps)
 
 
-# -- rearrangements --------------------------------------------------------------------------------
-
-
 @primitive
 def _cat(tensors: list[Tensor], dim: int) -> Spec:
     first = tensors[0]
@@ -354,9 +349,6 @@ def _flip(self: Tensor, dims: tuple[int, ...]) -> Any:
 @_flip.gradient
 def _(F, g, dims):
     return F.flip(g, dims)
-
-
-# == public functions ==============================================================================
 
 
 _range = builtins.slice

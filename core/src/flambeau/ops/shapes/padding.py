@@ -43,9 +43,6 @@ def _(F, g, pad):
     return F.constant_pad_nd(g, tuple((-before, -after) for before, after in pad), 0)
 
 
-# == public functions ==============================================================================
-
-
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
     """`input` with ``pad[0]`` entries before and ``pad[1]`` after the last dimension, and so on.
 

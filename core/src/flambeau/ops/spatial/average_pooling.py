@@ -24,8 +24,6 @@ from flambeau.ops.spatial.pooling_arguments import window, window_count
 
 __all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
 
-# -- decompositions, for any number of dimensions --------------------------------------------------
-
 
 def _covered(
     size: Sequence[int], kernel: Sizes, stride: Sizes, padding: Sizes, ceil: bool
@@ -110,9 +108,6 @@ def _shared(
     after = [m + p - r for r, m, p in zip(reach, size, padding, strict=True)]
     inside = framed(whole, [-p for p in padding], after)
     return cast(inside, grad.dtype).reshape(input_shape)
-
-
-# -- canonical -------------------------------------------------------------------------------------
 
 
 @composite(title="AvgPool2DBackward0")
@@ -213,9 +208,6 @@ def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_
     return F.avg_pool3d(
         g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
-
-
-# == public functions ==============================================================================
 
 
 def avg_pool1d(

@@ -31,8 +31,6 @@ from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed, plac
 
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc"]
 
-# -- decompositions, for any number of dimensions --------------------------------------------------
-
 
 def _patches(
     x: Tensor,
@@ -108,9 +106,6 @@ def _summed_over_positions(
     rows = grad.reshape((n, groups, features // groups, prod(count)))
     total = _matmul(wide(rows), wide(patches).mT).sum(0)
     return cast(total, grad.dtype).reshape(weight_shape)
-
-
-# -- canonical: images -----------------------------------------------------------------------------
 
 
 @composite(title="ConvolutionBackward0")
@@ -191,9 +186,6 @@ def _(F, g, grad, input_shape, stride, padding, dilation, groups):
     return F.conv2d_input_grad(grad, g, input_shape, stride, padding, dilation, groups)
 
 
-# -- canonical: volumes ----------------------------------------------------------------------------
-
-
 @composite(title="ConvolutionBackward0")
 def _conv3d(
     input: Tensor,
@@ -270,9 +262,6 @@ def _(F, g, input, stride, padding, dilation, groups):
 @_conv3d_weight_grad.gradient("input")
 def _(F, g, grad, input_shape, stride, padding, dilation, groups):
     return F.conv3d_input_grad(grad, g, input_shape, stride, padding, dilation, groups)
-
-
-# == public functions ==============================================================================
 
 
 def conv2d(

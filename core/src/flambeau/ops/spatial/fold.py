@@ -78,9 +78,6 @@ def _(F, g, kernel_size, dilation, padding, stride):
     return F.im2col(g, kernel_size, dilation, padding, stride)
 
 
-# == public functions ==============================================================================
-
-
 def im2col(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:

@@ -1,4 +1,8 @@
-"""Sampling of images and volumes at the points of a grid, and affine grids."""
+"""Sampling of images and volumes at the points of a grid, and affine grids.
+
+The canonical ops are one trilinear form of gradients, weights and elements: each is a derivative of
+the others.
+"""
 
 from __future__ import annotations
 
@@ -24,10 +28,6 @@ _BILINEAR, _NEAREST, _BICUBIC = range(3)
 _ZEROS, _BORDER, _REFLECTION = range(3)
 
 Tap = tuple[Tensor, Tensor | None]  # positions along a dimension, whole numbers, and weights
-
-
-# -- canonical -------------------------------------------------------------------------------------
-# One trilinear form of gradients, weights and elements: each op is a derivative of the others.
 
 
 def _taken(planes: Tensor, index: Tensor) -> Tensor:
@@ -105,9 +105,6 @@ def _(F, g, grad, planes_shape, index):
 @_tap_dot.gradient("index")
 def _(F, g):
     return None
-
-
-# == public functions ==============================================================================
 
 
 def grid_sampler(

@@ -158,9 +158,6 @@ def _(F, g, input_shape, result1):
     return F.reshape(F.max_pool2d_backward(grads, indices, (n, c, 1, d * h * w)), input_shape)
 
 
-# == public functions ==============================================================================
-
-
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,

@@ -89,9 +89,6 @@ def _resample_bytes(x: Tensor, dim: int, places: Places, weights: Weights) -> Te
     return ((total + 2.0 ** (bits - 1)) / 2.0**bits).floor().clamp(0, 255)
 
 
-# == public functions ==============================================================================
-
-
 def resample(
     input: Tensor,
     size: Sequence[int],

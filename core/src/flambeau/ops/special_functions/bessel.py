@@ -72,9 +72,6 @@ _GROWING = [(math.cos(t), w) for t, w in _half(64)]
 _DECAYING = [(math.cos(t), w * _waves(t, 10, 1)) for t, w in _half(48)]
 
 
-# -- the first and second kind ---------------------------------------------------------------------
-
-
 def _oscillation(x: Tensor, order: int, second: bool) -> Tensor:
     """J or Y of positive float64 numbers."""
     near, far = where(x < _FAR, x, 1.0), where(x < _FAR, _FAR, x)
@@ -169,9 +166,6 @@ def _bessel_y1(self: Tensor) -> Tensor:
 @_bessel_y1.gradient
 def _(F, g, self, result):
     return F.mul(g, F.sub(F.bessel_y0(self), F.div(result, self)))
-
-
-# -- modified functions ----------------------------------------------------------------------------
 
 
 def _growth(self: Tensor, order: int, scaled: bool) -> Tensor:
@@ -308,8 +302,6 @@ def _(F, g, self, result):
     return F.mul(g, slope)
 
 
-# -- Airy's function -------------------------------------------------------------------------------
-
 _AIRY_FAR = -9.0  # below, twenty terms of the asymptotic series have float64's precision
 _LIFT = 0.5
 
@@ -362,9 +354,6 @@ def _airy_ai(self: Tensor) -> Tensor:
     wave = ((s + c) * p - (c - s) * q) / sqrt(root * (2 * math.pi))  # (10.4.60)
     found = where(x < _AIRY_FAR, wave, where(x < 1, small, where(x < 110, large, 0.0)))
     return cast(where(isnan(x) | (x.abs() == math.inf), math.nan, found), self.dtype)
-
-
-# == public functions ==============================================================================
 
 
 def _public(name: str, doc: str, example: str) -> Callable[..., Tensor]:

@@ -36,9 +36,6 @@ _STEPS = 200  # terms of the series and of the continued fraction, enough below 
 _TINY = 1e-300
 
 
-# -- incomplete gamma functions --------------------------------------------------------------------
-
-
 def _both(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     """P(a, x) and Q(a, x) of float64 numbers."""
     known = (a > 0) & (x > 0) & (a < math.inf) & (x < math.inf)
@@ -150,8 +147,6 @@ def _(F, g, _self, _other):
     raise NotImplementedError("the gradient of 'igammac' in its first argument is not implemented")
 
 
-# -- zeta ------------------------------------------------------------------------------------------
-
 # B₂ₖ/(2k)! for k = 1 … 8 (23.1, 23.2.17)
 _EULER_MACLAURIN = (
     *(1 / 12, -1 / 720, 1 / 30240, -1 / 1209600),
@@ -194,9 +189,6 @@ def _(F, g, self, other):
 @_zeta.gradient("self")
 def _(F, g, _self, _other):
     raise NotImplementedError("the gradient of 'zeta' in its first argument is not implemented")
-
-
-# == public functions ==============================================================================
 
 
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -61,9 +61,6 @@ _BERNOULLI = (
 _SHIFT = 10  # from here on the asymptotic series have float64's precision
 
 
-# -- error functions -------------------------------------------------------------------------------
-
-
 @composite(promotes="float", refuses_complex='"erfc" is not implemented for complex numbers')
 def _erfc(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
@@ -115,9 +112,6 @@ def _erfinv(self: Tensor) -> Tensor:
 def _(F, g, result):
     slope = F.mul(F.exp(F.mul(result, result)), F.scalar(1 / _TWO_OVER_ROOT_PI, result))
     return F.mul(g, slope)
-
-
-# -- gamma functions -------------------------------------------------------------------------------
 
 
 @composite(promotes="float", refuses_complex='"lgamma" is not implemented for complex numbers')
@@ -211,9 +205,6 @@ def _cotangent_derivative(x: Tensor, n: int) -> Tensor:
     for c in reversed(coefficients):
         total = total * cotangent + c
     return total * math.pi ** (n + 1)
-
-
-# == public functions ==============================================================================
 
 
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -23,8 +23,6 @@ from flambeau.ops.shapes.movement import as_strided
 
 __all__ = ["fft", "ifft", "irfft", "istft", "rfft", "stft"]
 
-# -- canonical ops ---------------------------------------------------------------------------------
-
 
 @composite(out=None)
 def _fft_c2c(self: Tensor, dim: tuple[int, ...], forward: bool, scale: float) -> Tensor:
@@ -95,9 +93,6 @@ def _powers(like: Tensor, rows: int, columns: int, sign: int) -> Tensor:
 
 def _along(x: Tensor, dim: int, matrix: Tensor) -> Tensor:
     return (x.movedim(dim, -1) @ matrix).movedim(-1, dim)
-
-
-# -- the functions of PyTorch 1.0 ------------------------------------------------------------------
 
 
 def fft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
@@ -221,9 +216,6 @@ def irfft(
     if dims[:-1]:
         z = _fft_c2c(z, dims[:-1], False, 1.0)
     return _fft_c2r(z.narrow(-1, 0, n // 2 + 1), dims[-1], n, scale)
-
-
-# -- short-time transforms -------------------------------------------------------------------------
 
 
 def stft(

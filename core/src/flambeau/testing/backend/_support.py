@@ -126,9 +126,6 @@ def difference(found: Any, wanted: Any) -> str:
     return ""
 
 
-# Cases
-
-
 def level(name: str) -> Callable[[Any], Any]:
     """Decorate a test that is at another level than its module."""
 
@@ -206,9 +203,6 @@ def supported(device: str, dtypes: tuple[DType, ...] = D.ALL) -> list[DType]:
     return [d for d in dtypes if d.name not in unsupported]
 
 
-# Gradients
-
-
 def descriptions(value: Any) -> Iterator[Arr]:
     """All array descriptions in the arguments of a sample, in the order of realising them."""
     if isinstance(value, Arr):
@@ -274,9 +268,6 @@ def cancelled(name: str, gradients: tuple[Tensor | None, ...]) -> float:
             values = (abs(v) for v in numbers(gradient) if _finite(v))
             largest = max(largest, units * max(values, default=0.0))
     return largest
-
-
-# Comparison with the reference
 
 
 class Outcome:

@@ -60,9 +60,6 @@ def build(shape: Sequence[int], dtype: DType, values: Iterable[Any]) -> RefArray
     return RefArray(tuple(shape), dtype, rounded(values, dtype))
 
 
-# Rounding
-
-
 def rounded(values: Iterable[Any], dtype: DType) -> tuple[Any, ...]:
     """Numbers of the category of `dtype`, each replaced by what `dtype` stores for it.
 
@@ -141,9 +138,6 @@ def int_range(dtype: DType) -> tuple[int, int]:
 def zero(dtype: DType) -> Any:
     """The number 0 of the category of `dtype`: ``False``, ``0``, ``0.0`` or ``0j``."""
     return (False, 0, 0.0, 0j)[dtype.category]
-
-
-# Shapes
 
 
 def row_major(shape: Sequence[int]) -> tuple[int, ...]:

@@ -26,9 +26,6 @@ Kernel = Callable[..., RefArray]
 Function = Callable[..., Any]
 
 
-# Dtypes
-
-
 def cast(a: RefArray, dtype: DType) -> RefArray:
     """The C cast: floats truncate, complex numbers become real, integers wrap, bool is ``!= 0``.
 
@@ -75,9 +72,6 @@ def _foreseeing_float(value: float) -> float:
 def clone(a: RefArray) -> RefArray:
     """A fresh array with the same elements."""
     return RefArray(a.shape, a.dtype, a.data)
-
-
-# Unary
 
 
 def _float_unary(name: str, real: Function, cplx: Function | None = None) -> Kernel:
@@ -159,9 +153,6 @@ for _name, _real, _complex in (
     ("erf", math.erf, None),
 ):
     UNARY[_name] = _float_unary(_name, _real, _complex)
-
-
-# Binary
 
 
 def _zipped(function: Function, a: RefArray, b: RefArray) -> tuple[tuple[int, ...], list[Any]]:

@@ -158,9 +158,6 @@ def minimum(x: float, y: float) -> float:
     return x if x != x or x <= y else y
 
 
-# Integers
-
-
 def int_power(x: int, y: int, bits: int) -> int:
     """x**y modulo 2**bits; a negative power of an integer truncates towards zero (0 gives 0)."""
     if y < 0:

@@ -48,9 +48,6 @@ DIVISION = {"remainder": jnp.remainder, "fmod": jnp.fmod, "floor_divide": jnp.fl
 EXTREMA = {"amax": jnp.max, "amin": jnp.min, "all": jnp.all, "any": jnp.any}
 
 
-# Elementwise.
-
-
 @partial(jax.jit, static_argnums=1)
 def cast(a: Array, dtype: Any) -> Array:
     """C's conversion; a complex number loses its imaginary part."""
@@ -111,9 +108,6 @@ def in_float32(function: Callable[[Array, Array], Array]) -> Callable[[Array, Ar
     return kernel
 
 
-# Reductions and scans.
-
-
 def reduced(function: Callable[..., Array]) -> Callable[..., Array]:
     """One number of those along `dims`."""
     return lambda a, dims, keepdim: function(a, axis=tuple(dims), keepdims=keepdim)
@@ -154,9 +148,6 @@ def place(function: Callable[..., Array]) -> Callable[..., Array]:
         return function(a, axis=dim, keepdims=keepdim)
 
     return kernel
-
-
-# Indexing.
 
 
 def take(a: Array, items: Sequence[int | slice | None]) -> Array:
@@ -258,9 +249,6 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
     values = jnp.take_along_axis(rows, order, -1)
     first, second = (jnp.moveaxis(x, -1, dim).reshape(a.shape) for x in (values, order))
     return first, second
-
-
-# Creation and products.
 
 
 def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:

@@ -151,8 +151,6 @@ class RNNBase(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    # The checks of a call.
-
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input whose dtype, rank or last size does not fit.
 
