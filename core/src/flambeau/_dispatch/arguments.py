@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._memory.record import TensorBase
 from flambeau._memory.views import edge
 from flambeau._types.spec import Spec
 
@@ -272,7 +273,7 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
     Raises:
         TypeError: it is not.
     """
-    if not isinstance(value, _dispatch.Tensor_):
+    if not isinstance(value, TensorBase):
         raise TypeError(
             f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
         )

@@ -17,6 +17,7 @@ from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
+from flambeau.plugin.host import host
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
@@ -201,8 +202,6 @@ def bind(name: Device | str | int | None) -> BoundBackend:
 
 
 def _activate(where: Device) -> BoundBackend:
-    from flambeau.plugin.host import host
-
     activation = host.activate(where.type)
     backend = activation.backend
     index = where.index
@@ -235,8 +234,6 @@ def _in_place(be: BoundBackend, name: str, target: Any, other: Any) -> None:
 
 
 def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
-    from flambeau.plugin.host import host
-
     kernel = host.missing_kernel(name, be.device.type)  # raises unless a fallback is switched on
     return kernel(*args)
 

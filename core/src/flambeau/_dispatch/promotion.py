@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flambeau._memory.record import is_tensor
 from flambeau._types import dtype as D
 
 if TYPE_CHECKING:
@@ -77,11 +78,9 @@ def result_type(*operands: Any) -> DType:
     >>> fb.result_type(fb.ones(2, dtype=fb.int32), 1.5)
     torch.float32
     """
-    from flambeau._tensor.tensor import Tensor
-
     dims = zeros = numbers = None
     for x in operands:
-        if isinstance(x, Tensor):
+        if is_tensor(x):
             if len(x._a.shape) > 0:
                 dims = x.dtype if dims is None else D.promote_types(dims, x.dtype)
             else:

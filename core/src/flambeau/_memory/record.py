@@ -13,8 +13,22 @@ from flambeau._types import dtype as D
 if TYPE_CHECKING:
     import weakref
 
+    from typing_extensions import TypeIs
+
     from flambeau._dispatch.bound import BoundBackend
+    from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
+
+
+class TensorBase:
+    """What layers below the tensor know one by; `flambeau.Tensor` is the class that has methods."""
+
+    __slots__ = ()
+
+
+def is_tensor(value: object) -> TypeIs[Tensor]:
+    """Whether `value` is a tensor, for layers below its class."""
+    return isinstance(value, TensorBase)
 
 
 class Storage:

@@ -17,6 +17,7 @@ from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._memory.record import Storage
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -354,15 +355,6 @@ def _region(F: Any, g: Any, op: str) -> Any:
 
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]  # shape, stride, offset
-
-
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Row-major strides in elements."""
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= max(n, 1)
-    return tuple(reversed(strides))
 
 
 def geometry(op: str, g: Geometry, args: tuple[Any, ...]) -> Geometry:

@@ -14,7 +14,11 @@ import threading
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple
 
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import wrap
 from flambeau._random.mt19937 import MT19937, WORDS, BitEngine
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as _dtype
 from flambeau._types.device import device as Device
 
 if TYPE_CHECKING:
@@ -79,8 +83,6 @@ class Generator:
         if where.type == "cpu":
             where = Device("cpu")
         else:
-            from flambeau._dispatch.bound import bind
-
             where = bind(where).device
         self._device = where
         self._engine: BitEngine | None = None
@@ -99,8 +101,6 @@ class Generator:
     def engine(self) -> BitEngine:
         """The source of random bits: the backend's, or the core's MT19937 where it brings none."""
         if self._engine is None:
-            from flambeau._dispatch.bound import bind
-
             index = self._device.index or 0
             engine = bind(self._device).backend.generator(index)
             with self.lock:
@@ -145,10 +145,6 @@ class Generator:
         >>> bool((fb.rand(3, generator=g.set_state(state)) == a).all())
         True
         """
-        from flambeau._dispatch.bound import bind
-        from flambeau._dispatch.dispatch import wrap
-        from flambeau._types import dtype as _dtype
-
         be = bind("cpu")
         data = self.state_bytes()
         native = be.backend.from_host(data, (len(data),), _dtype.uint8, 0)
@@ -161,9 +157,6 @@ class Generator:
             TypeError: `new_state` is no uint8 tensor.  RuntimeError: it is not on the CPU, not
             contiguous, has the wrong size or holds no state.
         """
-        from flambeau._tensor.tensor import Tensor
-        from flambeau._types import dtype as _dtype
-
         if not isinstance(new_state, Tensor):
             raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
         if new_state.dtype is not _dtype.uint8 or new_state.device.type != "cpu":

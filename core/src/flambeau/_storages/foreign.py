@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import documented
-from flambeau._memory.views import contiguous_strides, storage_of
-from flambeau._tensor.tensor import Tensor
+from flambeau._memory.views import storage_of
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
-from flambeau._memory.record import Storage
-from flambeau._memory.views import contiguous_strides, register_alias
+from flambeau._memory.record import Storage, is_tensor
+from flambeau._memory.views import register_alias
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -40,8 +41,6 @@ def from_arguments(name: str, args: tuple[Any, ...], dtype: DType, device: Any) 
     Raises:
         TypeError: they are neither of these.
     """
-    from flambeau._tensor.tensor import Tensor
-
     if not args:
         return allocated(0, dtype, device)
     data: Any = args[0] if len(args) == 1 else None
@@ -49,7 +48,7 @@ def from_arguments(name: str, args: tuple[Any, ...], dtype: DType, device: Any) 
         if data < 0:
             raise RuntimeError(f"{name}(): the size must not be negative, got {data}")
         return allocated(data, dtype, device)
-    if len(args) > 1 or isinstance(data, Tensor) or not hasattr(data, "__len__"):
+    if len(args) > 1 or is_tensor(data) or not hasattr(data, "__len__"):
         given = ", ".join(type(a).__name__ for a in args)
         raise TypeError(
             f"{name}() received an invalid combination of arguments ({given}). Expected one of: no "

@@ -10,9 +10,10 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.record import Storage
-from flambeau._memory.views import contiguous_strides, geometry_of
+from flambeau._memory.record import Storage, TensorBase
+from flambeau._memory.views import geometry_of
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -68,8 +69,6 @@ def move(st: Storage, buffer: Any, dtype: DType, mapping: Any = None) -> None:
 
 def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:
     """The living tensors over the memory of `st`, and the records that count writes to it."""
-    from flambeau._tensor.tensor import Tensor
-
     buffer = st.buffer
     tensors, records = [], []
     for found in gc.get_objects():
@@ -77,7 +76,7 @@ def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:
         if kind is Storage:
             if found.buffer is buffer:
                 records.append(found)
-        elif issubclass(kind, Tensor) and found.__dict__.get("_st") is not None:
+        elif issubclass(kind, TensorBase) and found.__dict__.get("_st") is not None:
             if found._st.buffer is buffer:
                 tensors.append(found)
     return tensors, records

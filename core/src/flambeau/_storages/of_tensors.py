@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.dispatch import wrap
-from flambeau._memory.views import contiguous_strides, geometry_of, storage_of
+from flambeau._memory.record import is_tensor
+from flambeau._memory.views import geometry_of, storage_of
 from flambeau._storages.memory import tensor_in
 from flambeau._storages.typed import CUDA_LEGACY, LEGACY, TypedStorage
 from flambeau._storages.untyped import UntypedStorage
+from flambeau._types.strides import contiguous_strides
 from flambeau._writes.inplace import check_recorded_write
 
 if TYPE_CHECKING:
@@ -44,14 +46,12 @@ def reset(
     stride: Sequence[int] | None,
 ) -> Tensor:
     """`Tensor.set_`."""
-    from flambeau._tensor.tensor import Tensor
-
     if recording() and t.requires_grad:
         check_recorded_write(t)
     if source is None:
         t._take_over(t.new_empty((0,)))
         return t
-    if isinstance(source, Tensor):
+    if is_tensor(source):
         if source.dtype is not t.dtype:
             raise RuntimeError(
                 f"Could not set tensor of type {source.dtype} to a tensor of type {t.dtype}"

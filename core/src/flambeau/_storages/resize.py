@@ -6,7 +6,9 @@ import gc
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.views import contiguous_strides, geometry_of, register_alias, storage_of
+from flambeau._memory.record import TensorBase
+from flambeau._memory.views import geometry_of, register_alias, storage_of
+from flambeau._storages.move import grown
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._types.memory_format import (
     channels_last,
@@ -17,6 +19,7 @@ from flambeau._types.memory_format import (
     preserve_format,
     preserved_order,
 )
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._memory.record import Storage
@@ -70,12 +73,10 @@ def dense_strides(shape: tuple[int, ...], order: list[int] | None) -> tuple[int,
 
 def _views_of(t: Tensor) -> list[Any]:
     """The living views that were made from `t` directly."""
-    from flambeau._tensor.tensor import Tensor
-
     return [
         x
         for x in gc.get_objects()
-        if issubclass(type(x), Tensor)
+        if issubclass(type(x), TensorBase)
         and (made := x.__dict__.get("_view")) is not None
         and made[0] is t
     ]
@@ -86,8 +87,6 @@ def _grow(t: Tensor, st: Storage, nbytes: int) -> None:
         UntypedStorage._of(st).resize_(nbytes)
         return
     # Nobody else sees the memory: no search for those who do.
-    from flambeau._storages.move import grown
-
     st.buffer, st.dtype = grown(st, nbytes)
     if t._be.strided:
         st.buffer, st.dtype = st.root(t.dtype), t.dtype

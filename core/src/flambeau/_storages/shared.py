@@ -15,9 +15,14 @@ import weakref
 from multiprocessing import reduction
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.views import contiguous_strides, storage_of
+from flambeau._memory.record import TensorBase
+from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
+from flambeau._storages.memory import tensor_in
+from flambeau._storages.typed import LEGACY, TypedStorage
+from flambeau._storages.untyped import UntypedStorage
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._memory.record import Storage
@@ -80,8 +85,6 @@ def private(data: bytearray) -> Storage:
 
 def tensor_at(block: Storage, start: int, dtype: Any, shape: tuple[int, ...]) -> Tensor:
     """The row-major tensor that begins at byte `start` of a block."""
-    from flambeau._storages.memory import tensor_in
-
     return tensor_in(block, dtype, start // dtype.itemsize, shape, contiguous_strides(shape))
 
 
@@ -154,9 +157,6 @@ def register(*, move: bool = False) -> None:
     """
     global _moves
     _moves = _moves or move
-    from flambeau._storages.typed import LEGACY, TypedStorage
-    from flambeau._storages.untyped import UntypedStorage
-    from flambeau._tensor.tensor import Tensor
 
     def handed_over(storage: Any) -> bool:
         if storage.device.type == "cpu" and storage.nbytes() and _moves:
@@ -188,7 +188,7 @@ def register(*, move: bool = False) -> None:
     pickler.register(UntypedStorage, reduce_untyped)
     for kind in (TypedStorage, *LEGACY.values()):
         pickler.register(kind, reduce_typed)
-    kinds = [Tensor]
+    kinds: list[type] = [TensorBase]
     while kinds:
         kind = kinds.pop()
         pickler.register(kind, reduce_tensor)
@@ -196,20 +196,13 @@ def register(*, move: bool = False) -> None:
 
 
 def _attached(handle: Any, nbytes: int) -> Any:
-    from flambeau._storages.untyped import UntypedStorage
-
     return UntypedStorage._of(attach(handle.detach(), nbytes))
 
 
 def _retyped(storage: Any, dtype: Any) -> Any:
-    from flambeau._storages.typed import TypedStorage
-
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 
 
 def _received(cls: type, storage: Any, dtype: Any, place: Any, requires_grad: bool) -> Any:
-    from flambeau._storages.memory import tensor_in
-    from flambeau._tensor.tensor import Tensor
-
     t = tensor_in(storage._st, dtype, *place)
-    return Tensor._make_subclass(cls, t, requires_grad)
+    return t._make_subclass(cls, t, requires_grad)

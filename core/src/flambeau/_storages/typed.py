@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.promotion import python_number
 from flambeau._storages.casts import Casts
 from flambeau._storages.memory import from_arguments, listed, part, position, span, tensor_in
 from flambeau._storages.untyped import UntypedStorage
@@ -145,8 +146,6 @@ class TypedStorage(Casts):
         return D.unpack(self._st.read(i * size, (i + 1) * size), self.dtype)[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from flambeau._dispatch.promotion import python_number
-
         if isinstance(index, slice):
             start, stop = span(index, self.size())
         else:

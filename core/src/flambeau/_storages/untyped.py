@@ -18,6 +18,7 @@ from flambeau._storages.memory import (
     position,
     span,
     swapped,
+    tensor_in,
 )
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
@@ -390,6 +391,4 @@ def _rebuilt(data: bytes, nbytes: int, dtype: DType, device: str) -> UntypedStor
 
 
 def _bytes(storage: UntypedStorage) -> Any:
-    from flambeau._storages.memory import tensor_in
-
     return tensor_in(storage._st, D.uint8)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
+from flambeau._types.device import get_default_device, set_default_device
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.size import Size
 
 _BY_NAME = {name: d for d, name in D.TENSOR_TYPE_NAMES.items()}
 
@@ -56,8 +59,6 @@ class LegacyTensorType:
         return make(self.dtype, device or self.device, args)
 
     def __instancecheck__(self, instance: object) -> bool:
-        from flambeau._tensor.tensor import Tensor
-
         return (
             isinstance(instance, Tensor)
             and instance.dtype is self.dtype
@@ -79,8 +80,6 @@ def set_default_tensor_type(t: Any) -> None:
     torch.float64
     >>> fb.set_default_tensor_type(fb.FloatTensor)
     """
-    from flambeau._types.device import get_default_device, set_default_device
-
     if not isinstance(t, (str, LegacyTensorType)):
         raise TypeError(
             f"invalid type object: expected a type such as FloatTensor or its name, got {t!r}"
@@ -96,7 +95,6 @@ def set_default_tensor_type(t: Any) -> None:
 
 def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
     """The tensor of a legacy constructor call: sizes, a sequence, a tensor, or nothing."""
-    from flambeau._tensor.tensor import Tensor
     from flambeau.ops.creation.creation import empty, from_data
 
     if not args:
@@ -110,7 +108,6 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
                     "cast with .to(dtype)"
                 )
             return data.detach()
-        from flambeau._types.size import Size
 
         if isinstance(data, Size):
             return empty(tuple(data), dtype=dtype, device=device)
@@ -121,8 +118,6 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
 
 def legacy_new(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``Tensor(...)``: the default dtype on the CPU."""
-    from flambeau._tensor.tensor import Tensor
-
     device = kwargs.pop("device", None)
     data = kwargs.pop("data", None)
     if kwargs:

@@ -12,21 +12,24 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from flambeau import autograd
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Hooks, Node, Out, RemovableHandle, _add
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import checked_sizes, dim_of
+from flambeau._dispatch.arguments import sizes as as_sizes
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import many
 from flambeau._memory import views as _views
-from flambeau._memory.record import Storage
+from flambeau._memory.record import Storage, TensorBase
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
 from flambeau._tensor.methods import TensorMethods
+from flambeau._tensor.printing import tensor_format, tensor_repr
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
 from flambeau._types.layout import strided
+from flambeau._types.memory_format import is_contiguous, order_of_memory, preserve_format
 from flambeau._types.size import Size
 from flambeau._writes import inplace as _inplace
 
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
 _new = object.__new__
 
 
-class Tensor(TensorMethods):
+class Tensor(TensorMethods, TensorBase):
     """A multi-dimensional array of one dtype on one device, with a gradient history.
 
     ``Tensor(2, 3)`` is uninitialised float32 of that shape and ``Tensor([1, 2])`` holds data, as in
@@ -139,7 +142,6 @@ class Tensor(TensorMethods):
         """The shape, or the size of one dimension."""
         if dim is None:
             return Size(self._a.shape)
-        from flambeau._dispatch.arguments import dim_of
 
         return self._a.shape[dim_of(dim, len(self._a.shape), scalar_as_vector=False)]
 
@@ -224,7 +226,6 @@ class Tensor(TensorMethods):
         strides = geometry_of(self)[1]
         if dim is None:
             return strides
-        from flambeau._dispatch.arguments import dim_of
 
         return strides[dim_of(dim, len(strides), scalar_as_vector=False)]
 
@@ -241,7 +242,6 @@ class Tensor(TensorMethods):
             shape, stride = self._a.shape, be.backend.strides(self._a)
         else:
             shape, stride, _ = geometry_of(self)
-        from flambeau._types.memory_format import is_contiguous
 
         return is_contiguous(shape, stride, memory_format)
 
@@ -444,6 +444,8 @@ class Tensor(TensorMethods):
         Raises:
             RuntimeError: no gradient is required, or `gradient` is missing or does not fit.
         """
+        from flambeau import autograd
+
         autograd.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
 
     def register_hook(self, hook: Callable[[Tensor], Any]) -> RemovableHandle:
@@ -653,13 +655,9 @@ class Tensor(TensorMethods):
         return self if not self._a.shape else self.flip(0)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from flambeau._tensor.printing import tensor_repr
-
         return tensor_repr(self, tensor_contents=tensor_contents)
 
     def __format__(self, format_spec: str) -> str:
-        from flambeau._tensor.printing import tensor_format
-
         return tensor_format(self, format_spec)
 
     def __dir__(self) -> list[str]:
@@ -781,8 +779,6 @@ class Tensor(TensorMethods):
         tensor([1., 1.])
         """
         if memory_format is not None:
-            from flambeau._types.memory_format import order_of_memory, preserve_format
-
             if memory_format is not preserve_format:
                 return _arranged(self, order_of_memory(memory_format, self.dim()))
         return _dispatch.OPS["clone"](self)
@@ -796,7 +792,6 @@ class Tensor(TensorMethods):
         """
         if memory_format is None:
             return self if self.is_contiguous() else _arranged(self, None)
-        from flambeau._types.memory_format import order_of_memory
 
         order = order_of_memory(memory_format, self.dim())
         return self if self.is_contiguous(memory_format) else _arranged(self, order)
@@ -879,8 +874,6 @@ class Tensor(TensorMethods):
         tensor([[0, 1],
                 [2, 3]])
         """
-        from flambeau._dispatch.arguments import checked_sizes
-        from flambeau._dispatch.arguments import sizes as as_sizes
         from flambeau._storages.resize import resize
 
         shape = checked_sizes(as_sizes((many("resize_", "size", sizes, size),), "size"))
@@ -1072,8 +1065,6 @@ def _arranged(t: Tensor, order: list[int] | None) -> Tensor:
 
 
 def _rearranges(memory_format: Any) -> bool:
-    from flambeau._types.memory_format import preserve_format
-
     return memory_format is not preserve_format
 
 

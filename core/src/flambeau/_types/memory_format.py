@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._memory.views import contiguous_strides
+from flambeau._types.strides import contiguous_strides
 
 
 class memory_format:  # noqa: N801 - PyTorch's name

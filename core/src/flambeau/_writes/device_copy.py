@@ -9,8 +9,10 @@ from flambeau._autograd import engine
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import next_seq
 from flambeau._dispatch.dispatch import new, wrap
-from flambeau._memory.views import contiguous_strides, edge
+from flambeau._memory.views import edge
+from flambeau._types.strides import contiguous_strides
 from flambeau.plugin.accelerator import Accelerator
+from flambeau.plugin.host import host
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
@@ -58,8 +60,6 @@ def transferred(
     Raises:
         NotImplementedError: the source is ``meta`` and has no values.
     """
-    from flambeau.plugin.host import host
-
     dtype = source.dtype_of(native)
     if target.device.type == "meta":
         return target.full(tuple(native.shape), 0, dtype)

@@ -13,8 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, next_seq
-from flambeau._dispatch.dispatch import cast, device_error, new
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import broadcast_shapes, dim_of
+from flambeau._dispatch.dispatch import cast, device_error, new, scalar_native
+from flambeau._dispatch.promotion import python_number
 from flambeau._memory import views as _views
+from flambeau._memory.record import is_tensor
 from flambeau._memory.states import LEAF_VIEW, VIEW
 from flambeau._memory.views import (
     edge,
@@ -59,8 +63,8 @@ def inplace(function: Callable[..., Any], self: Tensor, *args: Any, **kwargs: An
     saves = kwargs.pop("_saves_self", True)
     scatters = kwargs.pop("_scatters", False)
     checked = kwargs.pop("_checked", True)
-    tensors = [a for a in args if isinstance(a, _tensor())]
-    tensors += [a for a in kwargs.values() if isinstance(a, _tensor())]
+    tensors = [a for a in args if is_tensor(a)]
+    tensors += [a for a in kwargs.values() if is_tensor(a)]
     record = (
         recording()
         and self.dtype.fp
@@ -105,8 +109,6 @@ def check_same_dtype(self: Tensor, dim: Any, dtype: Any) -> None:
         RuntimeError: the dtypes differ.
     """
     if dtype is not None and dtype is not self.dtype:
-        from flambeau._dispatch.arguments import dim_of
-
         dim_of(dim, self.dim())
         raise RuntimeError(
             f"Bad in-place call: input tensor dtype {self.dtype} and output tensor dtype {dtype} "
@@ -402,12 +404,6 @@ class _Identity(Node):
         return (g,)
 
 
-def _tensor() -> type:
-    from flambeau._tensor.tensor import Tensor
-
-    return Tensor
-
-
 def copy_(
     self: Tensor, src: Any, *, may_overlap: bool = False, non_blocking: bool = False
 ) -> Tensor:
@@ -441,8 +437,6 @@ def copy_(
         value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
         value = cast(value, self.dtype)
     except RuntimeError:
-        from flambeau._dispatch.arguments import broadcast_shapes
-
         _check_shape(self, broadcast_shapes(tuple(self._a.shape), tuple(src._a.shape)))
         raise
     finally:
@@ -466,7 +460,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         be.assign(self._a, native)
         storage_of(self).version += 1
         return self
-    if isinstance(value, _tensor()):
+    if is_tensor(value):
         if value.dim() > 0:
             raise RuntimeError(
                 "fill_ only supports 0-dimension value tensor but got tensor with "
@@ -490,9 +484,6 @@ def scalar_for(self: Tensor, value: Any) -> Any:
     Raises:
         TypeError: `value` is no number.
     """
-    from flambeau._dispatch.dispatch import scalar_native
-    from flambeau._dispatch.promotion import python_number
-
     value = python_number(value)
     if not isinstance(value, (int, float, complex)):
         raise TypeError(f"fill_(): argument 'value' must be Number, not {type(value).__name__}")
@@ -507,7 +498,7 @@ def become_view(self: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
     """Make `self` what a view of it is (``x.t_()``): the same memory, another geometry."""
     if recording() and self.requires_grad:
         check_recorded_write(self)
-    former = new(_tensor())
+    former = new(_dispatch.Tensor_)
     former.__dict__.update(self.__dict__)
     view = function(former)
     was_view = self._base is not None

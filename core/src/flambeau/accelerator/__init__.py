@@ -14,6 +14,7 @@ from flambeau._types.device import device as Device
 from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._namespace import DeviceNamespace, namespace
 from flambeau.accelerator._streams import Event, Stream
+from flambeau.plugin.host import host
 
 __all__ = [
     "DeviceNamespace",
@@ -50,8 +51,6 @@ def current_accelerator(check_available: bool = False) -> Device | None:
     >>> fb.accelerator.current_accelerator() is None or fb.accelerator.is_available()
     True
     """
-    from flambeau.plugin.host import host
-
     for name in host.device_types():
         if name not in ("cpu", "meta", "ref") and namespace(name)._runtime.found() is not None:
             return Device(name)

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 
 from flambeau._tensor.legacy import LegacyTensorType
+from flambeau._types import dtype as D
 from flambeau.accelerator._comm import Communication
 from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._random import Random
@@ -208,6 +209,4 @@ def namespace(device_type: str) -> DeviceNamespace:
 
 def legacy_types(device_type: str) -> dict[str, LegacyTensorType]:
     """The legacy tensor types of a device type, such as ``FloatTensor``, by name."""
-    from flambeau._types import dtype as D
-
     return {name: LegacyTensorType(d, device_type) for d, name in D.TENSOR_TYPE_NAMES.items()}

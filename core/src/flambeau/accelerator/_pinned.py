@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._types.device import device as Device
+from flambeau.accelerator import current_accelerator
+from flambeau.accelerator._namespace import namespace
 from flambeau.plugin.accelerator import Accelerator
 
 if TYPE_CHECKING:
@@ -12,9 +14,6 @@ if TYPE_CHECKING:
 
 
 def _accelerator(device: Any) -> Accelerator | None:
-    from flambeau.accelerator import current_accelerator
-    from flambeau.accelerator._namespace import namespace
-
     where = current_accelerator() if device is None else Device(device)
     return None if where is None else namespace(where.type)._runtime.found()
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.bound import _bound, bind
 from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
 from flambeau.plugin.backend import Backend
+from flambeau.plugin.host import host
 
 
 class Runtime:
@@ -21,8 +23,6 @@ class Runtime:
 
     def device_count(self) -> int:
         """How many devices there are; 0 where no package serves the type, or it is broken."""
-        from flambeau.plugin.host import host
-
         try:
             return host.activate(self.device_type).backend.device_count()
         except RuntimeError:
@@ -30,8 +30,6 @@ class Runtime:
 
     def present(self) -> Backend | None:
         """The runtime if there is a device, else None."""
-        from flambeau.plugin.host import host
-
         return host.activate(self.device_type).backend if self.device_count() else None
 
     def found(self) -> Accelerator | None:
@@ -45,8 +43,6 @@ class Runtime:
         Raises:
             RuntimeError: no package serves the device type, or there is no device.
         """
-        from flambeau._dispatch.bound import bind
-
         return bind(self.device_type).backend
 
     def needed(self) -> Accelerator:
@@ -66,8 +62,6 @@ class Runtime:
 
     def used(self) -> bool:
         """Whether a device of the type has been used in this process."""
-        from flambeau._dispatch.bound import _bound
-
         return any(device_type == self.device_type for device_type, _ in [*_bound])
 
     def index(self, device: Any = None) -> int:

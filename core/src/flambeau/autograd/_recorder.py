@@ -18,6 +18,7 @@ from flambeau._autograd import engine
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, Out, next_seq
 from flambeau._dispatch import bound as _bound
+from flambeau.ops import OPS
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
 
@@ -78,8 +79,6 @@ def next_sequence() -> int:
 
 
 def _wrap_kernels(be: _bound.BoundBackend) -> None:
-    from flambeau.ops import OPS
-
     for namespace in (be.__dict__, be.kernels):
         for name in set(OPS) | set(be.kernels):
             if (kernel := namespace.get(name)) is not None:

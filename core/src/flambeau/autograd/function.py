@@ -7,14 +7,18 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from flambeau._autograd.engine import _in, _out
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, Out, at_save, next_seq
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import new
 from flambeau._memory.states import VIEW
 from flambeau._memory.views import edge, make_view, storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes import inplace as _inplace
+from flambeau.ops.creation.creation import filled
+from flambeau.ops.declaration.namespace import TENSORS
 
 
 class _Result(NamedTuple):
@@ -143,9 +147,6 @@ class FunctionNode(Node):
         return self._input_grads(F, found)
 
     def _output_grads(self, F: Any, g: Any) -> list[Any]:
-        from flambeau._autograd.engine import _out
-        from flambeau.ops.creation.creation import filled
-
         parts = g if self._several else {self._sources[0]: g}
         grads: list[Any] = [None] * self._arity
         for place, shape, dtype, device in self._results:
@@ -156,8 +157,6 @@ class FunctionNode(Node):
         return grads
 
     def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:
-        from flambeau._autograd.engine import _in
-
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
@@ -205,9 +204,6 @@ class FunctionNode(Node):
 
 
 def _sum_to(t: Tensor, shape: tuple[int, ...]) -> Tensor:
-    from flambeau._dispatch.arguments import broadcast_shapes
-    from flambeau.ops.declaration.namespace import TENSORS
-
     have = tuple(t._a.shape)
     if broadcast_shapes(have, shape) != have:
         raise RuntimeError(f"{shape} does not broadcast to {have}")

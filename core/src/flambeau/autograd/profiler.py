@@ -11,6 +11,7 @@ import warnings
 from contextlib import ContextDecorator
 from typing import Any
 
+from flambeau._dispatch.bound import bind
 from flambeau.autograd import _recorder
 from flambeau.autograd._events import (
     EventList,
@@ -274,8 +275,6 @@ def load_nvprof(path: str | os.PathLike[str]) -> EventList:
 
 def _cuda_backend() -> Any:
     """The runtime of CUDA devices, or None."""
-    from flambeau._dispatch.bound import bind
-
     try:
         return bind("cuda").backend
     except (RuntimeError, ImportError):

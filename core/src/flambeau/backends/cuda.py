@@ -6,6 +6,7 @@ from typing import Any
 
 from flambeau.accelerator._namespace import namespace
 from flambeau.backends._switch import Switch
+from flambeau.plugin.host import host
 
 
 class Matmul:
@@ -73,6 +74,4 @@ def is_built() -> bool:
     >>> isinstance(fb.backends.cuda.is_built(), bool)
     True
     """
-    from flambeau.plugin.host import host
-
     return "cuda" in host.device_types()

@@ -16,6 +16,7 @@ from dataclasses import asdict
 
 from flambeau.backends._switch import switchable
 from flambeau.plugin.accelerator import numerics
+from flambeau.plugin.host import host
 
 switchable(
     __name__,
@@ -28,8 +29,6 @@ switchable(
 
 def version() -> int | None:
     """The version of cuDNN that the backend of CUDA devices uses, such as 91900; None without."""
-    from flambeau.plugin.host import host
-
     if not host.is_available("cuda"):
         return None
     found = host.report("cuda").get("cudnn")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flambeau.plugin.host import host
+
 
 def is_available() -> bool:
     """Whether the CPU's matrix products are MKL's.
@@ -10,6 +12,4 @@ def is_available() -> bool:
     >>> isinstance(fb.backends.mkl.is_available(), bool)
     True
     """
-    from flambeau.plugin.host import host
-
     return host.is_available("cpu") and "mkl" in host.report("cpu").get("blas", "").lower()

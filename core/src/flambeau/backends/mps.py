@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flambeau.plugin.host import host
+
 
 def is_built() -> bool:
     """Whether a package for ``mps`` devices is installed.
@@ -10,8 +12,6 @@ def is_built() -> bool:
     >>> fb.backends.mps.is_built() or not fb.backends.mps.is_available()
     True
     """
-    from flambeau.plugin.host import host
-
     return "mps" in host.device_types()
 
 
@@ -22,6 +22,4 @@ def is_available() -> bool:
     >>> isinstance(fb.backends.mps.is_available(), bool)
     True
     """
-    from flambeau.plugin.host import host
-
     return host.is_available("mps")

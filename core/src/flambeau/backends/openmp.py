@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from flambeau.plugin.host import host
+
 
 def is_available() -> bool:
     """Whether the CPU's backend says that its threads are OpenMP's.
@@ -10,6 +12,4 @@ def is_available() -> bool:
     >>> isinstance(fb.backends.openmp.is_available(), bool)
     True
     """
-    from flambeau.plugin.host import host
-
     return host.is_available("cpu") and "openmp" in host.report("cpu")

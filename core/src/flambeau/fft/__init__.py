@@ -40,6 +40,7 @@ from flambeau.fft._arguments import (
 )
 from flambeau.ops.creation.creation import arange
 from flambeau.ops.shapes.movement import roll
+from flambeau.ops.spectra.spectral import fft as on_pairs
 
 __all__ = [
     "fft",
@@ -548,8 +549,6 @@ class _CallableModule(ModuleType):
     """This module, which is also the function of PyTorch 1.0."""
 
     def __call__(self, input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
-        from flambeau.ops.spectra.spectral import fft as on_pairs
-
         return on_pairs(input, signal_ndim, normalized)
 
 

@@ -11,6 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops import OPS
 from flambeau.ops.pointwise.complexes import conj
+from flambeau.ops.shapes.movement import cat
 
 Sizes = Sequence[int] | None
 Dims = Sequence[int] | int | None
@@ -123,8 +124,6 @@ def _resized(
     x: Tensor, dims: list[int], sizes: list[int], given: list[int] | None = None
 ) -> Tensor:
     """`x` cut or followed by zeros to `sizes` along `dims`; `given` is what the user asked for."""
-    from flambeau.ops.shapes.movement import cat
-
     for n in given or sizes:
         if n < 1:
             raise _too_small(n)

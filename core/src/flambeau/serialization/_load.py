@@ -11,6 +11,8 @@ from typing import Any
 
 from flambeau._dispatch.bound import bind
 from flambeau._memory.record import Storage
+from flambeau._memory.views import storage_of
+from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import swapped
 from flambeau._storages.typed import TypedStorage, legacy_name
 from flambeau._storages.untyped import UntypedStorage
@@ -284,9 +286,6 @@ class _Reader:
         return restored(made(view, dtype, "cpu"), location, self.map_location)
 
     def _over_map(self, view: memoryview, dtype: Any) -> UntypedStorage:
-        from flambeau._memory.views import storage_of
-        from flambeau._storages.foreign import Memory, tensor_over
-
         count = view.nbytes // dtype.itemsize
         st = storage_of(tensor_over(Memory(view, (count,), (1,), dtype), dtype))
         return UntypedStorage._of(st)

@@ -10,6 +10,7 @@ from collections import Counter, OrderedDict
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._api.functions import empty
 from flambeau._storages.memory import tensor_in
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
@@ -19,6 +20,7 @@ from flambeau._types.device import device as Device
 from flambeau._types.layout import layout as Layout
 from flambeau._types.layout import sparse_coo, strided
 from flambeau._types.size import Size
+from flambeau.sparse._coo import SparseTensor
 
 # Sparse tensors made by the running load: the stream has their positions after the pickle.
 unchecked: ContextVar[list[Tensor]] = ContextVar("flambeau_unchecked_sparse_tensors")
@@ -64,8 +66,6 @@ def _view(storage: UntypedStorage, dtype: Any, offset: Any, size: Any, stride: A
 
 
 def _empty(storage: UntypedStorage, dtype: Any, shape: tuple[int, ...]) -> Tensor:
-    from flambeau._api.functions import empty
-
     return empty(shape, dtype=dtype, device=storage.device)
 
 
@@ -125,8 +125,6 @@ def rebuild_parameter_with_state(
 
 def rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor on ``meta``: shape and dtype only."""
-    from flambeau._api.functions import empty
-
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"{dtype!r} is no dtype that flambeau has")
     t = empty(_ints(size, "size"), dtype=dtype, device="meta")
@@ -137,7 +135,6 @@ def rebuild_sparse(layout: Any, data: Any) -> Tensor:
     """A sparse tensor from its positions and values; `check_positions` follows."""
     if layout is not sparse_coo or type(data) is not tuple or len(data) not in (3, 4):
         raise ValueError(f"sparse tensors of layout {layout} are not supported")
-    from flambeau.sparse._coo import SparseTensor
 
     indices, values, shape = data[0], data[1], _ints(data[2], "size")
     if not isinstance(indices, Tensor) or not isinstance(values, Tensor):

@@ -9,6 +9,7 @@ from typing import Any
 
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
+from flambeau._types import dtype as D
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._save import LEGACY_MAGIC, LEGACY_PROTOCOL
 
@@ -48,7 +49,6 @@ def read_stream(reader: Any) -> Any:
                     f"the storages should have {promised} bytes or more, the file has {len(data)}",
                     path,
                 )
-            from flambeau._types import dtype as D
 
             storage = reader.placed(bytes(size), kind or D.uint8, location)
             known = storages[key] = kind, count, storage

@@ -12,8 +12,10 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
+from flambeau._storages.typed import TypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._files import replacing
 from flambeau.serialization._formats import Format
@@ -149,9 +151,6 @@ def _read(data: Any, path: str, device: Any) -> dict[str, Tensor]:
         raise CheckpointError("the file is cut off, or longer than it says", path, len(view))
     found = {}
     for low, high, name in spans:
-        from flambeau._memory.views import contiguous_strides
-        from flambeau._storages.typed import TypedStorage
-
         dtype, shape = _DTYPES[header[name]["dtype"]], tuple(header[name]["shape"])
         storage = made(view[start + low : start + high], dtype, device)
         typed = TypedStorage(wrap_storage=storage, dtype=dtype)

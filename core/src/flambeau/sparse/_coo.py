@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from flambeau._autograd.modes import no_grad
+from flambeau._autograd.modes import no_grad, recording
+from flambeau._tensor.printing import sparse_repr
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import sparse_coo
+from flambeau.ops.creation.creation import arange
 
 _new = object.__new__
 
@@ -458,8 +460,6 @@ class SparseTensor(Tensor):
         return _rebuild, (self._where, self._stored, tuple(self._a.shape), self._sorted)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from flambeau._tensor.printing import sparse_repr
-
         facts = [f"size={tuple(self._a.shape)}", f"nnz={self._nnz()}"]
         if self.device.type != "cpu":
             facts.insert(0, f"device='{self.device}'")
@@ -496,8 +496,6 @@ for _name in ("hspmm", "narrow_copy", "spadd", "spmm", "sspmm"):
 
 
 def _records() -> bool:
-    from flambeau._autograd.modes import recording
-
     return recording()
 
 
@@ -518,8 +516,6 @@ def sorted_groups(where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     Positions are the columns of `where`, compared by its first row first.  They are sorted row by
     row, the last one first, so that no product of sizes can overflow.
     """
-    from flambeau.ops.creation.creation import arange
-
     with no_grad():
         rows, n = where.shape
         order = arange(n, device=where.device)

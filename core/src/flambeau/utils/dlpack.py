@@ -11,10 +11,12 @@ import ctypes
 from typing import Any
 
 from flambeau._dispatch.bound import bind
-from flambeau._memory.views import contiguous_strides, storage_of
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, from_dlpack, tensor_over
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.strides import contiguous_strides
 
 __all__ = ["from_dlpack", "to_dlpack"]
 
@@ -207,8 +209,6 @@ def _asked(ext_tensor: Any) -> Any:
 
 def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
     """A tensor over memory of a device, of an object or a capsule."""
-    from flambeau._dispatch.dispatch import wrap
-
     where = f"cuda:{index}" if kind == _CUDA else None
     give = getattr(bind(where).backend, "from_dlpack", None) if where else None
     if give is None:

@@ -777,7 +777,6 @@ def from_numpy(ndarray: Any) -> Tensor:
     cpu = bind("cpu")
     native = cpu.backend.from_numpy(ndarray, copy=False)
     t = wrap(cpu, native, cpu.dtype_of(native))
-    from flambeau._memory.views import storage_of
 
     storage_of(t).shared = True  # somebody outside sees the writes
     return t

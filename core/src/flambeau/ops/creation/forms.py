@@ -8,6 +8,7 @@ from flambeau._dispatch.arguments import broadcast_shapes, need_tensor, sizes
 from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.dtype import get_default_dtype
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import empty, full
 from flambeau.ops.pointwise.elementwise import replaced
@@ -86,8 +87,6 @@ def scalar_tensor(
     >>> fb.scalar_tensor(2)
     tensor(2.)
     """
-    from flambeau._types.dtype import get_default_dtype
-
     dtype = get_default_dtype() if dtype is None else dtype
     return full((), s, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 

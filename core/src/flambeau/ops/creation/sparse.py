@@ -8,6 +8,8 @@ from flambeau._dispatch.arguments import checked_sizes, need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.layout import sparse_coo
+from flambeau.ops.creation.creation import as_tensor, empty
 
 __all__ = [
     "coalesce",
@@ -55,7 +57,6 @@ def sparse_coo_tensor(
     >>> fb.sparse_coo_tensor([[0, 2]], [1.0, 5.0], (4,)).to_dense()
     tensor([1., 0., 5., 0.])
     """
-    from flambeau.ops.creation.creation import as_tensor, empty
     from flambeau.sparse._coo import SparseTensor
     from flambeau.sparse._coo import empty as no_elements
 
@@ -120,7 +121,6 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> T
     tensor([[0],
             [1]])
     """
-    from flambeau._types.layout import sparse_coo
     from flambeau.sparse._coo import SparseTensor
 
     x = need_tensor(input, "to_sparse", "input")

@@ -7,6 +7,7 @@ import math
 import operator
 from typing import Any, NamedTuple
 
+from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
@@ -15,7 +16,8 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
-from flambeau.ops.declaration.table import composite, primitive
+from flambeau.ops.creation.creation import arange, ones
+from flambeau.ops.declaration.table import OPS, composite, primitive
 
 
 def indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
@@ -244,8 +246,6 @@ def gather(
 
 
 def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    from flambeau._autograd.modes import no_grad
-    from flambeau.ops.creation.creation import ones
     from flambeau.sparse._gradient import record_selection
 
     with no_grad():
@@ -571,8 +571,6 @@ def _matrix(name: str, input: Tensor) -> Tensor:
 
 
 def _triangle(self: Tensor, diagonal: int, lower: bool) -> Tensor:
-    from flambeau.ops.creation.creation import arange
-
     rows, columns = self.shape[-2:]
     i = arange(rows, device=self.device).unsqueeze(1)
     j = arange(columns, device=self.device)
@@ -615,7 +613,6 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {x.dim()}D")
     n = x.numel() + builtins.abs(diagonal)
     rows = x.new_zeros((n, n))
-    from flambeau.ops.declaration.table import OPS
 
     return deliver(
         OPS["diagonal_backward"](x, tuple(rows._a.shape), diagonal, 0, 1),

@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.creation.creation import arange
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.indices.indexing import (
     _scatter,
@@ -384,8 +385,6 @@ def _(F, g):
 
 
 def _flat_places(x: Tensor, d: int, index: Tensor) -> Tensor:
-    from flambeau.ops.creation.creation import arange
-
     total = index
     step = 1
     for i in reversed(range(x.dim())):

@@ -9,9 +9,14 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import cast, scalar_native, wrap
+from flambeau._dispatch.promotion import python_number
 from flambeau._memory.views import geometry_of, make_view, storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.spec import Spec
+from flambeau._writes import inplace as _inplace
+from flambeau._writes.inplace import scalar_for
+from flambeau.ops.creation.creation import from_data
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.indices.indexing import indexed_shape, wrapped_index
 from flambeau.ops.shapes.movement import apply_view
@@ -146,7 +151,6 @@ def _needs_tensor(k: Any) -> bool:
 def _as_index(x: Tensor, key: Any) -> Tensor:
     if isinstance(key, Tensor):
         return key
-    from flambeau.ops.creation.creation import from_data
 
     t = from_data(list(key) if isinstance(key, range) else key, None, x.device, copy=True)
     if t.numel() == 0 and t.dtype.is_floating_point:
@@ -272,7 +276,6 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
     """``x[key] = value``: a write through a view, or a scatter by index tensors."""
     if _written_at_once(x, key, value):
         return
-    from flambeau._writes import inplace as _inplace
 
     if not isinstance(value, Tensor):
         value = _value_tensor(x, value)
@@ -411,8 +414,6 @@ def put_(
     checked: bool = True,
 ) -> Tensor:
     """Write (or add) `value` where index tensors point; `checked` for overlap with `base`."""
-    from flambeau._writes import inplace as _inplace
-
     put = OPS["index_put"]
     target = put.body(
         _spec(base), [None if i is None else _spec(i) for i in indices], _spec(value), accumulate
@@ -461,16 +462,10 @@ def _without_repeats(
 
 
 def _spec(t: Tensor) -> Any:
-    from flambeau._types.spec import Spec
-
     return Spec(tuple(t._a.shape), t.dtype)
 
 
 def _value_tensor(x: Tensor, value: Any) -> Tensor:
-    from flambeau._dispatch.promotion import python_number
-    from flambeau._writes.inplace import scalar_for
-    from flambeau.ops.creation.creation import from_data
-
     value = python_number(value)
     if isinstance(value, (int, float, complex)):
         return wrap(x._be, scalar_for(x, value), x.dtype)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import cast, common, result_type
 from flambeau._memory.views import geometry_of, make_view
 from flambeau._tensor.tensor import Tensor
@@ -18,6 +18,7 @@ from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import OPS, Op, composite
 from flambeau.ops.pointwise.elementwise import replaced
+from flambeau.ops.shapes.movement import stack
 
 __all__ = [
     "adjoint",
@@ -126,8 +127,6 @@ def _view_as_complex(self: Tensor) -> Tensor:
 
 
 def _stack(*parts: Tensor) -> Tensor:
-    from flambeau.ops.shapes.movement import stack
-
     return stack(parts, -1)
 
 
@@ -329,8 +328,6 @@ def _pair(name: str, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _broadcast(x: Tensor, y: Tensor) -> tuple[int, ...]:
-    from flambeau._dispatch.arguments import broadcast_shapes
-
     return broadcast_shapes(tuple(x._a.shape), tuple(y._a.shape))
 
 

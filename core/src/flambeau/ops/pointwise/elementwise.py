@@ -29,6 +29,7 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
+from flambeau.ops.creation.creation import full
 from flambeau.ops.declaration.table import Op, composite, primitive
 
 
@@ -1348,8 +1349,6 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
         return result if out is None else deliver(result, out, condition, x, y, exact=True)
     dtype = result_type(*operands)
     if not any(isinstance(x, Tensor) for x in operands):
-        from flambeau.ops.creation.creation import full
-
         operands = (full((), operands[0], dtype=dtype, device=condition.device), operands[1])
     x, y = common("where", operands, dtype)
     if condition._be is not x._be and condition._a.shape == ():

@@ -10,7 +10,14 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._dispatch.arguments import check_values, checked_sizes, need_tensor, sizes
+from flambeau._autograd.modes import recording
+from flambeau._dispatch.arguments import (
+    broadcast_shapes,
+    check_values,
+    checked_sizes,
+    need_tensor,
+    sizes,
+)
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._random.generator import generator_for
@@ -464,8 +471,6 @@ def normal(
 
 def torch_shape(mean: Any, std: Any) -> tuple[int, ...]:
     """The common shape of tensor arguments."""
-    from flambeau._dispatch.arguments import broadcast_shapes
-
     return broadcast_shapes(*[tuple(v._a.shape) for v in (mean, std) if isinstance(v, Tensor)])
 
 
@@ -476,8 +481,6 @@ def _check_std(std: float) -> None:
 
 def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     """Write fresh numbers in the order in which PyTorch visits the elements of `x`."""
-    from flambeau._autograd.modes import recording
-
     if recording() and x.requires_grad:
         _inplace.check_recorded_write(x)
     _inplace.check_write(x, [])

@@ -15,6 +15,9 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.table import OPS, composite, primitive
+from flambeau.ops.pointwise.complexes import view_as_real
+from flambeau.ops.pointwise.elementwise import binary
+from flambeau.ops.shapes.movement import cat
 
 
 class MaxMin(NamedTuple):
@@ -111,8 +114,6 @@ def _prod_of_others(self: Tensor, dim: tuple[int, ...]) -> Tensor:
 
 
 def _cat(parts: list[Tensor]) -> Tensor:
-    from flambeau.ops.shapes.movement import cat
-
     return cat(parts, -1)
 
 
@@ -470,8 +471,6 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
     """`max` or `min` of what the method does not take at once."""
     out = kwargs.pop("out", None)
     if "other" in kwargs or (args and isinstance(args[0], Tensor)):
-        from flambeau.ops.pointwise.elementwise import binary
-
         other = kwargs["other"] if "other" in kwargs else args[0]
         return deliver(
             binary("maximum" if name == "max" else "minimum", input, other), out, input, other
@@ -630,8 +629,6 @@ def var(
         raise RuntimeError("std and var only support floating point and complex dtypes")
     dims = dims_of(dim, x.dim())
     if x.dtype.is_complex:  # the squared distance from the mean, hence the sum over both parts
-        from flambeau.ops.pointwise.complexes import view_as_real
-
         parts = _var(view_as_real(x), dims, _correction(unbiased, correction), keepdim)
         return deliver(parts.sum(-1), out, input, share="anything")
     return deliver(

@@ -14,7 +14,8 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.memory_format import contiguous_format
-from flambeau.ops.creation.creation import arange, finished, linspace, ones
+from flambeau.ops.creation.creation import arange, finished, linspace, ones, tensor
+from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import cat, flip, stack
 
 __all__ = [
@@ -171,8 +172,6 @@ def repeat_interleave(
     x = x.reshape(1) if x.dim() == 0 else x
     n = x.shape[d]
     if isinstance(repeats, (list, tuple)):
-        from flambeau.ops.creation.creation import tensor
-
         repeats = tensor(list(repeats), dtype=D.int64, device=x.device)
     if not isinstance(repeats, Tensor):
         if repeats < 0:
@@ -192,8 +191,6 @@ def repeat_interleave(
 
 
 def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
-    from flambeau.ops.reductions.counting import searchsorted
-
     if counts.dim() != 1:
         raise RuntimeError(
             f"repeat_interleave only accepts 1D vector as repeat, got {counts.dim()} dimensions"

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import (
+    broadcast_shapes,
     dim_of,
     dims_of,
     infer_size,
@@ -24,13 +25,13 @@ from flambeau._dispatch.arguments import (
 from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._dispatch.keywords import documented, many
 from flambeau._memory.views import (
-    contiguous_strides,
     edge,
     geometry,
     geometry_of,
     make_slices,
     make_view,
     positions,
+    replay,
     storage_of,
     view_strides,
     windows,
@@ -39,6 +40,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.memory_format import contiguous_format
 from flambeau._types.spec import Spec
+from flambeau._types.strides import contiguous_strides
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
 
@@ -290,8 +292,6 @@ def _(F, g, steps, value_shape, value_dtype):
 
 @_view_put.gradient("value")
 def _(F, g, steps):
-    from flambeau._memory.views import replay
-
     return replay(F, g, steps)
 
 
@@ -687,8 +687,6 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     >>> [x.shape for x in fb.broadcast_tensors(fb.zeros(3), fb.zeros(2, 1))]
     [torch.Size([2, 3]), torch.Size([2, 3])]
     """
-    from flambeau._dispatch.arguments import broadcast_shapes
-
     for x in tensors:
         need_tensor(x, "broadcast_tensors", "tensors")
     shape = broadcast_shapes(*[tuple(x._a.shape) for x in tensors])

@@ -15,6 +15,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.size import Size
 from flambeau._writes.out import deliver
+from flambeau.ops.creation.creation import empty
 from flambeau.ops.indices.indexing import nonzero, sort
 from flambeau.ops.shapes.movement import cat, narrow
 
@@ -257,8 +258,6 @@ def block_diag(*tensors: Any) -> Tensor:
             )
         blocks.append(x.reshape((1,) * (2 - x.dim()) + tuple(x.shape)))
     if not blocks:
-        from flambeau.ops.creation.creation import empty
-
         return empty((1, 0))
     dtype = blocks[0].dtype
     for block in blocks[1:]:

@@ -16,10 +16,11 @@ from flambeau._dispatch.warning import warn
 from flambeau._memory.views import geometry_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau.ops.creation.creation import arange
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.complexes import complex as compose
 from flambeau.ops.pointwise.complexes import view_as_complex, view_as_real
-from flambeau.ops.shapes.movement import as_strided
+from flambeau.ops.shapes.movement import as_strided, cat
 
 __all__ = ["fft", "ifft", "irfft", "istft", "rfft", "stft"]
 
@@ -365,7 +366,6 @@ def istft(
             "The length of signal is shorter than the length parameter. Result is being padded "
             "with zeros in the tail."
         )
-        from flambeau.ops.shapes.movement import cat
 
         signal = cat([signal, signal.new_zeros((*signal._a.shape[:-1], end - total))], -1)
     return signal
@@ -394,8 +394,6 @@ def _check_frames(
 
 def _centred(like: Tensor, window: Tensor | None, length: int, n_fft: int) -> Tensor:
     """The window with zeros on both sides up to `n_fft` elements."""
-    from flambeau.ops.shapes.movement import cat
-
     if window is None:
         window = like.new_ones((length,), dtype=like.dtype.to_real())
     left = (n_fft - length) // 2
@@ -406,9 +404,6 @@ def _centred(like: Tensor, window: Tensor | None, length: int, n_fft: int) -> Te
 
 def _extended(x: Tensor, by: int, mode: str) -> Tensor:
     """The last dimension longer by `by` elements at both ends."""
-    from flambeau.ops.creation.creation import arange
-    from flambeau.ops.shapes.movement import cat
-
     n = x._a.shape[-1]
     if mode == "constant":
         zeros = x.new_zeros((*x._a.shape[:-1], by))
@@ -430,8 +425,6 @@ def _extended(x: Tensor, by: int, mode: str) -> Tensor:
 
 def _overlapped(frames: Tensor, hop: int, total: int) -> Tensor:
     """Frames (..., count, n) added at multiples of `hop` into (..., total)."""
-    from flambeau.ops.creation.creation import arange
-
     *batch, count, n = frames._a.shape
     starts = arange(count, device=frames.device).reshape((count, 1)) * hop
     places = (starts + arange(n, device=frames.device)).reshape((-1,))
