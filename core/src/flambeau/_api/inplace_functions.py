@@ -21,11 +21,6 @@ def abs_(input: Tensor) -> Tensor:
     return need_tensor(input, "abs_", "input").abs_()
 
 
-def i0_(input: Tensor) -> Tensor:
-    """`i0` in place."""
-    return need_tensor(input, "i0_", "input").i0_()
-
-
 def acos_(input: Tensor) -> Tensor:
     """`acos` in place."""
     return need_tensor(input, "acos_", "input").acos_()
@@ -34,6 +29,16 @@ def acos_(input: Tensor) -> Tensor:
 def acosh_(input: Tensor) -> Tensor:
     """`acosh` in place."""
     return need_tensor(input, "acosh_", "input").acosh_()
+
+
+def addmv_(input: Tensor, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """`addmv` in place."""
+    return need_tensor(input, "addmv_", "input").addmv_(mat, vec, *legacy, beta=beta, alpha=alpha)
+
+
+def alpha_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
+    """`alpha_dropout` in place."""
+    return inplace(_ops.alpha_dropout, need_tensor(input, "alpha_dropout_", "input"), p, train)
 
 
 def arccos_(input: Tensor) -> Tensor:
@@ -86,39 +91,14 @@ def atanh_(input: Tensor) -> Tensor:
     return need_tensor(input, "atanh_", "input").atanh_()
 
 
-def deg2rad_(input: Tensor) -> Tensor:
-    """`deg2rad` in place."""
-    return need_tensor(input, "deg2rad_", "input").deg2rad_()
-
-
-def gcd_(input: Tensor, other: Tensor) -> Tensor:
-    """`gcd` in place."""
-    return need_tensor(input, "gcd_", "input").gcd_(other)
-
-
-def lcm_(input: Tensor, other: Tensor) -> Tensor:
-    """`lcm` in place."""
-    return need_tensor(input, "lcm_", "input").lcm_(other)
-
-
-def ldexp_(input: Tensor, other: Tensor) -> Tensor:
-    """`ldexp` in place."""
-    return need_tensor(input, "ldexp_", "input").ldexp_(other)
-
-
-def rad2deg_(input: Tensor) -> Tensor:
-    """`rad2deg` in place."""
-    return need_tensor(input, "rad2deg_", "input").rad2deg_()
-
-
-def sinc_(input: Tensor) -> Tensor:
-    """`sinc` in place."""
-    return need_tensor(input, "sinc_", "input").sinc_()
-
-
 def ceil_(input: Tensor) -> Tensor:
     """`ceil` in place."""
     return need_tensor(input, "ceil_", "input").ceil_()
+
+
+def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
+    """`celu` in place."""
+    return inplace(_ops.celu, need_tensor(input, "celu_", "input"), alpha)
 
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
@@ -151,6 +131,16 @@ def cosh_(input: Tensor) -> Tensor:
     return need_tensor(input, "cosh_", "input").cosh_()
 
 
+def deg2rad_(input: Tensor) -> Tensor:
+    """`deg2rad` in place."""
+    return need_tensor(input, "deg2rad_", "input").deg2rad_()
+
+
+def dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
+    """`dropout` in place."""
+    return inplace(_ops.dropout, need_tensor(input, "dropout_", "input"), p, train)
+
+
 def erf_(input: Tensor) -> Tensor:
     """`erf` in place."""
     return need_tensor(input, "erf_", "input").erf_()
@@ -176,6 +166,16 @@ def expm1_(input: Tensor) -> Tensor:
     return need_tensor(input, "expm1_", "input").expm1_()
 
 
+def feature_alpha_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    return inplace(_ops.feature_alpha_dropout, need_tensor(input, "feature_alpha_dropout_", "input"), p, train)
+
+
+def feature_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
+    """`feature_dropout` in place."""
+    return inplace(_ops.feature_dropout, need_tensor(input, "feature_dropout_", "input"), p, train)
+
+
 def fix_(input: Tensor) -> Tensor:
     """`fix` in place."""
     return need_tensor(input, "fix_", "input").fix_()
@@ -191,9 +191,29 @@ def frac_(input: Tensor) -> Tensor:
     return need_tensor(input, "frac_", "input").frac_()
 
 
+def gcd_(input: Tensor, other: Tensor) -> Tensor:
+    """`gcd` in place."""
+    return need_tensor(input, "gcd_", "input").gcd_(other)
+
+
+def i0_(input: Tensor) -> Tensor:
+    """`i0` in place."""
+    return need_tensor(input, "i0_", "input").i0_()
+
+
 def index_put_(input: Tensor, indices: Any, values: Tensor, accumulate: Any = False) -> Tensor:
     """`index_put` in place."""
     return need_tensor(input, "index_put_", "input").index_put_(indices, values, accumulate)
+
+
+def lcm_(input: Tensor, other: Tensor) -> Tensor:
+    """`lcm` in place."""
+    return need_tensor(input, "lcm_", "input").lcm_(other)
+
+
+def ldexp_(input: Tensor, other: Tensor) -> Tensor:
+    """`ldexp` in place."""
+    return need_tensor(input, "ldexp_", "input").ldexp_(other)
 
 
 def log_(input: Tensor) -> Tensor:
@@ -236,6 +256,11 @@ def negative_(input: Tensor) -> Tensor:
     return need_tensor(input, "negative_", "input").negative_()
 
 
+def rad2deg_(input: Tensor) -> Tensor:
+    """`rad2deg` in place."""
+    return need_tensor(input, "rad2deg_", "input").rad2deg_()
+
+
 def reciprocal_(input: Tensor) -> Tensor:
     """`reciprocal` in place."""
     return need_tensor(input, "reciprocal_", "input").reciprocal_()
@@ -251,9 +276,19 @@ def round_(input: Tensor, *, decimals: Any = 0) -> Tensor:
     return need_tensor(input, "round_", "input").round_(decimals=decimals)
 
 
+def rrelu_(input: Tensor, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: Any = False, *, generator: Any = None) -> Tensor:
+    """`rrelu` in place."""
+    return inplace(_ops.rrelu, need_tensor(input, "rrelu_", "input"), lower, upper, training, generator=generator)
+
+
 def rsqrt_(input: Tensor) -> Tensor:
     """`rsqrt` in place."""
     return need_tensor(input, "rsqrt_", "input").rsqrt_()
+
+
+def selu_(input: Tensor) -> Tensor:
+    """`selu` in place."""
+    return inplace(_ops.selu, need_tensor(input, "selu_", "input"))
 
 
 def sigmoid_(input: Tensor) -> Tensor:
@@ -264,6 +299,11 @@ def sigmoid_(input: Tensor) -> Tensor:
 def sin_(input: Tensor) -> Tensor:
     """`sin` in place."""
     return need_tensor(input, "sin_", "input").sin_()
+
+
+def sinc_(input: Tensor) -> Tensor:
+    """`sinc` in place."""
+    return need_tensor(input, "sinc_", "input").sinc_()
 
 
 def sinh_(input: Tensor) -> Tensor:
@@ -291,6 +331,11 @@ def tanh_(input: Tensor) -> Tensor:
     return need_tensor(input, "tanh_", "input").tanh_()
 
 
+def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """`threshold` in place."""
+    return inplace(_ops.threshold, need_tensor(input, "threshold_", "input"), threshold, value)
+
+
 def trunc_(input: Tensor) -> Tensor:
     """`trunc` in place."""
     return need_tensor(input, "trunc_", "input").trunc_()
@@ -299,51 +344,6 @@ def trunc_(input: Tensor) -> Tensor:
 def xlogy_(input: Tensor, other: Any) -> Tensor:
     """`xlogy` in place."""
     return need_tensor(input, "xlogy_", "input").xlogy_(other)
-
-
-def addmv_(input: Tensor, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """`addmv` in place."""
-    return need_tensor(input, "addmv_", "input").addmv_(mat, vec, *legacy, beta=beta, alpha=alpha)
-
-
-def alpha_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
-    """`alpha_dropout` in place."""
-    return inplace(_ops.alpha_dropout, need_tensor(input, "alpha_dropout_", "input"), p, train)
-
-
-def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
-    """`celu` in place."""
-    return inplace(_ops.celu, need_tensor(input, "celu_", "input"), alpha)
-
-
-def dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
-    """`dropout` in place."""
-    return inplace(_ops.dropout, need_tensor(input, "dropout_", "input"), p, train)
-
-
-def feature_alpha_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
-    """`feature_alpha_dropout` in place."""
-    return inplace(_ops.feature_alpha_dropout, need_tensor(input, "feature_alpha_dropout_", "input"), p, train)
-
-
-def feature_dropout_(input: Tensor, p: Any, train: Any) -> Tensor:
-    """`feature_dropout` in place."""
-    return inplace(_ops.feature_dropout, need_tensor(input, "feature_dropout_", "input"), p, train)
-
-
-def selu_(input: Tensor) -> Tensor:
-    """`selu` in place."""
-    return inplace(_ops.selu, need_tensor(input, "selu_", "input"))
-
-
-def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
-    """`threshold` in place."""
-    return inplace(_ops.threshold, need_tensor(input, "threshold_", "input"), threshold, value)
-
-
-def rrelu_(input: Tensor, lower: Any = 0.125, upper: Any = 0.3333333333333333, training: Any = False, *, generator: Any = None) -> Tensor:
-    """`rrelu` in place."""
-    return inplace(_ops.rrelu, need_tensor(input, "rrelu_", "input"), lower, upper, training, generator=generator)
 
 
 __all__ = [

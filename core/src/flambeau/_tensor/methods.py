@@ -3832,66 +3832,6 @@ class TensorMethods:
         """`acosh` in place."""
         return inplace(_ops.acosh, self)
 
-    def arccosh_(self) -> Tensor:
-        """`arccosh` in place."""
-        return inplace(_ops.arccosh, self)
-
-    def arcsinh_(self) -> Tensor:
-        """`arcsinh` in place."""
-        return inplace(_ops.arcsinh, self)
-
-    def arctanh_(self) -> Tensor:
-        """`arctanh` in place."""
-        return inplace(_ops.arctanh, self)
-
-    def asinh_(self) -> Tensor:
-        """`asinh` in place."""
-        return inplace(_ops.asinh, self)
-
-    def atanh_(self) -> Tensor:
-        """`atanh` in place."""
-        return inplace(_ops.atanh, self)
-
-    def copysign_(self, other: Any) -> Tensor:
-        """`copysign` in place."""
-        return inplace(_ops.copysign, self, other)
-
-    def deg2rad_(self) -> Tensor:
-        """`deg2rad` in place."""
-        return inplace(_ops.deg2rad, self)
-
-    def float_power_(self, exponent: Any) -> Tensor:
-        """`float_power` in place."""
-        return inplace(_ops.float_power, self, exponent)
-
-    def gcd_(self, other: Tensor) -> Tensor:
-        """`gcd` in place."""
-        return inplace(_ops.gcd, self, other)
-
-    def heaviside_(self, values: Tensor) -> Tensor:
-        """`heaviside` in place."""
-        return inplace(_ops.heaviside, self, values)
-
-    def lcm_(self, other: Tensor) -> Tensor:
-        """`lcm` in place."""
-        return inplace(_ops.lcm, self, other)
-
-    def ldexp_(self, other: Tensor) -> Tensor:
-        """`ldexp` in place."""
-        return inplace(_ops.ldexp, self, other)
-
-    def nextafter_(self, other: Tensor) -> Tensor:
-        """`nextafter` in place."""
-        return inplace(_ops.nextafter, self, other)
-
-    def rad2deg_(self) -> Tensor:
-        """`rad2deg` in place."""
-        return inplace(_ops.rad2deg, self)
-
-    def sinc_(self) -> Tensor:
-        """`sinc` in place."""
-        return inplace(_ops.sinc, self)
-
     def add_(self, other: Any, *legacy: Any, alpha: Any = 1) -> Tensor:
         """`add` in place."""
         if not legacy and alpha == 1:
@@ -3899,6 +3839,10 @@ class TensorMethods:
             if result is not NotImplemented:
                 return result
         return inplace(_ops.add, self, other, *legacy, alpha=alpha, _saves_self=False)
+
+    def addbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addbmm` in place."""
+        return inplace(_ops.addbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
 
     def addcdiv_(self, tensor1: Any, tensor2: Any, *legacy: Any, value: Any = 1) -> Tensor:
         """`addcdiv` in place."""
@@ -3912,21 +3856,45 @@ class TensorMethods:
         """`addmm` in place."""
         return inplace(_ops.addmm, self, mat1, mat2, *legacy, beta=beta, alpha=alpha)
 
+    def addmv_(self, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addmv` in place."""
+        return inplace(_ops.addmv, self, mat, vec, *legacy, beta=beta, alpha=alpha)
+
+    def addr_(self, vec1: Any, vec2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`addr` in place."""
+        return inplace(_ops.addr, self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
+
     def arccos_(self) -> Tensor:
         """`arccos` in place."""
         return inplace(_ops.arccos, self)
+
+    def arccosh_(self) -> Tensor:
+        """`arccosh` in place."""
+        return inplace(_ops.arccosh, self)
 
     def arcsin_(self) -> Tensor:
         """`arcsin` in place."""
         return inplace(_ops.arcsin, self)
 
+    def arcsinh_(self) -> Tensor:
+        """`arcsinh` in place."""
+        return inplace(_ops.arcsinh, self)
+
     def arctan_(self) -> Tensor:
         """`arctan` in place."""
         return inplace(_ops.arctan, self)
 
+    def arctanh_(self) -> Tensor:
+        """`arctanh` in place."""
+        return inplace(_ops.arctanh, self)
+
     def asin_(self) -> Tensor:
         """`asin` in place."""
         return inplace(_ops.asin, self)
+
+    def asinh_(self) -> Tensor:
+        """`asinh` in place."""
+        return inplace(_ops.asinh, self)
 
     def atan_(self) -> Tensor:
         """`atan` in place."""
@@ -3936,9 +3904,21 @@ class TensorMethods:
         """`atan2` in place."""
         return inplace(_ops.atan2, self, other)
 
+    def atanh_(self) -> Tensor:
+        """`atanh` in place."""
+        return inplace(_ops.atanh, self)
+
+    def baddbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """`baddbmm` in place."""
+        return inplace(_ops.baddbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
+
     def bitwise_and_(self, other: Any) -> Tensor:
         """`bitwise_and` in place."""
         return inplace(_ops.bitwise_and, self, other)
+
+    def bitwise_left_shift_(self, other: Any) -> Tensor:
+        """`bitwise_left_shift` in place."""
+        return inplace(_ops.bitwise_left_shift, self, other)
 
     def bitwise_not_(self) -> Tensor:
         """`bitwise_not` in place."""
@@ -3947,6 +3927,10 @@ class TensorMethods:
     def bitwise_or_(self, other: Any) -> Tensor:
         """`bitwise_or` in place."""
         return inplace(_ops.bitwise_or, self, other)
+
+    def bitwise_right_shift_(self, other: Any) -> Tensor:
+        """`bitwise_right_shift` in place."""
+        return inplace(_ops.bitwise_right_shift, self, other)
 
     def bitwise_xor_(self, other: Any) -> Tensor:
         """`bitwise_xor` in place."""
@@ -3976,6 +3960,10 @@ class TensorMethods:
         """`conj_physical` in place."""
         return inplace(_ops.conj_physical, self)
 
+    def copysign_(self, other: Any) -> Tensor:
+        """`copysign` in place."""
+        return inplace(_ops.copysign, self, other)
+
     def cos_(self) -> Tensor:
         """`cos` in place."""
         return inplace(_ops.cos, self)
@@ -3993,6 +3981,14 @@ class TensorMethods:
         """`cumsum` in place."""
         check_same_dtype(self, dim, dtype)
         return inplace(_ops.cumsum, self, dim, dtype=dtype)
+
+    def deg2rad_(self) -> Tensor:
+        """`deg2rad` in place."""
+        return inplace(_ops.deg2rad, self)
+
+    def digamma_(self) -> Tensor:
+        """`digamma` in place."""
+        return inplace(_ops.digamma, self)
 
     def div_(self, other: Any = None, *, rounding_mode: Any = None, value: Any = None) -> Tensor:
         """`div` in place."""
@@ -4016,9 +4012,21 @@ class TensorMethods:
         """`erf` in place."""
         return inplace(_ops.erf, self)
 
+    def erfc_(self) -> Tensor:
+        """`erfc` in place."""
+        return inplace(_ops.erfc, self)
+
+    def erfinv_(self) -> Tensor:
+        """`erfinv` in place."""
+        return inplace(_ops.erfinv, self)
+
     def exp_(self) -> Tensor:
         """`exp` in place."""
         return inplace(_ops.exp, self)
+
+    def exp2_(self) -> Tensor:
+        """`exp2` in place."""
+        return inplace(_ops.exp2, self)
 
     def expm1_(self) -> Tensor:
         """`expm1` in place."""
@@ -4027,6 +4035,10 @@ class TensorMethods:
     def fix_(self) -> Tensor:
         """`fix` in place."""
         return inplace(_ops.fix, self)
+
+    def float_power_(self, exponent: Any) -> Tensor:
+        """`float_power` in place."""
+        return inplace(_ops.float_power, self, exponent)
 
     def floor_(self) -> Tensor:
         """`floor` in place."""
@@ -4041,6 +4053,14 @@ class TensorMethods:
         if other is None or divisor is not None:
             other = only_one("fmod_", other=other, divisor=divisor)
         return inplace(_ops.fmod, self, other)
+
+    def frac_(self) -> Tensor:
+        """`frac` in place."""
+        return inplace(_ops.frac, self)
+
+    def gcd_(self, other: Tensor) -> Tensor:
+        """`gcd` in place."""
+        return inplace(_ops.gcd, self, other)
 
     def ge_(self, other: Any) -> Tensor:
         """`ge` in place."""
@@ -4058,11 +4078,61 @@ class TensorMethods:
         """`gt` in place."""
         return inplace(_ops.gt, self, other)
 
+    def heaviside_(self, values: Tensor) -> Tensor:
+        """`heaviside` in place."""
+        return inplace(_ops.heaviside, self, values)
+
+    def hypot_(self, other: Tensor) -> Tensor:
+        """`hypot` in place."""
+        return inplace(_ops.hypot, self, other)
+
+    def i0_(self) -> Tensor:
+        """`i0` in place."""
+        return inplace(_ops.i0, self)
+
+    def igamma_(self, other: Tensor) -> Tensor:
+        """`igamma` in place."""
+        return inplace(_ops.igamma, self, other)
+
+    def igammac_(self, other: Tensor) -> Tensor:
+        """`igammac` in place."""
+        return inplace(_ops.igammac, self, other)
+
+    def index_add_(self, dim: Any, index: Tensor, source: Any = None, *, alpha: Any = 1, tensor: Any = None) -> Tensor:
+        """`index_add` in place."""
+        if source is None or tensor is not None:
+            source = only_one("index_add_", source=source, tensor=tensor)
+        return inplace(_ops.index_add, self, dim, index, source, alpha=alpha)
+
+    def index_copy_(self, dim: Any, index: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
+        """`index_copy` in place."""
+        if source is None or tensor is not None:
+            source = only_one("index_copy_", source=source, tensor=tensor)
+        return inplace(_ops.index_copy, self, dim, index, source)
+
+    def index_fill_(self, dim: Any, index: Tensor, value: Any = None, *, val: Any = None) -> Tensor:
+        """`index_fill` in place."""
+        if value is None or val is not None:
+            value = only_one("index_fill_", value=value, val=val)
+        return inplace(_ops.index_fill, self, dim, index, value)
+
     def index_put_(self, indices: Any, values: Any = None, accumulate: Any = False, *, value: Any = None) -> Tensor:
         """`index_put` in place."""
         if values is None or value is not None:
             values = only_one("index_put_", values=values, value=value)
         return inplace(_ops.index_put, self, indices, values, accumulate, _saves_self=False)
+
+    def index_reduce_(self, dim: Any, index: Tensor, source: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
+        """`index_reduce` in place."""
+        return inplace(_ops.index_reduce, self, dim, index, source, reduce, include_self=include_self)
+
+    def lcm_(self, other: Tensor) -> Tensor:
+        """`lcm` in place."""
+        return inplace(_ops.lcm, self, other)
+
+    def ldexp_(self, other: Tensor) -> Tensor:
+        """`ldexp` in place."""
+        return inplace(_ops.ldexp, self, other)
 
     def le_(self, other: Any) -> Tensor:
         """`le` in place."""
@@ -4079,6 +4149,10 @@ class TensorMethods:
     def less_equal_(self, other: Any) -> Tensor:
         """`less_equal` in place."""
         return inplace(_ops.less_equal, self, other)
+
+    def lgamma_(self) -> Tensor:
+        """`lgamma` in place."""
+        return inplace(_ops.lgamma, self)
 
     def log_(self) -> Tensor:
         """`log` in place."""
@@ -4112,6 +4186,10 @@ class TensorMethods:
         """`logical_xor` in place."""
         return inplace(_ops.logical_xor, self, other)
 
+    def logit_(self, eps: Any = None) -> Tensor:
+        """`logit` in place."""
+        return inplace(_ops.logit, self, eps)
+
     def lt_(self, other: Any) -> Tensor:
         """`lt` in place."""
         return inplace(_ops.lt, self, other)
@@ -4119,6 +4197,12 @@ class TensorMethods:
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
         """`masked_fill` in place."""
         return inplace(_ops.masked_fill, self, mask, value, _saves_self=False)
+
+    def masked_scatter_(self, mask: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
+        """`masked_scatter` in place."""
+        if source is None or tensor is not None:
+            source = only_one("masked_scatter_", source=source, tensor=tensor)
+        return inplace(_ops.masked_scatter, self, mask, source)
 
     def mul_(self, other: Any = None, *, value: Any = None) -> Tensor:
         """`mul` in place."""
@@ -4133,6 +4217,14 @@ class TensorMethods:
         """`multiply` in place."""
         return inplace(_ops.multiply, self, other)
 
+    def mvlgamma_(self, p: Any) -> Tensor:
+        """`mvlgamma` in place."""
+        return inplace(_ops.mvlgamma, self, p)
+
+    def nan_to_num_(self, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
+        """`nan_to_num` in place."""
+        return inplace(_ops.nan_to_num, self, nan, posinf, neginf)
+
     def ne_(self, other: Any) -> Tensor:
         """`ne` in place."""
         return inplace(_ops.ne, self, other)
@@ -4145,6 +4237,10 @@ class TensorMethods:
         """`negative` in place."""
         return inplace(_ops.negative, self, _saves_self=False)
 
+    def nextafter_(self, other: Tensor) -> Tensor:
+        """`nextafter` in place."""
+        return inplace(_ops.nextafter, self, other)
+
     def not_equal_(self, other: Any) -> Tensor:
         """`not_equal` in place."""
         return inplace(_ops.not_equal, self, other)
@@ -4154,6 +4250,18 @@ class TensorMethods:
         if other is None or exponent is not None:
             other = only_one("pow_", other=other, exponent=exponent)
         return inplace(_ops.pow, self, other)
+
+    def put_(self, index: Any = None, source: Any = None, accumulate: Any = False, *, indices: Any = None, tensor: Any = None) -> Tensor:
+        """`put` in place."""
+        if index is None or indices is not None:
+            index = only_one("put_", index=index, indices=indices)
+        if source is None or tensor is not None:
+            source = only_one("put_", source=source, tensor=tensor)
+        return inplace(_ops.put, self, index, source, accumulate)
+
+    def rad2deg_(self) -> Tensor:
+        """`rad2deg` in place."""
+        return inplace(_ops.rad2deg, self)
 
     def reciprocal_(self) -> Tensor:
         """`reciprocal` in place."""
@@ -4168,6 +4276,10 @@ class TensorMethods:
         if other is None or divisor is not None:
             other = only_one("remainder_", other=other, divisor=divisor)
         return inplace(_ops.remainder, self, other)
+
+    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
+        """`renorm` in place."""
+        return inplace(_ops.renorm, self, p, dim, maxnorm)
 
     def round_(self, *, decimals: Any = 0) -> Tensor:
         """`round` in place."""
@@ -4189,13 +4301,17 @@ class TensorMethods:
             src = only_one("scatter_add_", src=src, source=source, other=other)
         return inplace(_ops.scatter_add, self, dim, index, src)
 
-    def sigmoid_(self) -> Tensor:
-        """`sigmoid` in place."""
-        return inplace(_ops.sigmoid, self)
+    def scatter_reduce_(self, dim: Any, index: Tensor, src: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
+        """`scatter_reduce` in place."""
+        return inplace(_ops.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
 
     def sgn_(self) -> Tensor:
         """`sgn` in place."""
         return inplace(_ops.sgn, self)
+
+    def sigmoid_(self) -> Tensor:
+        """`sigmoid` in place."""
+        return inplace(_ops.sigmoid, self)
 
     def sign_(self) -> Tensor:
         """`sign` in place."""
@@ -4204,6 +4320,10 @@ class TensorMethods:
     def sin_(self) -> Tensor:
         """`sin` in place."""
         return inplace(_ops.sin, self)
+
+    def sinc_(self) -> Tensor:
+        """`sinc` in place."""
+        return inplace(_ops.sinc, self)
 
     def sinh_(self) -> Tensor:
         """`sinh` in place."""
@@ -4257,129 +4377,9 @@ class TensorMethods:
         """`trunc` in place."""
         return inplace(_ops.trunc, self, _saves_self=False)
 
-    def digamma_(self) -> Tensor:
-        """`digamma` in place."""
-        return inplace(_ops.digamma, self)
-
-    def erfc_(self) -> Tensor:
-        """`erfc` in place."""
-        return inplace(_ops.erfc, self)
-
-    def erfinv_(self) -> Tensor:
-        """`erfinv` in place."""
-        return inplace(_ops.erfinv, self)
-
-    def exp2_(self) -> Tensor:
-        """`exp2` in place."""
-        return inplace(_ops.exp2, self)
-
-    def frac_(self) -> Tensor:
-        """`frac` in place."""
-        return inplace(_ops.frac, self)
-
-    def hypot_(self, other: Tensor) -> Tensor:
-        """`hypot` in place."""
-        return inplace(_ops.hypot, self, other)
-
-    def index_add_(self, dim: Any, index: Tensor, source: Any = None, *, alpha: Any = 1, tensor: Any = None) -> Tensor:
-        """`index_add` in place."""
-        if source is None or tensor is not None:
-            source = only_one("index_add_", source=source, tensor=tensor)
-        return inplace(_ops.index_add, self, dim, index, source, alpha=alpha)
-
-    def index_copy_(self, dim: Any, index: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
-        """`index_copy` in place."""
-        if source is None or tensor is not None:
-            source = only_one("index_copy_", source=source, tensor=tensor)
-        return inplace(_ops.index_copy, self, dim, index, source)
-
-    def index_fill_(self, dim: Any, index: Tensor, value: Any = None, *, val: Any = None) -> Tensor:
-        """`index_fill` in place."""
-        if value is None or val is not None:
-            value = only_one("index_fill_", value=value, val=val)
-        return inplace(_ops.index_fill, self, dim, index, value)
-
-    def lgamma_(self) -> Tensor:
-        """`lgamma` in place."""
-        return inplace(_ops.lgamma, self)
-
-    def logit_(self, eps: Any = None) -> Tensor:
-        """`logit` in place."""
-        return inplace(_ops.logit, self, eps)
-
-    def masked_scatter_(self, mask: Tensor, source: Any = None, *, tensor: Any = None) -> Tensor:
-        """`masked_scatter` in place."""
-        if source is None or tensor is not None:
-            source = only_one("masked_scatter_", source=source, tensor=tensor)
-        return inplace(_ops.masked_scatter, self, mask, source)
-
-    def mvlgamma_(self, p: Any) -> Tensor:
-        """`mvlgamma` in place."""
-        return inplace(_ops.mvlgamma, self, p)
-
-    def nan_to_num_(self, nan: Any = None, posinf: Any = None, neginf: Any = None) -> Tensor:
-        """`nan_to_num` in place."""
-        return inplace(_ops.nan_to_num, self, nan, posinf, neginf)
-
-    def put_(self, index: Any = None, source: Any = None, accumulate: Any = False, *, indices: Any = None, tensor: Any = None) -> Tensor:
-        """`put` in place."""
-        if index is None or indices is not None:
-            index = only_one("put_", index=index, indices=indices)
-        if source is None or tensor is not None:
-            source = only_one("put_", source=source, tensor=tensor)
-        return inplace(_ops.put, self, index, source, accumulate)
-
-    def renorm_(self, p: Any, dim: Any, maxnorm: Any) -> Tensor:
-        """`renorm` in place."""
-        return inplace(_ops.renorm, self, p, dim, maxnorm)
-
-    def scatter_reduce_(self, dim: Any, index: Tensor, src: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
-        """`scatter_reduce` in place."""
-        return inplace(_ops.scatter_reduce, self, dim, index, src, reduce, include_self=include_self)
-
     def xlogy_(self, other: Any) -> Tensor:
         """`xlogy` in place."""
         return inplace(_ops.xlogy, self, other)
-
-    def bitwise_left_shift_(self, other: Any) -> Tensor:
-        """`bitwise_left_shift` in place."""
-        return inplace(_ops.bitwise_left_shift, self, other)
-
-    def bitwise_right_shift_(self, other: Any) -> Tensor:
-        """`bitwise_right_shift` in place."""
-        return inplace(_ops.bitwise_right_shift, self, other)
-
-    def index_reduce_(self, dim: Any, index: Tensor, source: Tensor, reduce: Any, *, include_self: Any = True) -> Tensor:
-        """`index_reduce` in place."""
-        return inplace(_ops.index_reduce, self, dim, index, source, reduce, include_self=include_self)
-
-    def i0_(self) -> Tensor:
-        """`i0` in place."""
-        return inplace(_ops.i0, self)
-
-    def igamma_(self, other: Tensor) -> Tensor:
-        """`igamma` in place."""
-        return inplace(_ops.igamma, self, other)
-
-    def igammac_(self, other: Tensor) -> Tensor:
-        """`igammac` in place."""
-        return inplace(_ops.igammac, self, other)
-
-    def addbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """`addbmm` in place."""
-        return inplace(_ops.addbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
-
-    def addmv_(self, mat: Any, vec: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """`addmv` in place."""
-        return inplace(_ops.addmv, self, mat, vec, *legacy, beta=beta, alpha=alpha)
-
-    def addr_(self, vec1: Any, vec2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """`addr` in place."""
-        return inplace(_ops.addr, self, vec1, vec2, *legacy, beta=beta, alpha=alpha)
-
-    def baddbmm_(self, batch1: Any, batch2: Any, *legacy: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """`baddbmm` in place."""
-        return inplace(_ops.baddbmm, self, batch1, batch2, *legacy, beta=beta, alpha=alpha)
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: Any = None) -> Tensor:
         """`as_strided` of this very tensor."""
@@ -4389,18 +4389,6 @@ class TensorMethods:
         """`squeeze` of this very tensor."""
         return become_view(self, lambda x: _ops.squeeze(x, dim))
 
-    def unsqueeze_(self, dim: Any) -> Tensor:
-        """`unsqueeze` of this very tensor."""
-        return become_view(self, lambda x: _ops.unsqueeze(x, dim))
-
-    def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
-        """`transpose` of this very tensor."""
-        return become_view(self, lambda x: _ops.transpose(x, dim0, dim1))
-
-    def t_(self) -> Tensor:
-        """`t` of this very tensor."""
-        return become_view(self, lambda x: _ops.t(x))
-
     def swapaxes_(self, dim0: Any, dim1: Any) -> Tensor:
         """`swapaxes` of this very tensor."""
         return become_view(self, lambda x: _ops.swapaxes(x, dim0, dim1))
@@ -4408,6 +4396,18 @@ class TensorMethods:
     def swapdims_(self, dim0: Any, dim1: Any) -> Tensor:
         """`swapdims` of this very tensor."""
         return become_view(self, lambda x: _ops.swapdims(x, dim0, dim1))
+
+    def t_(self) -> Tensor:
+        """`t` of this very tensor."""
+        return become_view(self, lambda x: _ops.t(x))
+
+    def transpose_(self, dim0: Any, dim1: Any) -> Tensor:
+        """`transpose` of this very tensor."""
+        return become_view(self, lambda x: _ops.transpose(x, dim0, dim1))
+
+    def unsqueeze_(self, dim: Any) -> Tensor:
+        """`unsqueeze` of this very tensor."""
+        return become_view(self, lambda x: _ops.unsqueeze(x, dim))
 
     def bool(self, memory_format: Any = None) -> Tensor:
         """The tensor as bool."""

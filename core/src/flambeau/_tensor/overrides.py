@@ -166,7 +166,7 @@ def intercept_functions() -> None:
     import flambeau
     from flambeau._api import functions as _functions
 
-    for name in _functions.__all__:
+    for name in (*_functions.__all__, *_functions.METHODS):
         function = getattr(_functions, name)
         overridable = _overridables[function] = Overridable(function)
         setattr(_functions, name, overridable)

@@ -9,76 +9,19 @@ the same name.  ``--check`` writes nothing and fails if a file is out of date.
 from __future__ import annotations
 
 import argparse
+import ast
 import importlib
 import inspect
 import re
 import subprocess
 import sys
 from pathlib import Path
-from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from flambeau.ops.declaration.public import Public
 
 PACKAGE = Path(__file__).resolve().parent.parent
-FAMILIES = (
-    "activation",
-    "adaptive_pooling",
-    "arrangement",
-    "attention",
-    "average_pooling",
-    "bessel",
-    "complexes",
-    "convolution",
-    "copies",
-    "counting",
-    "creation",
-    "decompositions",
-    "ctc",
-    "diagonals",
-    "dropout",
-    "distance",
-    "einsum",
-    "elementwise",
-    "forms",
-    "histogram",
-    "hyperbolic",
-    "former_decompositions",
-    "fold",
-    "fractional_pooling",
-    "grid",
-    "embedding",
-    "group_normalization",
-    "incomplete_gamma",
-    "indexing",
-    "index_reduction",
-    "linalg",
-    "loss",
-    "movement",
-    "normalization",
-    "pairs",
-    "pieces",
-    "padding",
-    "pair_loss",
-    "pooling",
-    "products",
-    "random_activation",
-    "recurrent",
-    "recurrent_cells",
-    "reduction",
-    "resampling",
-    "running",
-    "sampling",
-    "scattering",
-    "signal_windows",
-    "sparse",
-    "shifts",
-    "shuffling",
-    "slopes",
-    "special",
-    "spectral",
-    "statistics",
-    "target_loss",
-    "transposed_convolution",
-)
 
 HEADER = (
     '"""{doc}\n\n'
@@ -158,69 +101,6 @@ CASTS = {
     "cfloat": "complex64",
     "cdouble": "complex128",
 }
-
-# Public functions that are no methods, or whose method is written by hand.
-NOT_METHODS = frozenset(
-    """arange as_tensor asarray batch_norm broadcast_tensors cat clone concat concatenate
-    conv1d conv2d conv3d conv_tbc conv_transpose1d conv_transpose2d conv_transpose3d
-    convolution cross_entropy dropout empty empty_like eye from_data from_numpy full
-    full_like gelu layer_norm linear linspace max_pool2d max_pool2d_with_indices
-    avg_pool2d adaptive_avg_pool2d mse_loss nll_loss normal ones ones_like rand
-    rand_like randint randint_like randn randn_like randperm max_pool1d
-    max_pool1d_with_indices max_pool3d max_pool3d_with_indices avg_pool1d avg_pool3d
-    adaptive_avg_pool1d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-    adaptive_max_pool3d fractional_max_pool2d fractional_max_pool3d im2col col2im
-    resample grid_sampler grid_sampler_2d grid_sampler_3d affine_grid_generator
-    pixel_shuffle pixel_unshuffle channel_shuffle native_channel_shuffle silu softplus
-    leaky_relu elu stack std_mean tensor threshold var_mean where zeros zeros_like numel
-    logspace atleast_1d atleast_2d atleast_3d bucketize cartesian_prod column_stack
-    combinations dstack einsum hstack isin meshgrid polygamma range row_stack
-    searchsorted tensordot tril_indices triu_indices vstack empty_strided scalar_tensor
-    feature_alpha_dropout block_diag broadcast_shapes trapezoid trapz
-    cumulative_trapezoid unravel_index vander celu selu relu6 hardtanh logsigmoid
-    sampled smooth_l1_loss l1_loss huber_loss sparse_coo_tensor hspmm dsmm spmm
-    binary_cross_entropy binary_cross_entropy_with_logits complex imag kl_div polar real
-    view_as_complex view_as_real bartlett_window blackman_window hamming_window
-    hann_window kaiser_window feature_dropout alpha_dropout scaled_dot_product_attention
-    gru gru_cell lstm lstm_cell rnn_relu rnn_relu_cell rnn_tanh rnn_tanh_cell
-    norm_except_dim pad embedding chain_matmul lu_unpack btriunpack group_norm
-    instance_norm rms_norm embedding_bag embedding_renorm_ constant_pad_nd ctc_loss
-    cosine_embedding_loss hinge_embedding_loss margin_ranking_loss triplet_margin_loss
-    poisson_nll_loss cosine_similarity pairwise_distance pdist cdist bilinear
-    histogramdd gradient poisson rrelu fill frobenius_norm nuclear_norm""".split()
-)
-# Methods with an in-place variant derived from the function.
-INPLACE = tuple(
-    """abs absolute acos acosh arccosh arcsinh arctanh asinh atanh copysign deg2rad float_power
-    gcd heaviside lcm ldexp nextafter rad2deg sinc add addcdiv addcmul addmm arccos
-    arcsin arctan asin atan atan2 bitwise_and bitwise_not bitwise_or bitwise_xor ceil
-    clamp clamp_max clamp_min clip conj_physical cos cosh cumprod cumsum div divide eq
-    erf exp expm1 fix floor floor_divide fmod ge greater greater_equal gt index_put le
-    lerp less less_equal log log10 log1p log2 logical_and logical_not logical_or
-    logical_xor lt masked_fill mul multiply ne neg negative not_equal pow reciprocal
-    relu remainder round rsqrt scatter scatter_add sigmoid sgn sign sin sinh sqrt square
-    sub subtract tan tanh tril triu true_divide trunc digamma erfc erfinv exp2 frac
-    hypot index_add index_copy index_fill lgamma logit masked_scatter mvlgamma
-    nan_to_num put renorm scatter_reduce xlogy bitwise_left_shift bitwise_right_shift
-    index_reduce i0 igamma igammac addbmm addmv addr baddbmm""".split()
-)
-# In-place operations whose formula never reads the old values after the write.
-KEEPS_NOTHING = frozenset(
-    "add sub neg negative subtract floor ceil trunc round sign index_put masked_fill".split()
-)
-# In-place operations whose ``dtype=`` must be that of the tensor.
-SAME_DTYPE = ("cumsum", "cumprod")
-# Views that may replace the tensor itself.
-INPLACE_VIEWS = ("as_strided", "squeeze", "unsqueeze", "transpose", "t", "swapaxes", "swapdims")
-# In-place methods, and functions without such a method, that are functions named ``name_`` too.
-INPLACE_FUNCTIONS = tuple(
-    """abs i0 acos acosh arccos arccosh arcsin arcsinh arctan arctanh asin asinh atan atanh
-    deg2rad gcd lcm ldexp rad2deg sinc ceil clamp clamp_max clamp_min clip cos cosh erf
-    erfc exp exp2 expm1 fix floor frac index_put log log10 log1p log2 logit nan_to_num
-    neg negative reciprocal relu round rsqrt sigmoid sin sinh sqrt square tan tanh trunc
-    xlogy addmv alpha_dropout celu dropout feature_alpha_dropout feature_dropout selu
-    threshold rrelu""".split()
-)
 
 BINARY_TEMPLATE = """
     def {dunder}(self, other: Any) -> {returns}:
@@ -880,77 +760,79 @@ REST = """
 """
 
 
+class Function(NamedTuple):
+    """A public function under one of its names."""
+
+    name: str
+    function: Any
+    public: Public
+
+
 def generate() -> dict[Path, str]:
     """The text of each generated file."""
-    functions = public_functions()
+    modules = public_functions()
+    functions = sorted((f for members in modules.values() for f in members), key=lambda f: f.name)
     return {
-        PACKAGE / "_api/functions.py": functions_text(functions),
+        PACKAGE / "_api/functions.py": functions_text(modules),
         PACKAGE / "_tensor/methods.py": methods_text(functions),
         PACKAGE / "_api/inplace_functions.py": inplace_functions_text(functions),
     }
 
 
-def public_functions() -> dict[str, dict[str, Any]]:
-    """The public functions of each family file, by name."""
-    found: dict[str, dict[str, Any]] = {}
-    for family in FAMILIES:
-        if not (home := _home(family)):
-            continue
-        module = importlib.import_module(home)
-        names = getattr(module, "__all__", None)
-        members = {}
-        for name, value in vars(module).items():
-            if name.startswith("_") or not isinstance(value, FunctionType):
-                continue
-            if names is not None and name not in names:
-                continue
-            if names is None and value.__module__ not in (module.__name__, "flambeau"):
-                continue
-            if name in HELPERS:
-                continue
-            members[name] = value
-        found[family] = dict(sorted(members.items()))
+def public_functions() -> dict[str, list[Function]]:
+    """The public functions of each module of ops."""
+    from flambeau.ops.declaration.public import offered
+
+    homes: dict[str, str] = {}
+    found = {}
+    for path in sorted((PACKAGE / "ops").glob("*/*.py"), key=lambda path: (path.stem, path)):
+        home = f"flambeau.ops.{path.parent.name}.{path.stem}"
+        module = vars(importlib.import_module(home))
+        members = []
+        for name in sorted(_bound(path)):
+            if public := offered(name, module.get(name)):
+                if (other := homes.setdefault(name, home)) != home:
+                    raise TypeError(f"{name!r} is public in {other} and in {home}")
+                members.append(Function(name, module[name], public))
+        if members:
+            found[home] = members
     return found
 
 
-def _home(family: str) -> str:
-    """The module of a family, in whichever group its file stands; empty if it is gone."""
-    for path in (PACKAGE / "ops").glob(f"*/{family}.py"):
-        return f"flambeau.ops.{path.parent.name}.{family}"
-    return ""
+def _bound(path: Path) -> set[str]:
+    """The names that a module gives to its own functions, and not those that it imports."""
+    found = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef):
+            found.add(node.name)
+        elif isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            found |= {n.id for t in targets for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return {name for name in found if not name.startswith("_")}
 
 
-# Functions of the family files that are for other modules of the package.
-HELPERS = frozenset(
-    """accumulated apply_view binary expanded flattened permuted reshaped squeezed transposed
-    averaged extreme probabilities summed unfilled
-    checked_index filled finished from_data need_tensor padded replayed_positions scaled
-    spread sum_products wrapped_index deliver deliver_all cast common alias arranged as_root
-    fitting indexed_shape order_like replaced size_of times torch_shape""".split()
-)
-
-
-def functions_text(functions: dict[str, dict[str, Any]]) -> str:
+def functions_text(modules: dict[str, list[Function]]) -> str:
     """The module that gathers the public functions."""
     doc = "Every public function that takes or makes tensors."
-    lines = [HEADER.format(doc=doc, noqa="I001, RUF022", types="")]
-    names = []
-    for family, members in functions.items():
-        if not members:
-            continue
-        lines.append(f"from {_home(family)} import (")
-        lines += [f"    {name}," for name in members]
+    lines = [HEADER.format(doc=doc, noqa="F401, I001, RUF022", types="")]
+    functions, methods = [], []
+    for home, members in modules.items():
+        lines.append(f"from {home} import (")
+        lines += [f"    {f.name}," for f in members]
         lines.append(")")
-        names += list(members)
+        functions += [f.name for f in members if f.public.function]
+        methods += [f.name for f in members if not f.public.function]
     lines.append("\n__all__ = [")
-    lines += [f'    "{name}",' for name in sorted(names)]
-    lines.append("]\n")
+    lines += [f'    "{name}",' for name in sorted(functions)]
+    lines.append("]\n\n# Of tensors only: as functions their names say too little.\nMETHODS = (")
+    lines += [f'    "{name}",' for name in sorted(methods)]
+    lines.append(")\n")
     return "\n".join(lines)
 
 
-def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
+def inplace_functions_text(functions: list[Function]) -> str:
     """The module of functions that write into their first argument."""
-    public = {name: f for members in functions.values() for name, f in members.items()}
+    functions = [f for f in functions if f.public.inplace_function]
     doc = "Functions that write their result into their first argument."
     lines = [
         HEADER.format(doc=doc, noqa="E501, RUF022", types=""),
@@ -960,13 +842,13 @@ def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
         "from flambeau._tensor.tensor import Tensor",
         "from flambeau._writes.inplace import inplace\n",
     ]
-    for name in INPLACE_FUNCTIONS:
-        taken, passed = _parameters(public[name])
+    for name, function, public in functions:
+        taken, passed = _parameters(function)
         taken = f", {taken}" if taken else ""
         passed = f", {passed}" if passed else ""
         body = (
             f'need_tensor(input, "{name}_", "input").{name}_({passed.removeprefix(", ")})'
-            if name in INPLACE
+            if public.inplace_method
             else f'inplace(_ops.{name}, need_tensor(input, "{name}_", "input"){passed})'
         )
         lines.append(
@@ -974,17 +856,18 @@ def inplace_functions_text(functions: dict[str, dict[str, Any]]) -> str:
             f'    """`{name}` in place."""\n    return {body}\n'
         )
     lines.append("\n__all__ = [")
-    lines += [f'    "{name}_",' for name in sorted(INPLACE_FUNCTIONS)]
+    lines += [f'    "{f.name}_",' for f in functions]
     lines.append("]\n")
     return "\n".join(lines)
 
 
-def methods_text(functions: dict[str, dict[str, Any]]) -> str:
+def methods_text(functions: list[Function]) -> str:
     """The module of tensor methods."""
     from flambeau._types.dtype import bool_
     from flambeau.ops.declaration.table import OPS
 
-    public = {name: f for members in functions.values() for name, f in members.items()}
+    public = {f.name: f.function for f in functions}
+    offers = {f.name: f.public for f in functions}
     out = []
     recorded = []
     for dunder, op, restriction, records in BINARY:
@@ -1028,7 +911,7 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
                 dunder=dunder,
                 op=op,
                 fp=" and self.dtype.fp" if op == "div" else "",
-                saves=op not in KEEPS_NOTHING,
+                saves=offers[op].saves_self,
             )
         )
     for dunder, op in SLOW_INPLACE_OPERATORS:
@@ -1044,9 +927,9 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
     fast = {
         name
         for name, op in OPS.items()
-        if op.params == ("self",) and op.kinds == ("tensor",) and name in public
+        if op.params == ("self",) and op.kinds == ("tensor",)
         if op.out in ("same", None, bool_)
-        if name not in {"conj", "eig", "geqrf", "slogdet", *NOT_METHODS}
+        if name in offers and offers[name].method and offers[name].direct
     }
     for name in sorted(fast):
         op = OPS[name]
@@ -1080,21 +963,12 @@ def methods_text(functions: dict[str, dict[str, Any]]) -> str:
         )
     recorded.append("matmul")
     done = {*fast, *ONE_TENSOR, *re.findall(r"    def (\w+)", VIEWS)}
-    for name, function in sorted(public.items()):
-        if name in NOT_METHODS or name in done or name.startswith("new_"):
-            continue
-        if function.__module__.endswith("copies") and name != "narrow_copy":
-            continue
-        out.append(_forwarder(name, function))
-    for name, function in sorted(public.items()):
-        if name.startswith("new_"):
-            out.append(_forwarder(name, function))
+    forwarded = [f for f in functions if f.public.method and f.name not in done]
+    out += [_forwarder(f.name, f.function) for f in forwarded if not f.name.startswith("new_")]
+    out += [_forwarder(f.name, f.function) for f in forwarded if f.name.startswith("new_")]
     out.append(OTHER_ORDER)
-    for name in INPLACE:
-        if name in public:
-            out.append(_inplace(name, public[name]))
-    for name in INPLACE_VIEWS:
-        out.append(_inplace_view(name, public[name]))
+    out += [_inplace(f) for f in functions if f.public.inplace_method]
+    out += [_inplace_view(f.name, f.function) for f in functions if f.public.inplace == "view"]
     for name, dtype in CASTS.items():
         out.append(
             f"\n    def {name}(self, memory_format: Any = None) -> Tensor:\n"
@@ -1294,17 +1168,18 @@ def _forwarder(name: str, function: Any) -> str:
     )
 
 
-def _inplace(name: str, function: Any) -> str:
+def _inplace(of: Function) -> str:
     from flambeau._tools.keywords import ALIASES
 
+    name, function, public = of
     aliases = ALIASES.get(name, {})
     taken, passed = _parameters(function, aliases=aliases)
     taken = f", {taken}" if taken else ""
     passed = f", {passed}" if passed else ""
     lead = _through_operator(name, {op: dunder for dunder, op in INPLACE_OPERATORS})
-    if name in SAME_DTYPE:
+    if public.same_dtype:
         lead += "        check_same_dtype(self, dim, dtype)\n"
-    saves = "" if name not in KEEPS_NOTHING else ", _saves_self=False"
+    saves = "" if public.saves_self else ", _saves_self=False"
     return (
         f"\n    def {name}_(self{taken}) -> Tensor:\n"
         f'        """`{name}` in place."""\n'

@@ -22,6 +22,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.memory_format import order_of_memory, preserve_format, preserved_order
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
 
 
@@ -69,6 +70,7 @@ def _vector(value: Callable[[int], Any], count: int, dtype: DType, device: Any) 
     return wrap(be, be.host_array([value(i) for i in range(count)], (count,), dtype), dtype)
 
 
+@public(method=False)
 def zeros(
     *shape: Any,
     size: Any = None,
@@ -90,6 +92,7 @@ def zeros(
     return finished(t, requires_grad, out)
 
 
+@public(method=False)
 def ones(
     *shape: Any,
     size: Any = None,
@@ -110,6 +113,7 @@ def ones(
     return finished(t, requires_grad, out)
 
 
+@public(method=False)
 def empty(
     *shape: Any,
     size: Any = None,
@@ -141,6 +145,7 @@ def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
     return wrap(be, make(shape, dtype) if make is not None else be.full(shape, 0, dtype), dtype)
 
 
+@public(method=False)
 def full(
     size: Any,
     fill_value: Any,
@@ -235,6 +240,7 @@ def _like(
     return t.requires_grad_() if requires_grad else t
 
 
+@public(method=False)
 def zeros_like(
     input: Tensor,
     *,
@@ -253,6 +259,7 @@ def zeros_like(
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
+@public(method=False)
 def ones_like(
     input: Tensor,
     *,
@@ -271,6 +278,7 @@ def ones_like(
     return _like("ones_like", input, 1, dtype, device, requires_grad, memory_format)
 
 
+@public(method=False)
 def full_like(
     input: Tensor,
     fill_value: Any,
@@ -296,6 +304,7 @@ def full_like(
     return deliver(t, out, input, share="anything")
 
 
+@public(method=False)
 def empty_like(
     input: Tensor,
     *,
@@ -320,6 +329,7 @@ def empty_like(
     return t.requires_grad_() if requires_grad else t
 
 
+@public(function=False)
 def new_zeros(
     input: Tensor,
     *shape: Any,
@@ -344,6 +354,7 @@ def new_zeros(
     )
 
 
+@public(function=False)
 def new_ones(
     input: Tensor,
     *shape: Any,
@@ -368,6 +379,7 @@ def new_ones(
     )
 
 
+@public(function=False)
 def new_full(
     input: Tensor,
     size: Any,
@@ -394,6 +406,7 @@ def new_full(
     )
 
 
+@public(function=False)
 def new_empty(
     input: Tensor,
     *shape: Any,
@@ -419,6 +432,7 @@ def new_empty(
     )
 
 
+@public(function=False)
 def new_tensor(
     input: Tensor,
     data: Any,
@@ -439,6 +453,7 @@ def new_tensor(
     return finished(from_data(data, _dtype_or(dtype, input), where, copy=True), requires_grad, None)
 
 
+@public(method=False)
 def arange(
     start: Any = None,
     end: Any = None,
@@ -502,6 +517,7 @@ def arange(
     return finished(t, requires_grad, out)
 
 
+@public(method=False)
 def linspace(
     start: Any,
     end: Any,
@@ -535,6 +551,7 @@ def linspace(
     return finished(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
 
 
+@public(method=False)
 def eye(
     n: int,
     m: int | None = None,
@@ -561,6 +578,7 @@ def eye(
     return finished(cast(rows == columns, _dtype_or(dtype, out)), requires_grad, out)
 
 
+@public(method=False)
 def tensor(
     data: Any,
     *,
@@ -593,6 +611,7 @@ def tensor(
     return finished(from_data(data, dtype, device, copy=True), requires_grad, None)
 
 
+@public(method=False)
 def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
     """`data` as a tensor, sharing memory (and history) where no copy is needed.
 
@@ -603,6 +622,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tens
     return from_data(data, dtype, device, copy=False)
 
 
+@public(method=False)
 def asarray(
     obj: Any,
     *,
@@ -763,6 +783,7 @@ def _inferred(flat: list[Any]) -> DType:
     return D.int64
 
 
+@public(method=False)
 def from_numpy(ndarray: Any) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 

@@ -11,27 +11,13 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.dtype import get_default_dtype
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import empty, full
+from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import replaced
 from flambeau.ops.reductions.reduction import norm
 from flambeau.ops.shapes.movement import chunk, split
 
-__all__ = [
-    "empty_strided",
-    "fill",
-    "frobenius_norm",
-    "hardshrink",
-    "is_distributed",
-    "is_same_size",
-    "nuclear_norm",
-    "scalar_tensor",
-    "split_with_sizes",
-    "sum_to_size",
-    "unsafe_chunk",
-    "unsafe_split",
-    "unsafe_split_with_sizes",
-]
 
-
+@public(method=False)
 def empty_strided(
     size: Any,
     stride: Any,
@@ -73,6 +59,7 @@ def empty_strided(
     return made.requires_grad_(requires_grad)
 
 
+@public(method=False)
 def scalar_tensor(
     s: Any,
     *,
@@ -91,6 +78,7 @@ def scalar_tensor(
     return full((), s, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
 
 
+@public
 def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x where abs(x) > `lambd`, else 0.
 
@@ -107,6 +95,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     return deliver(replaced(x, (x >= -lambd) & (x <= lambd), 0.0), out, input, exact=True)
 
 
+@public
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape.
 
@@ -119,6 +108,7 @@ def is_same_size(input: Tensor, other: Tensor) -> bool:
     return need_tensor(input, "is_same_size", "input").shape == other.shape
 
 
+@public
 def is_distributed(input: Tensor) -> bool:
     """Whether a tensor is spread over processes: never, tensors live in one.
 
@@ -130,6 +120,7 @@ def is_distributed(input: Tensor) -> bool:
     return False
 
 
+@public
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of a dimension, of the given sizes.
 
@@ -143,6 +134,7 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Ten
     return split(input, list(split_sizes), dim)
 
 
+@public
 def sum_to_size(input: Tensor, size: Any) -> Tensor:
     """`input` summed over the dimensions along which `size` would be broadcast to its shape.
 
@@ -166,6 +158,7 @@ def sum_to_size(input: Tensor, size: Any) -> Tensor:
     return x.sum(dims, keepdim=True).reshape(shape) if dims else x
 
 
+@public(method=False)
 def fill(input: Tensor, value: Any) -> Tensor:
     """`value`, a number or a 0-d tensor, everywhere in a tensor of the shape and dtype of `input`.
 
@@ -176,6 +169,7 @@ def fill(input: Tensor, value: Any) -> Tensor:
     return need_tensor(input, "fill", "input").clone().fill_(value)
 
 
+@public(method=False)
 def frobenius_norm(
     input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -188,6 +182,7 @@ def frobenius_norm(
     return norm(input, 2, dim, keepdim, out=out)
 
 
+@public(method=False)
 def nuclear_norm(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -211,6 +206,7 @@ def nuclear_norm(
     return norm(input, "nuc", dim, keepdim, out=out)
 
 
+@public
 def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`split`; its results are views here, and writes to them are seen by `input`.
 
@@ -221,6 +217,7 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
     return split(input, split_size, dim)
 
 
+@public
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """`split_with_sizes`; see `unsafe_split`.
 
@@ -231,6 +228,7 @@ def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tu
     return split(input, split_sizes, dim)
 
 
+@public
 def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """`chunk`; see `unsafe_split`.
 

@@ -10,26 +10,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import sparse_coo
 from flambeau.ops.creation.creation import as_tensor, empty
-
-__all__ = [
-    "coalesce",
-    "dense_dim",
-    "dsmm",
-    "hspmm",
-    "indices",
-    "is_coalesced",
-    "smm",
-    "sparse_coo_tensor",
-    "sparse_dim",
-    "sparse_mask",
-    "spmm",
-    "sspaddmm",
-    "to_dense",
-    "to_sparse",
-    "values",
-]
+from flambeau.ops.declaration.public import public
 
 
+@public(method=False)
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
@@ -110,6 +94,7 @@ def sparse_coo_tensor(
     return made.requires_grad_() if requires_grad else made
 
 
+@public(function=False)
 def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> Tensor:
     """The nonzero elements as a sparse tensor; dimensions from `sparse_dim` on stay dense.
 
@@ -139,6 +124,7 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> T
     return SparseTensor.make(where.t().contiguous(), values, x._a.shape, coalesced=True)
 
 
+@public(function=False)
 def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
     """The tensor in dense memory; a dense one is returned as it is.
 
@@ -149,6 +135,7 @@ def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: bool | None = Non
     return input if dtype is None else input.to(dtype)
 
 
+@public(function=False)
 def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
     """The elements of `input` at the positions that the sparse tensor `mask` stores.
 
@@ -168,6 +155,7 @@ def sparse_mask(input: Tensor, mask: Tensor) -> Tensor:
     return _ops.sparse_mask(input, mask)  # type: ignore[arg-type] - checked
 
 
+@public(function=False)
 def sparse_dim(input: Tensor) -> int:
     """The number of dimensions that indices address: 0 for dense tensors.
 
@@ -178,6 +166,7 @@ def sparse_dim(input: Tensor) -> int:
     return 0
 
 
+@public(function=False)
 def dense_dim(input: Tensor) -> int:
     """The number of dimensions that each stored value has: all of a dense tensor.
 
@@ -194,6 +183,7 @@ def _dense(name: str) -> NoReturn:
     )
 
 
+@public(function=False)
 def coalesce(input: Tensor) -> Tensor:
     """A sparse tensor with sorted positions, each stored once.
 
@@ -207,6 +197,7 @@ def coalesce(input: Tensor) -> Tensor:
     _dense("coalesce")
 
 
+@public(function=False)
 def is_coalesced(input: Tensor) -> bool:
     """Whether a sparse tensor stores sorted positions, each once.
 
@@ -220,6 +211,7 @@ def is_coalesced(input: Tensor) -> bool:
     _dense("is_coalesced")
 
 
+@public(function=False)
 def indices(input: Tensor) -> Tensor:
     """The positions that a coalesced sparse tensor stores, (sparse_dim, nnz).
 
@@ -233,6 +225,7 @@ def indices(input: Tensor) -> Tensor:
     _dense("indices")
 
 
+@public(function=False)
 def values(input: Tensor) -> Tensor:
     """The elements that a coalesced sparse tensor stores, (nnz, *dense sizes).
 
@@ -251,6 +244,7 @@ def _need_sparse(name: str, x: Tensor) -> None:
         raise RuntimeError(f"{name}: expected a sparse matrix as the first operand of the product")
 
 
+@public(method=False)
 def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A sparse matrix times a dense one, as a tensor with one sparse and one dense dimension.
 
@@ -261,6 +255,7 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _product("hspmm", mat1, (mat1, mat2), out)
 
 
+@public
 @documented({"mat2": "mat"})
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix.
@@ -273,6 +268,7 @@ def smm(input: Tensor, mat: Tensor) -> Tensor:
     return _product("smm", input, (input, mat), None)
 
 
+@public(method=False)
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """A sparse matrix times a dense one; `flambeau.mm` is the name to use.
 
@@ -287,6 +283,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 dsmm = spmm
 
 
+@public
 def sspaddmm(
     input: Tensor, *matrices: Any, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:

@@ -14,22 +14,13 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import stack
 
-__all__ = [
-    "cross",
-    "diag_embed",
-    "diagflat",
-    "fill_diagonal_",
-    "renorm",
-    "trace",
-    "tril_indices",
-    "triu_indices",
-]
 
-
+@public
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension as diagonals of matrices in dimensions `dim1` and `dim2` of the result.
 
@@ -53,6 +44,7 @@ def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -
     return OPS["diagonal_backward"](x, tuple(shape), offset, a, b)
 
 
+@public
 @documented({"diagonal": "offset"})
 def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     """All elements, in order, as the diagonal of a square matrix.
@@ -66,6 +58,7 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag_embed(need_tensor(input, "diagflat", "input").reshape(-1), offset)
 
 
+@public(function=False)
 def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     """Write `fill_value` on the main diagonal, of a matrix or of a cube of any rank.
 
@@ -94,6 +87,7 @@ def fill_diagonal_(input: Tensor, fill_value: float, wrap: bool = False) -> Tens
     return x.index_put_((index,) * x.dim(), x.new_full((), fill_value))
 
 
+@public
 def trace(input: Tensor) -> Tensor:
     """The sum of the diagonal of a matrix.
 
@@ -121,6 +115,7 @@ def _triangle_indices(
     return cast(mask.nonzero().t().contiguous(), dtype)
 
 
+@public(method=False)
 @documented({"column": "col"})
 def tril_indices(
     row: int,
@@ -141,6 +136,7 @@ def tril_indices(
     return _triangle_indices(True, row, col, offset, dtype, device)
 
 
+@public(method=False)
 @documented({"column": "col"})
 def triu_indices(
     row: int,
@@ -161,6 +157,7 @@ def triu_indices(
     return _triangle_indices(False, row, col, offset, dtype, device)
 
 
+@public
 def cross(
     input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -197,6 +194,7 @@ def cross(
     return deliver(stack(parts, d), out, input, other, exact=True, share="nothing")
 
 
+@public(inplace="method")
 def renorm(
     input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
 ) -> Tensor:

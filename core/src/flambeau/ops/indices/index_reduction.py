@@ -6,11 +6,11 @@ from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.indices.scattering import _source, _vector, scatter_reduce
 
-__all__ = ["index_reduce"]
 
-
+@public(inplace="method")
 def index_reduce(
     input: Tensor,
     dim: int,

@@ -17,6 +17,7 @@ from flambeau._types import dtype as D
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.creation import arange, ones
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
 
 
@@ -216,6 +217,7 @@ def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
         _check_index_dims(name, vectors[0], dim, vectors[1])
 
 
+@public
 def gather(
     input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -280,6 +282,7 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
     return x, d, i, src
 
 
+@public(inplace="method")
 def scatter(
     input: Tensor,
     dim: int,
@@ -321,6 +324,7 @@ def scatter(
     return deliver(_scatter(x, d, i, src), out, input, index, src, exact=True)
 
 
+@public(inplace="method")
 def scatter_add(
     input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -345,6 +349,7 @@ def scatter_add(
     return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
 
 
+@public
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
     """The indices of nonzero elements, a row each; as a tuple, a vector per dimension.
 
@@ -360,6 +365,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     return deliver(_nonzero(x), out, input, exact=True, share="nothing")
 
 
+@public
 def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The entries `index` (a vector) of dimension `dim`, copied.
 
@@ -391,6 +397,7 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     )
 
 
+@public
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements where `mask` holds, as a vector; both broadcast.
 
@@ -410,6 +417,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     )
 
 
+@public
 @documented({"indices": "index"})
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements at flat positions `index`, in the index's shape.
@@ -462,6 +470,7 @@ class topk_return(NamedTuple):  # noqa: N801
     __repr__ = named_tuple
 
 
+@public
 def sort(
     input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, out: Any = None
 ) -> Any:
@@ -482,6 +491,7 @@ def sort(
     return deliver_all(sort_return(*_sort(x, d, bool(descending), True)), out, input, exact=True)
 
 
+@public
 def argsort(
     input: Tensor,
     dim: int = -1,
@@ -499,6 +509,7 @@ def argsort(
     return deliver(sort(input, dim, descending).indices, out, input)
 
 
+@public
 def topk(
     input: Tensor,
     k: int,
@@ -537,6 +548,7 @@ def topk(
     )
 
 
+@public(inplace="method")
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal of the last two dimensions, zeros above.
 
@@ -550,6 +562,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     )
 
 
+@public(inplace="method")
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and above a diagonal of the last two dimensions, zeros below.
 
@@ -598,6 +611,7 @@ def _(F, g, diagonal):
     return F.triu(g, diagonal)
 
 
+@public
 def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """A vector as the diagonal of a square matrix, or the diagonal of a matrix as a vector.
 
@@ -623,6 +637,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     )
 
 
+@public
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements are nonzero.
 
@@ -634,6 +649,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return (input != 0).sum(dim)
 
 
+@public(inplace="both", saves_self=False)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` written (or added) where ``input[indices]`` points.
 
@@ -650,6 +666,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     return _index_put(x, resolved(x, tuple(indices)), values, bool(accumulate))
 
 
+@public(method=False)
 def numel(input: Tensor) -> int:
     """The number of elements.
 

@@ -11,6 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.indices.indexing import (
     _scatter,
@@ -21,19 +22,6 @@ from flambeau.ops.indices.indexing import (
 )
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.pieces import unravel_index
-
-__all__ = [
-    "apply_",
-    "index_add",
-    "index_copy",
-    "index_fill",
-    "is_set_to",
-    "map_",
-    "masked_scatter",
-    "put",
-    "scatter_reduce",
-    "take_along_dim",
-]
 
 
 def _vector(
@@ -93,6 +81,7 @@ def _row_major(x: Tensor) -> Tensor:
     return x if x.is_contiguous() else x.contiguous()
 
 
+@public(inplace="method")
 def index_add(
     input: Tensor,
     dim: int,
@@ -133,6 +122,7 @@ def index_add(
     )
 
 
+@public(inplace="method")
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -157,6 +147,7 @@ def index_copy(
     return deliver(_put(_row_major(x), d, i, s, False), out, input, index, source, exact=True)
 
 
+@public(inplace="method")
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with the entries `index` of `dim` filled with one value, a number or a 0-d tensor.
 
@@ -187,6 +178,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return _put(x, d, i, value, False)
 
 
+@public(inplace="method")
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements where `mask` holds replaced by those of `source`, in order.
 
@@ -225,6 +217,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return where(m, chosen.reshape(shape), x)
 
 
+@public(inplace="method")
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with the values of `source` written (or added) at flat positions `index`.
 
@@ -261,6 +254,7 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
     return flat.reshape(tuple(x.shape))
 
 
+@public(inplace="method")
 def scatter_reduce(
     input: Tensor,
     dim: int,
@@ -397,6 +391,7 @@ def _flat_places(x: Tensor, d: int, index: Tensor) -> Tensor:
     return total.reshape(-1)
 
 
+@public
 def take_along_dim(
     input: Tensor, indices: Tensor, dim: int | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -444,6 +439,7 @@ def _written(x: Tensor, values: list[Any]) -> Tensor:
     return x.copy_(x.new_tensor(values).reshape(tuple(x.shape)))
 
 
+@public(function=False)
 def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it; slow, and without gradients.
 
@@ -462,6 +458,7 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
     return _written(x, [callable(v) for v in x.reshape(-1).tolist()])
 
 
+@public(function=False)
 def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
     """Replace each element by what a Python function makes of it and of the other tensor's element.
 
@@ -480,6 +477,7 @@ def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
     return _written(x, [callable(a, b) for a, b in pairs])
 
 
+@public
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors are the same memory seen with the same shape, strides and offset.
 

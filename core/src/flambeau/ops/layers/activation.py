@@ -17,25 +17,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import _mul, _where, binary, replaced
-
-__all__ = [
-    "celu",
-    "dropout",
-    "elu",
-    "gelu",
-    "leaky_relu",
-    "log_softmax",
-    "prelu",
-    "relu",
-    "selu",
-    "sigmoid",
-    "silu",
-    "softmax",
-    "softplus",
-    "threshold",
-]
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -364,6 +348,7 @@ def need_floating(x: Any, function: str, argument: str) -> Tensor:
     return x
 
 
+@public(inplace="both")
 def relu(input: Tensor) -> Tensor:
     """max(x, 0) for each element; nan stays.
 
@@ -379,6 +364,7 @@ def relu(input: Tensor) -> Tensor:
     return input.relu()
 
 
+@public(method=False, inplace="function")
 def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     """x where x > `threshold`, else `value`; nan stays.
 
@@ -389,6 +375,7 @@ def threshold(input: Tensor, threshold: float, value: float) -> Tensor:
     return _threshold(need_tensor(input, "threshold", "input"), threshold, value)
 
 
+@public(method=False)
 def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     """x where x > 0, else `negative_slope`·x.
 
@@ -402,6 +389,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01) -> Tensor:
     return _leaky_relu(need_floating(input, "leaky_relu", "input"), negative_slope)
 
 
+@public
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x where x > 0, else w·x with one w, or one per channel (dimension 1).
 
@@ -434,6 +422,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _where(x > 0, x, w * x)
 
 
+@public(method=False)
 def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> Tensor:
     """scale·x where x > 0, else scale·alpha·(exp(input_scale·x) - 1).
 
@@ -447,6 +436,7 @@ def elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0, input_scale: floa
     return _elu(need_floating(input, "elu", "input"), alpha, scale, input_scale)
 
 
+@public(method=False, inplace="function")
 def selu(input: Tensor) -> Tensor:
     """The `elu` whose two constants keep mean 0 and variance 1 through layers.
 
@@ -460,6 +450,7 @@ def selu(input: Tensor) -> Tensor:
     return elu(input, SELU_ALPHA, SELU_SCALE)
 
 
+@public(method=False, inplace="function")
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(alpha·(exp(x / alpha) - 1), 0).
 
@@ -476,6 +467,7 @@ def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     return elu(input, alpha, 1.0, 1.0 / alpha)
 
 
+@public(inplace="both")
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
@@ -486,6 +478,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "sigmoid", "input").sigmoid(), out, input)
 
 
+@public(method=False)
 def silu(input: Tensor) -> Tensor:
     """x·sigmoid(x), also called swish.
 
@@ -499,6 +492,7 @@ def silu(input: Tensor) -> Tensor:
     return _silu(need_floating(input, "silu", "input"))
 
 
+@public(method=False)
 def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """log(1 + exp(beta·x)) / beta, and x itself where beta·x > `threshold`.
 
@@ -512,6 +506,7 @@ def softplus(input: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tenso
     return _softplus(need_floating(input, "softplus", "input"), beta, threshold)
 
 
+@public(method=False)
 def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     """x·Φ(x) with the normal distribution function Φ; ``"tanh"`` approximates it.
 
@@ -532,6 +527,7 @@ def gelu(input: Tensor, *, approximate: str = "none") -> Tensor:
     return _gelu(need_floating(input, "gelu", "input"), approximate)
 
 
+@public
 def softmax(
     input: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -550,6 +546,7 @@ def softmax(
     return probabilities("softmax", input, dim, dtype, out)
 
 
+@public
 def log_softmax(
     input: Tensor, dim: int, dtype: DType | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -582,6 +579,7 @@ def probabilities(
     return deliver(result, out, input, exact=True, share="anything")
 
 
+@public(method=False, inplace="function")
 def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`input` with each element zeroed with probability `p` and the others divided by 1 - `p`.
 

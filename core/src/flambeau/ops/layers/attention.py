@@ -21,11 +21,10 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import ones, zeros_like
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import dropout, need_floating, wide
 from flambeau.ops.layers.recurrent_steps import through
-
-__all__ = ["scaled_dot_product_attention"]
 
 
 @composite(results=2, title="ScaledDotProductAttentionBackward0")
@@ -163,6 +162,7 @@ def _weights(scores: Tensor, total: Tensor) -> Tensor:
     return (scores - total.masked_fill(total == -math.inf, 0.0)).exp()
 
 
+@public(method=False)
 def scaled_dot_product_attention(
     query: Tensor,
     key: Tensor,

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 
 SELU_SATURATION = 1.7580993408473766  # scale·α of SELU: minus its limit for x → -∞
 
-__all__ = ["alpha_dropout", "feature_alpha_dropout", "feature_dropout"]
 
-
+@public(method=False, inplace="function")
 def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`input` with each channel (dimension 1) zeroed with probability `p`, others over 1 - `p`.
 
@@ -33,6 +33,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return x * x.new_empty(_channels(x)).bernoulli_(1 - p).div_(1 - p)
 
 
+@public(method=False, inplace="function")
 def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """Dropout to the negative saturation value of SELU, which keeps mean 0 and variance 1.
 
@@ -49,6 +50,7 @@ def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     return _alpha(x, p, tuple(x.shape)) if train else x
 
 
+@public(method=False, inplace="function")
 def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
     """`alpha_dropout` of whole channels (dimension 1).
 

@@ -10,13 +10,12 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import arange, full, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _index, _index_put
 from flambeau.ops.indices.scattering import index_add, index_copy, scatter_reduce
 from flambeau.ops.reductions.counting import searchsorted, unique
 from flambeau.ops.reductions.reduction import norm
-
-__all__ = ["embedding", "embedding_bag", "embedding_renorm_"]
 
 
 @composite
@@ -65,6 +64,7 @@ def _(F, g):
     return None
 
 
+@public(method=False)
 def embedding(
     weight: Tensor,
     indices: Tensor,
@@ -96,6 +96,7 @@ def embedding(
     return _rows(w, i, padding_idx, scale_grad_by_freq, sparse)
 
 
+@public(method=False)
 def embedding_renorm_(
     weight: Tensor, indices: Tensor, max_norm: float, norm_type: float = 2.0
 ) -> Tensor:
@@ -125,6 +126,7 @@ def embedding_renorm_(
     return w
 
 
+@public(method=False)
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,

@@ -15,12 +15,12 @@ from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import need_tensor, sizes
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.activation import need_floating, wide
 from flambeau.ops.layers.normalization import _check_dtypes, _layer_norm, batch_norm
 
-__all__ = ["group_norm", "instance_norm", "rms_norm"]
 
-
+@public(method=False)
 def group_norm(
     input: Tensor,
     num_groups: int,
@@ -76,6 +76,7 @@ def group_norm(
     return cast(result, x.dtype)
 
 
+@public(method=False)
 def instance_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -130,6 +131,7 @@ def instance_norm(
     return result.reshape(tuple(x.shape))
 
 
+@public(method=False)
 def rms_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

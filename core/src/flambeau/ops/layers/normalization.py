@@ -19,10 +19,9 @@ from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import need_tensor, sizes
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
-
-__all__ = ["batch_norm", "layer_norm"]
 
 
 class Axes(NamedTuple):
@@ -279,6 +278,7 @@ def _(F, g, grad, input, weight, mean, invstd, normalized_shape):
     return _double_backward(F, axes, g, grad, input, weight, mean, invstd)
 
 
+@public(method=False)
 def batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -340,6 +340,7 @@ def batch_norm(
     return result
 
 
+@public(method=False)
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int],

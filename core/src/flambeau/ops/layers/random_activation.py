@@ -8,11 +8,11 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import empty, ones_like
+from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.activation import leaky_relu
 
-__all__ = ["rrelu"]
 
-
+@public(method=False, inplace="function")
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,

@@ -25,12 +25,11 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers import recurrent_steps as _recurrence
 from flambeau.ops.layers.recurrent_layers import all_layers
 from flambeau.ops.matrices.linalg import linear
-
-__all__ = ["gru", "lstm", "rnn_relu", "rnn_tanh"]
 
 Sizes = tuple[int, ...]
 
@@ -215,6 +214,7 @@ def _bias(b_ih: Tensor | None, b_hh: Tensor | None) -> Tensor | None:
 def lstm_direction(
     x: Tensor, states: States, params: Sequence[Any], sizes: Sizes, reverse: bool
 ) -> tuple[Tensor, States]:
+    """The outputs of an LSTM for every step, and the states after the last."""
     w_ih, w_hh, b_ih, b_hh, w_hr = params
     gates = linear(x, w_ih, _bias(b_ih, b_hh))
     output, h, c, _, _ = _lstm_sequence(gates, *states, w_hh, w_hr, sizes, reverse)
@@ -224,6 +224,7 @@ def lstm_direction(
 def gru_direction(
     x: Tensor, states: States, params: Sequence[Any], sizes: Sizes, reverse: bool
 ) -> tuple[Tensor, States]:
+    """The outputs of a GRU for every step, and the state after the last."""
     w_ih, w_hh, b_ih, b_hh, _ = params
     output, h, _ = _gru_sequence(linear(x, w_ih, b_ih), *states, w_hh, b_hh, sizes, reverse)
     return output, (h,)
@@ -293,6 +294,7 @@ def _run(
     return output.transpose(0, 1) if given["batch_first"] else output, finals
 
 
+@public(method=False)
 def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tensor]:
     """Layers of LSTM: the outputs of the last one, and the final h and c of all.
 
@@ -319,6 +321,7 @@ def lstm(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor, Tens
     return output, h, c
 
 
+@public(method=False)
 def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Layers of GRU: the outputs of the last one, and the final h of all.
 
@@ -338,6 +341,7 @@ def gru(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     return output, h
 
 
+@public(method=False)
 def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """Layers of tanh(x·W_ihᵀ + b_ih + h·W_hhᵀ + b_hh): outputs of the last, final h of all.
 
@@ -357,6 +361,7 @@ def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     return output, h
 
 
+@public(method=False)
 def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, Tensor]:
     """As `rnn_tanh`, with relu.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.layers.recurrent import (
     Direction,
     States,
@@ -15,8 +16,6 @@ from flambeau.ops.layers.recurrent import (
     relu_direction,
     tanh_direction,
 )
-
-__all__ = ["gru_cell", "lstm_cell", "rnn_relu_cell", "rnn_tanh_cell"]
 
 
 def _cell(
@@ -40,6 +39,7 @@ def _cell(
     return direction(x, states, (*params, None), (x.shape[0],), False)[1]
 
 
+@public(method=False)
 def lstm_cell(
     input: Tensor,
     hx: Sequence[Tensor],
@@ -66,6 +66,7 @@ def lstm_cell(
     return h, c
 
 
+@public(method=False)
 def gru_cell(
     input: Tensor,
     hx: Tensor,
@@ -92,6 +93,7 @@ def gru_cell(
     return _cell(gru_direction, input, (hx,), (w_ih, w_hh, b_ih, b_hh), 3)[0]
 
 
+@public(method=False)
 def rnn_tanh_cell(
     input: Tensor,
     hx: Tensor,
@@ -118,6 +120,7 @@ def rnn_tanh_cell(
     return _cell(tanh_direction, input, (hx,), (w_ih, w_hh, b_ih, b_hh), 1)[0]
 
 
+@public(method=False)
 def rnn_relu_cell(
     input: Tensor,
     hx: Tensor,

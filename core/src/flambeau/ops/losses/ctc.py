@@ -22,14 +22,13 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.autograd.function import Function
 from flambeau.ops.creation.creation import arange, full, tensor, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index
 from flambeau.ops.losses.loss_reduction import reduced, reduction_name
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.reduction import logsumexp
 from flambeau.ops.shapes.movement import cat, stack
-
-__all__ = ["ctc_loss"]
 
 _NEVER = float("-inf")
 
@@ -174,6 +173,7 @@ class _CTCLossBackward(Function):
         raise RuntimeError("derivative for ctc_loss_backward is not implemented")
 
 
+@public(method=False)
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,

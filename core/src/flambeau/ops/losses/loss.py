@@ -9,12 +9,11 @@ from flambeau._dispatch.dispatch import cast, common, result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index, _scatter
 from flambeau.ops.layers.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.shapes.movement import broadcast_tensors
-
-__all__ = ["cross_entropy", "mse_loss", "nll_loss"]
 
 _CLASS_WEIGHT = (
     "the derivative for 'weight', the rescaling of classes, is not implemented: the weights of "
@@ -189,6 +188,7 @@ def _(F, g, input, target, reduction, needs):
     return slope, F.neg(slope) if needs[1] else None
 
 
+@public(method=False)
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -223,6 +223,7 @@ def nll_loss(
     return loss.reshape(target.shape) if reduction == "none" and x.dim() > 1 else loss
 
 
+@public(method=False)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -269,6 +270,7 @@ def cross_entropy(
     return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
 
 
+@public(method=False)
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """(x - t)², its mean or its sum; the operands are broadcast and promoted.
 

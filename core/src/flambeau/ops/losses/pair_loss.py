@@ -6,20 +6,15 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.losses.loss_reduction import reduced
 from flambeau.ops.matrices.distance import pairwise_distance
 from flambeau.ops.pointwise.elementwise import minimum
 
-__all__ = [
-    "cosine_embedding_loss",
-    "hinge_embedding_loss",
-    "margin_ranking_loss",
-    "triplet_margin_loss",
-]
-
 _TINY = 1e-12  # added to squared lengths, as PyTorch does
 
 
+@public(method=False)
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = "mean"
 ) -> Tensor:
@@ -58,6 +53,7 @@ def cosine_embedding_loss(
     return reduced(alike + unlike, reduction)
 
 
+@public(method=False)
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: Any = "mean"
 ) -> Tensor:
@@ -75,6 +71,7 @@ def hinge_embedding_loss(
     return reduced(apart + x.masked_fill(t == -1, 0), reduction)
 
 
+@public(method=False)
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = "mean"
 ) -> Tensor:
@@ -90,6 +87,7 @@ def margin_ranking_loss(
     return reduced((-target * (x - input2) + margin).clamp_min(0), reduction)
 
 
+@public(method=False)
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

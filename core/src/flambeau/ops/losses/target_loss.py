@@ -7,13 +7,13 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.losses.loss_reduction import reduced
 from flambeau.ops.pointwise.elementwise import minimum
 from flambeau.ops.special_functions.special import xlogy
 
-__all__ = ["binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss"]
 
-
+@public(method=False)
 def kl_div(
     input: Tensor, target: Tensor, reduction: Any = "mean", *, log_target: bool = False
 ) -> Tensor:
@@ -33,6 +33,7 @@ def kl_div(
     return reduced(loss, reduction)
 
 
+@public(method=False)
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: Any
 ) -> Tensor:
@@ -54,6 +55,7 @@ def poisson_nll_loss(
     return reduced(loss, reduction)
 
 
+@public(method=False)
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

@@ -15,6 +15,7 @@ from flambeau._dispatch.lazy import LazyModule
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices import (
     eigenvalues,  # noqa: F401 - they declare ops
@@ -45,27 +46,8 @@ else:
     _solutions = LazyModule("flambeau.linalg._solutions")
     R = LazyModule("flambeau.linalg._results")
 
-__all__ = [
-    "cholesky",
-    "cholesky_inverse",
-    "cholesky_solve",
-    "det",
-    "geqrf",
-    "inverse",
-    "logdet",
-    "lu",
-    "lu_solve",
-    "lu_unpack",
-    "orgqr",
-    "ormqr",
-    "pinverse",
-    "qr",
-    "slogdet",
-    "svd",
-    "triangular_solve",
-]
 
-
+@public
 @documented({"A": "input"})
 def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower L with L Lᴴ = A, or the upper U with Uᴴ U = A, of a positive-definite matrix.
@@ -84,6 +66,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     return deliver(factor, out, input, share="anything")
 
 
+@public
 @documented({"b": "input", "u": "L"})
 def cholesky_solve(
     input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
@@ -117,6 +100,7 @@ def cholesky_solve(
     )
 
 
+@public
 def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the matrix with this Cholesky factor.
 
@@ -133,6 +117,7 @@ def cholesky_inverse(input: Tensor, upper: bool = False, *, out: Tensor | None =
     )
 
 
+@public
 @documented({"A": "input"})
 def det(input: Tensor) -> Tensor:
     """The determinant of square matrices; its gradient is right for singular ones too.
@@ -144,6 +129,7 @@ def det(input: Tensor) -> Tensor:
     return linalg.det(input)
 
 
+@public(direct=False)
 @documented({"A": "input"})
 def slogdet(input: Tensor) -> R.slogdet:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf of zero.
@@ -155,6 +141,7 @@ def slogdet(input: Tensor) -> R.slogdet:
     return R.slogdet(*linalg.slogdet(input))
 
 
+@public
 @documented({"A": "input"})
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant: -inf if that is zero, nan if it is negative.
@@ -169,6 +156,7 @@ def logdet(input: Tensor) -> Tensor:
     return where(sign.detach() < 0, size.new_full((), math.nan), size)
 
 
+@public
 def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices.
 
@@ -182,6 +170,7 @@ def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return linalg.inv(input, out=out)
 
 
+@public
 def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     """The pseudo-inverse; singular values up to `rcond` times the largest count as zero.
 
@@ -192,6 +181,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return _solutions.pseudo_inverse(input, None, rcond, False)
 
 
+@public
 def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
     """L and U in one matrix and the row interchanges, counted from 1; with `get_infos`, the infos.
 
@@ -208,6 +198,7 @@ def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any =
     return deliver_all(tuple(linalg.lu_factor(input, pivot=pivot)), out, input, share="anything")
 
 
+@public
 def lu_solve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -221,6 +212,7 @@ def lu_solve(
     return linalg.lu_solve(LU_data, LU_pivots, input, out=out)
 
 
+@public(method=False)
 def lu_unpack(
     LU_data: Tensor,
     LU_pivots: Tensor,
@@ -249,6 +241,7 @@ def lu_unpack(
     )  # type: ignore[return-value]
 
 
+@public
 def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
     """Q with orthonormal columns and upper triangular R with Q R = A; Q square unless `some`.
 
@@ -260,6 +253,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
     return deliver_all(found, out, input, exact=True, share="anything")  # type: ignore[return-value]
 
 
+@public(direct=False)
 def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
     """LAPACK's QR decomposition: R with reflectors below it, and their factors.
 
@@ -274,6 +268,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
     return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 
+@public
 @documented({"a": "input"})
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of Q of a decomposition from `geqrf`; `torch.linalg.householder_product`.
@@ -288,6 +283,7 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     return linalg.householder_product(input, tau, out=out)
 
 
+@public
 @documented({"a": "input", "mat": "other"})
 def ormqr(
     input: Tensor,
@@ -329,6 +325,7 @@ def ormqr(
     return deliver(product.mT, out, input, tau, other, exact=True, share="anything")
 
 
+@public
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> R.svd:
     """U, S and V with U diag(S) Vᴴ = A; U and V square unless `some`, zero unless `compute_uv`.
 
@@ -348,6 +345,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any =
     return deliver_all(found, out, input, exact=True, share="anything")  # type: ignore[return-value]
 
 
+@public
 def triangular_solve(
     input: Tensor,
     A: Tensor,

@@ -8,12 +8,12 @@ from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import common, result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau.ops.declaration.public import public
 from flambeau.ops.indices.diagonals import triu_indices
 from flambeau.ops.reductions.reduction import norm
 
-__all__ = ["cdist", "cosine_similarity", "pairwise_distance", "pdist"]
 
-
+@public(method=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """Σ x1·x2 / (max(‖x1‖, `eps`)·max(‖x2‖, `eps`)) along `dim`; the operands are broadcast.
 
@@ -38,6 +38,7 @@ def _length(x: Tensor, dim: int, eps: float) -> Tensor:
     return length + missing
 
 
+@public(method=False)
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:
@@ -54,6 +55,7 @@ def pairwise_distance(
     return norm(x - y + eps, p, -1, keepdim)
 
 
+@public(method=False)
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: str | None = None) -> Tensor:
     """The `p`-norm of the difference of every row of `x1` and every row of `x2`.
 
@@ -92,6 +94,7 @@ _MODES = (
 )
 
 
+@public(method=False)
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The `p`-norm of the difference of every two rows: of 0 and 1, 0 and 2, ..., 1 and 2, ...
 

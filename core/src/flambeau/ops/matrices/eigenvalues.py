@@ -35,8 +35,6 @@ from flambeau.ops.matrices.matrix_algebra import (
 from flambeau.ops.matrices.schur import eigensystem
 from flambeau.ops.pointwise.elementwise import where
 
-__all__: list[str] = []
-
 
 @composite(results=3, title="LinalgSvdBackward0")
 def _svd(self: Tensor, full: bool) -> tuple[Tensor, Tensor, Tensor]:

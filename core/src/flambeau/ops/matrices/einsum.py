@@ -9,15 +9,12 @@ from typing import Any
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver
-
-__all__ = [
-    "einsum",
-    "tensordot",
-]
+from flambeau.ops.declaration.public import public
 
 _ELLIPSIS = "..."
 
 
+@public(method=False)
 def einsum(equation: Any, *operands: Any) -> Tensor:
     """The sum of products that an equation of subscripts names, as in ``"bij,bjk->bik"``.
 
@@ -278,6 +275,7 @@ def _arranged(x: Tensor, names: list[str], order: list[str]) -> Tensor:
     return x if names == order else x.permute(tuple(names.index(n) for n in order))
 
 
+@public(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """The product of two tensors summed over pairs of dimensions.
 

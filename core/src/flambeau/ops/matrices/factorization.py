@@ -35,8 +35,6 @@ from flambeau.ops.matrices.matrix_algebra import (
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
 
-__all__: list[str] = []
-
 
 @composite(results=2)
 def _cholesky_ex(self: Tensor) -> tuple[Tensor, Tensor]:

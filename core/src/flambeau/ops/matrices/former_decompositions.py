@@ -17,6 +17,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.creation import tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices import decompositions
 from flambeau.ops.matrices.matrix_algebra import adjoint_of, batched, matrices, one_dtype, squares
@@ -32,25 +33,6 @@ else:
     _eigenvalues = LazyModule("flambeau.linalg._eigenvalues")
     R = LazyModule("flambeau.linalg._results")
 
-__all__ = [
-    "btrifact",
-    "btrifact_with_info",
-    "btrisolve",
-    "btriunpack",
-    "eig",
-    "gels",
-    "gesv",
-    "lstsq",
-    "matrix_rank",
-    "potrf",
-    "potri",
-    "potrs",
-    "pstrf",
-    "solve",
-    "symeig",
-    "trtrs",
-]
-
 
 @functools.cache
 def _removed(name: str, replacement: str) -> None:
@@ -58,6 +40,7 @@ def _removed(name: str, replacement: str) -> None:
     warn(f"torch.{name} is deprecated and has been removed from today's PyTorch; use {replacement}")
 
 
+@public
 @documented({"a": "input"})
 def potrf(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Tensor:
     """The Cholesky factor, upper by default; `torch.cholesky` has another default.
@@ -71,6 +54,7 @@ def potrf(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Te
     return decompositions.cholesky(input, upper, out=out)
 
 
+@public
 @documented({"b": "input"})
 def potrs(input: Tensor, u: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Tensor:
     """X with A X = B for a Cholesky factor of A, upper by default.
@@ -84,6 +68,7 @@ def potrs(input: Tensor, u: Tensor, upper: bool = True, *, out: Tensor | None = 
     return decompositions.cholesky_solve(input, u, upper, out=out)
 
 
+@public
 @documented({"u": "input"})
 def potri(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the matrix with this Cholesky factor, upper by default.
@@ -97,6 +82,7 @@ def potri(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Te
     return decompositions.cholesky_inverse(input, upper, out=out)
 
 
+@public
 @documented({"a": "input"})
 def pstrf(input: Tensor, upper: bool = True, *, out: Any = None) -> R.pstrf:
     """The Cholesky factor of A[p][:, p] with the permutation p that keeps its diagonal falling.
@@ -128,6 +114,7 @@ def _pivots(a: Tensor) -> list[int]:
     return order
 
 
+@public
 @documented({"B": "input"})
 def solve(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
     """X with A X = B, and the LU decomposition of A.
@@ -144,6 +131,7 @@ def solve(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
     return deliver_all(_solved(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
+@public
 @documented({"b": "input"})
 def gesv(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
     """X with A X = B, and the LU decomposition of A; an older name of `solve`.
@@ -162,6 +150,7 @@ def _solved(b: Tensor, a: Tensor) -> R.solve:
     return R.solve(linalg.solve(a, b), OPS["lu_factor_ex"](a, True)[0])
 
 
+@public
 @documented({"b": "input"})
 def trtrs(
     input: Tensor,
@@ -183,6 +172,7 @@ def trtrs(
     return decompositions.triangular_solve(input, A, upper, transpose, unitriangular, out=out)
 
 
+@public
 def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
     """The X that minimises the norm of A X - B, or of X if there are several; and A's QR.
 
@@ -198,6 +188,7 @@ def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
     return deliver_all(_least_squares(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
+@public
 @documented({"B": "input"})
 def gels(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
     """The X that minimises the norm of A X - B; an older name of `lstsq`.
@@ -229,6 +220,7 @@ def _least_squares(b: Any, a: Any) -> R.lstsq:
     return R.lstsq(cat([solution, turned[n:]], 0), packed)
 
 
+@public
 def btrifact(A: Tensor, pivot: bool = True, *, out: Any = None) -> Any:
     """L and U in one matrix each, and the row interchanges, counted from 1.
 
@@ -241,6 +233,7 @@ def btrifact(A: Tensor, pivot: bool = True, *, out: Any = None) -> Any:
     return decompositions.lu(A, pivot, out=out)
 
 
+@public
 def btrifact_with_info(A: Tensor, pivot: bool = True, *, out: Any = None) -> R.btrifact_with_info:
     """As `btrifact`, and the places of zero pivots, or 0.
 
@@ -254,6 +247,7 @@ def btrifact_with_info(A: Tensor, pivot: bool = True, *, out: Any = None) -> R.b
     return deliver_all(found, out, A)  # type: ignore[return-value]
 
 
+@public
 @documented({"b": "input"})
 def btrisolve(
     input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = None
@@ -273,6 +267,7 @@ def btrisolve(
     return deliver(result.squeeze(-1) if vector else result, out, input, LU_data, LU_pivots)
 
 
+@public(method=False)
 def btriunpack(
     LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True, unpack_pivots: bool = True
 ) -> R.lu_unpack:
@@ -287,6 +282,7 @@ def btriunpack(
     return decompositions.lu_unpack(LU_data, LU_pivots, unpack_data, unpack_pivots)
 
 
+@public
 def symeig(
     input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None
 ) -> R.symeig:
@@ -307,6 +303,7 @@ def symeig(
     return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 
+@public(direct=False)
 @documented({"a": "input"})
 def eig(input: Tensor, eigenvectors: bool = False, *, out: Any = None) -> R.eig:
     """Eigenvalues (n, 2) of a real matrix, real and imaginary parts; and eigenvectors (n, n).
@@ -333,6 +330,7 @@ def eig(input: Tensor, eigenvectors: bool = False, *, out: Any = None) -> R.eig:
     return deliver_all(R.eig(pairs, columns), out, input, share="anything")  # type: ignore[return-value]
 
 
+@public
 def matrix_rank(
     input: Tensor, tol: float | None = None, symmetric: bool = False, *, out: Tensor | None = None
 ) -> Tensor:

@@ -11,22 +11,9 @@ from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite, primitive
 from flambeau.ops.layers.activation import _gelu, _relu
-
-__all__ = [
-    "addmm",
-    "bilinear",
-    "bmm",
-    "dot",
-    "ger",
-    "linear",
-    "matmul",
-    "mm",
-    "mv",
-    "outer",
-    "vdot",
-]
 
 
 def _mismatch(a: Any, b: Any) -> RuntimeError:
@@ -226,6 +213,7 @@ def _same_dtype(name: str, *tensors: Tensor) -> None:
             )
 
 
+@public
 @documented({"tensor1": "input", "tensor2": "other"})
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product, batched over leading dimensions; vectors lose their extra dimension.
@@ -259,6 +247,7 @@ def _product(name: str, input: Tensor, other: Tensor, ranks: tuple[int, int]) ->
     return x @ y
 
 
+@public
 @documented({"mat1": "input"})
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices, without broadcasting.
@@ -272,6 +261,7 @@ def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     )
 
 
+@public
 @documented({"mat": "input"})
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector.
@@ -285,6 +275,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     )
 
 
+@public
 @documented({"tensor1": "input", "tensor2": "tensor"})
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors.
@@ -298,6 +289,7 @@ def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     )
 
 
+@public
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors, of which the first is conjugated.
 
@@ -309,6 +301,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return dot(x.conj() if x.dtype.is_complex else x, other, out=out)
 
 
+@public
 @documented({"batch1": "input", "batch2": "mat2"})
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, (b, n, k) and (b, k, m).
@@ -327,6 +320,7 @@ def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(input @ mat2, out, input, mat2, exact=True, share="anything")
 
 
+@public
 @documented({"vec1": "input"})
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The outer product of two vectors.
@@ -375,6 +369,7 @@ def addends(
 _NUMBERS = (int, float, complex)
 
 
+@public(inplace="method")
 def addmm(
     input: Tensor,
     mat1: Any,
@@ -413,6 +408,7 @@ def addmm(
     )
 
 
+@public(method=False)
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """input @ weight.T + bias.
 
@@ -443,6 +439,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return _linear(x, w, bias)
 
 
+@public(method=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y_k = x1ᵀ·W_k·x2 + b_k.
 

@@ -11,20 +11,11 @@ from flambeau._dispatch.arguments import broadcast_shapes, need_input, need_tens
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices.linalg import addends
 from flambeau.ops.matrices.matrix_algebra import eye_like, squares
 from flambeau.ops.pointwise.elementwise import times
-
-__all__ = [
-    "addbmm",
-    "addmv",
-    "addr",
-    "baddbmm",
-    "chain_matmul",
-    "matrix_exp",
-    "matrix_power",
-]
 
 
 def _sum(
@@ -81,6 +72,7 @@ def _batches(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
     return x, y
 
 
+@public(inplace="method")
 def addbmm(
     input: Tensor,
     batch1: Any,
@@ -110,6 +102,7 @@ def addbmm(
     return _sum("addbmm", added, product, beta, alpha, out, x, y)
 
 
+@public(inplace="method")
 def baddbmm(
     input: Tensor,
     batch1: Any,
@@ -136,6 +129,7 @@ def baddbmm(
     return _sum("baddbmm", added, x @ y, beta, alpha, out, x, y)
 
 
+@public(inplace="both")
 def addmv(
     input: Tensor,
     mat: Any,
@@ -170,6 +164,7 @@ def addmv(
     return _sum("addmv", added, a @ b, beta, alpha, out, a, b)
 
 
+@public(inplace="method")
 def addr(
     input: Tensor,
     vec1: Any,
@@ -266,6 +261,7 @@ def _chained(factors: list[Tensor]) -> Tensor:
     return product(0, n - 1)
 
 
+@public(method=False)
 def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications.
 
@@ -293,6 +289,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     return multi_dot(factors, out=out)
 
 
+@public
 def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     """The n-th power of square matrices; a negative one is a power of the inverse.
 
@@ -345,6 +342,7 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
     )
 
 
+@public
 def matrix_exp(input: Tensor) -> Tensor:
     """The exponential of square matrices: the sum of A**k / k!.
 

@@ -29,8 +29,6 @@ from flambeau.ops.matrices.matrix_algebra import (
 from flambeau.ops.pointwise.elementwise import maximum, where
 from flambeau.ops.shapes.movement import cat
 
-__all__: list[str] = []
-
 
 @composite
 def _triangular_solve(self: Tensor, other: Tensor, upper: bool, unitriangular: bool) -> Tensor:

@@ -16,28 +16,10 @@ from flambeau._memory.views import geometry_of, make_view
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite
 from flambeau.ops.pointwise.elementwise import replaced
 from flambeau.ops.shapes.movement import stack
-
-__all__ = [
-    "adjoint",
-    "angle",
-    "complex",
-    "conj",
-    "conj_physical",
-    "imag",
-    "is_conj",
-    "is_neg",
-    "isreal",
-    "polar",
-    "real",
-    "resolve_conj",
-    "resolve_neg",
-    "sgn",
-    "view_as_complex",
-    "view_as_real",
-]
 
 
 @composite(out=None, title="RealBackward0")
@@ -181,6 +163,7 @@ def _(F, g, self):
     return F.where(at_zero, zero, F.mul(w, F.scalar(-1j, w)))
 
 
+@public(method=False)
 def view_as_real(input: Tensor) -> Tensor:
     """The real and imaginary parts in a new last dimension of size 2, over the same memory.
 
@@ -200,6 +183,7 @@ def view_as_real(input: Tensor) -> Tensor:
     return _view_as_real(x)
 
 
+@public(method=False)
 def view_as_complex(input: Tensor) -> Tensor:
     """Pairs of numbers in the last dimension as complex numbers, over the same memory.
 
@@ -240,6 +224,7 @@ def _unpaired(x: Tensor) -> str | None:
     return f"storage_offset divisible by 2, got {offset}" if offset % 2 else None
 
 
+@public(method=False)
 def real(input: Tensor) -> Tensor:
     """The real parts, over the memory of a complex tensor; a real tensor itself.
 
@@ -251,6 +236,7 @@ def real(input: Tensor) -> Tensor:
     return view_as_real(x).select(-1, 0) if x.dtype.is_complex else x
 
 
+@public(method=False)
 def imag(input: Tensor) -> Tensor:
     """The imaginary parts, over the memory of a complex tensor.
 
@@ -280,6 +266,7 @@ def write_part(x: Tensor, place: int, value: Any) -> None:
     x.copy_(complex(real(x), new) if place else complex(new, imag(x)))
 
 
+@public(method=False)
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i·imag.
 
@@ -295,6 +282,7 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_complex(x.expand(shape), y.expand(shape)), out, real, imag, exact=True)
 
 
+@public(method=False)
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """abs·(cos(angle) + i·sin(angle)), the complex number with these polar coordinates.
 
@@ -331,6 +319,7 @@ def _broadcast(x: Tensor, y: Tensor) -> tuple[int, ...]:
     return broadcast_shapes(tuple(x._a.shape), tuple(y._a.shape))
 
 
+@public(direct=False)
 def conj(input: Tensor) -> Tensor:
     """The complex conjugates, computed at once; a real tensor itself.
 
@@ -342,6 +331,7 @@ def conj(input: Tensor) -> Tensor:
     return _conj(x) if x.dtype.is_complex else x
 
 
+@public(inplace="method")
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugates, as `conj`.
 
@@ -352,6 +342,7 @@ def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(conj(input), out, input, exact=True)
 
 
+@public
 def resolve_conj(input: Tensor) -> Tensor:
     """The tensor itself: conjugation is never put off.
 
@@ -362,6 +353,7 @@ def resolve_conj(input: Tensor) -> Tensor:
     return need_tensor(input, "resolve_conj", "input")
 
 
+@public
 def resolve_neg(input: Tensor) -> Tensor:
     """The tensor itself: negation is never put off.
 
@@ -372,6 +364,7 @@ def resolve_neg(input: Tensor) -> Tensor:
     return need_tensor(input, "resolve_neg", "input")
 
 
+@public
 def is_conj(input: Tensor) -> bool:
     """Whether a conjugation is put off: never, since `conj` computes at once.
 
@@ -383,6 +376,7 @@ def is_conj(input: Tensor) -> bool:
     return False
 
 
+@public
 def is_neg(input: Tensor) -> bool:
     """Whether a negation is put off: never.
 
@@ -394,6 +388,7 @@ def is_neg(input: Tensor) -> bool:
     return False
 
 
+@public
 def adjoint(input: Tensor) -> Tensor:
     """The last two dimensions swapped, and complex numbers conjugated.
 
@@ -415,6 +410,7 @@ def adjoint(input: Tensor) -> Tensor:
     return conj(x.transpose(-2, -1))
 
 
+@public(inplace="method")
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """z/|z| of complex numbers, 0 at 0; of others, `sign`.
 
@@ -425,6 +421,7 @@ def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_sgn(need_tensor(input, "sgn", "input")), out, input, exact=True)
 
 
+@public
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of each number with the positive real axis, in radians: 0 or pi for real ones.
 
@@ -438,6 +435,7 @@ def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_angle(x), out, input)
 
 
+@public
 def isreal(input: Tensor) -> Tensor:
     """Whether each number has no imaginary part.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import broadcast, broadcast_shapes, need_tensor
@@ -30,7 +30,13 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import full
+from flambeau.ops.declaration.public import alias, public
 from flambeau.ops.declaration.table import Op, composite, primitive
+
+if TYPE_CHECKING:
+    from typing import Unpack
+
+    from flambeau.ops.declaration.public import Facts
 
 
 @primitive(out=None, title="ToCopyBackward0")
@@ -656,7 +662,7 @@ class BinaryFunction(Protocol):
 _EXACT = frozenset("abs bitwise_not ceil floor neg sign trunc".split())
 
 
-def _unary(op: Op, doc: str) -> UnaryFunction:
+def _unary(op: Op, doc: str, **facts: Unpack[Facts]) -> UnaryFunction:
     name = op.name
 
     def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -667,7 +673,7 @@ def _unary(op: Op, doc: str) -> UnaryFunction:
         exact = name in _EXACT and not (name == "abs" and input.dtype.is_complex)
         return deliver(result, out, input, exact=exact)
 
-    return _named(function, name, doc)
+    return _named(function, name, doc, facts)
 
 
 _OPERATORS = {
@@ -682,7 +688,7 @@ _OPERATORS = {
 }
 
 
-def _binary(op: Op, doc: str) -> BinaryFunction:
+def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
     name = op.name
 
     operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
@@ -699,14 +705,14 @@ def _binary(op: Op, doc: str) -> BinaryFunction:
                     return op(input, other)  # nothing to promote
         return deliver(binary(name, input, other), out, input, other)
 
-    return _named(function, name, doc)
+    return _named(function, name, doc, facts)
 
 
-def _named(function: Any, name: str, doc: str) -> Any:
+def _named(function: Any, name: str, doc: str, facts: Facts) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "flambeau"
     function.__doc__ = doc
-    return function
+    return public(**facts)(function)
 
 
 def binary(name: str, input: Any, other: Any) -> Tensor:
@@ -737,6 +743,7 @@ exp = _unary(
     >>> fb.exp(fb.tensor([0.0, 1.0]))
     tensor([1.0000, 2.7183])
     """,
+    inplace="both",
 )
 expm1 = _unary(
     _expm1,
@@ -746,6 +753,7 @@ expm1 = _unary(
     >>> fb.expm1(fb.tensor([1e-8], dtype=fb.float64))
     tensor([1.0000e-08], dtype=torch.float64)
     """,
+    inplace="both",
 )
 log = _unary(
     _log,
@@ -755,6 +763,7 @@ log = _unary(
     >>> fb.log(fb.tensor([1.0, 0.0]))
     tensor([0., -inf])
     """,
+    inplace="both",
 )
 log1p = _unary(
     _log1p,
@@ -764,6 +773,7 @@ log1p = _unary(
     >>> fb.log1p(fb.tensor([0.0]))
     tensor([0.])
     """,
+    inplace="both",
 )
 log2 = _unary(
     _log2,
@@ -773,6 +783,7 @@ log2 = _unary(
     >>> fb.log2(fb.tensor([8.0]))
     tensor([3.])
     """,
+    inplace="both",
 )
 log10 = _unary(
     _log10,
@@ -782,6 +793,7 @@ log10 = _unary(
     >>> fb.log10(fb.tensor([100.0], dtype=fb.float64))
     tensor([2.], dtype=torch.float64)
     """,
+    inplace="both",
 )
 sin = _unary(
     _sin,
@@ -791,6 +803,7 @@ sin = _unary(
     >>> fb.sin(fb.tensor([0.0]))
     tensor([0.])
     """,
+    inplace="both",
 )
 cos = _unary(
     _cos,
@@ -800,6 +813,7 @@ cos = _unary(
     >>> fb.cos(fb.tensor([0.0]))
     tensor([1.])
     """,
+    inplace="both",
 )
 tan = _unary(
     _tan,
@@ -809,6 +823,7 @@ tan = _unary(
     >>> fb.tan(fb.tensor([0.0]))
     tensor([0.])
     """,
+    inplace="both",
 )
 asin = _unary(
     _asin,
@@ -818,6 +833,7 @@ asin = _unary(
     >>> fb.asin(fb.tensor([1.0]))
     tensor([1.5708])
     """,
+    inplace="both",
 )
 acos = _unary(
     _acos,
@@ -827,6 +843,7 @@ acos = _unary(
     >>> fb.acos(fb.tensor([1.0]))
     tensor([0.])
     """,
+    inplace="both",
 )
 atan = _unary(
     _atan,
@@ -836,6 +853,7 @@ atan = _unary(
     >>> fb.atan(fb.tensor([1.0]))
     tensor([0.7854])
     """,
+    inplace="both",
 )
 sinh = _unary(
     _sinh,
@@ -845,6 +863,7 @@ sinh = _unary(
     >>> fb.sinh(fb.tensor([0.0]))
     tensor([0.])
     """,
+    inplace="both",
 )
 cosh = _unary(
     _cosh,
@@ -854,6 +873,7 @@ cosh = _unary(
     >>> fb.cosh(fb.tensor([0.0]))
     tensor([1.])
     """,
+    inplace="both",
 )
 tanh = _unary(
     _tanh,
@@ -863,6 +883,7 @@ tanh = _unary(
     >>> fb.tanh(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.7616])
     """,
+    inplace="both",
 )
 sqrt = _unary(
     _sqrt,
@@ -872,6 +893,7 @@ sqrt = _unary(
     >>> fb.sqrt(fb.tensor([4.0]))
     tensor([2.])
     """,
+    inplace="both",
 )
 rsqrt = _unary(
     _rsqrt,
@@ -881,6 +903,7 @@ rsqrt = _unary(
     >>> fb.rsqrt(fb.tensor([4.0]))
     tensor([0.5000])
     """,
+    inplace="both",
 )
 reciprocal = _unary(
     _reciprocal,
@@ -890,6 +913,7 @@ reciprocal = _unary(
     >>> fb.reciprocal(fb.tensor([4.0]))
     tensor([0.2500])
     """,
+    inplace="both",
 )
 erf = documented({"tensor": "input"})(
     _unary(
@@ -900,6 +924,7 @@ erf = documented({"tensor": "input"})(
     >>> fb.erf(fb.tensor([0.0, 1.0]))
     tensor([0.0000, 0.8427])
     """,
+        inplace="both",
     )
 )
 neg = _unary(
@@ -913,6 +938,8 @@ neg = _unary(
     >>> fb.neg(fb.tensor([1, -2]))
     tensor([-1,  2])
     """,
+    inplace="both",
+    saves_self=False,
 )
 abs = _unary(
     _abs,
@@ -922,6 +949,7 @@ abs = _unary(
     >>> fb.abs(fb.tensor([-1, 2]))
     tensor([1, 2])
     """,
+    inplace="both",
 )
 sign = _unary(
     _sign,
@@ -931,6 +959,8 @@ sign = _unary(
     >>> fb.sign(fb.tensor([-3.0, 0.0]))
     tensor([-1.,  0.])
     """,
+    inplace="method",
+    saves_self=False,
 )
 floor = _unary(
     _floor,
@@ -940,6 +970,8 @@ floor = _unary(
     >>> fb.floor(fb.tensor([-1.5, 1.5]))
     tensor([-2.,  1.])
     """,
+    inplace="both",
+    saves_self=False,
 )
 ceil = _unary(
     _ceil,
@@ -949,6 +981,8 @@ ceil = _unary(
     >>> fb.ceil(fb.tensor([-1.5, 1.5]))
     tensor([-1.,  2.])
     """,
+    inplace="both",
+    saves_self=False,
 )
 trunc = _unary(
     _trunc,
@@ -958,6 +992,8 @@ trunc = _unary(
     >>> fb.trunc(fb.tensor([-1.5, 1.5]))
     tensor([-1.,  1.])
     """,
+    inplace="both",
+    saves_self=False,
 )
 square = _unary(
     _square,
@@ -967,6 +1003,7 @@ square = _unary(
     >>> fb.square(fb.tensor([3.0]))
     tensor([9.])
     """,
+    inplace="both",
 )
 bitwise_not = _unary(
     _bitwise_not,
@@ -976,6 +1013,7 @@ bitwise_not = _unary(
     >>> fb.bitwise_not(fb.tensor([0, -1]))
     tensor([-1,  0])
     """,
+    inplace="method",
 )
 isfinite = documented({"tensor": "input"})(
     _unary(
@@ -988,7 +1026,9 @@ isfinite = documented({"tensor": "input"})(
     """,
     )
 )
-absolute, negative, arcsin, arccos, arctan, fix = abs, neg, asin, acos, atan, trunc
+negative, arcsin, arccos, arctan = neg, asin, acos, atan
+absolute = alias("absolute", abs, inplace="method")
+fix = alias("fix", trunc, inplace="both")
 
 mul = documented({"value": "other"})(
     _binary(
@@ -999,6 +1039,7 @@ mul = documented({"value": "other"})(
     >>> fb.mul(fb.tensor([1, 2]), 2.5)
     tensor([2.5000, 5.0000])
     """,
+        inplace="method",
     )
 )
 pow = documented({"exponent": "other"}, {"base": "input", "input": "other"})(
@@ -1013,6 +1054,7 @@ pow = documented({"exponent": "other"}, {"base": "input", "input": "other"})(
     >>> fb.pow(fb.tensor([1.0, 2.0]), 3)
     tensor([1., 8.])
     """,
+        inplace="method",
     )
 )
 remainder = documented({"divisor": "other"})(
@@ -1024,6 +1066,7 @@ remainder = documented({"divisor": "other"})(
     >>> fb.remainder(fb.tensor([-3, 3]), 2)
     tensor([1, 1])
     """,
+        inplace="method",
     )
 )
 fmod = documented({"divisor": "other"})(
@@ -1035,6 +1078,7 @@ fmod = documented({"divisor": "other"})(
     >>> fb.fmod(fb.tensor([-3, 3]), 2)
     tensor([-1,  1])
     """,
+        inplace="method",
     )
 )
 floor_divide = _binary(
@@ -1045,6 +1089,7 @@ floor_divide = _binary(
     >>> fb.floor_divide(fb.tensor([-3, 3]), 2)
     tensor([-2,  1])
     """,
+    inplace="method",
 )
 atan2 = documented({"input1": "input", "input2": "other"})(
     _binary(
@@ -1055,9 +1100,10 @@ atan2 = documented({"input1": "input", "input2": "other"})(
     >>> fb.atan2(fb.tensor([1.0]), fb.tensor([-1.0]))
     tensor([2.3562])
     """,
+        inplace="method",
     )
 )
-arctan2 = atan2
+arctan2 = alias("arctan2", atan2)
 maximum = _binary(
     _maximum,
     """The larger of two elements; nan if either is.
@@ -1084,6 +1130,7 @@ eq = _binary(
     >>> fb.eq(fb.tensor([1, 2]), 2)
     tensor([False,  True])
     """,
+    inplace="method",
 )
 ne = _binary(
     _ne,
@@ -1093,6 +1140,7 @@ ne = _binary(
     >>> fb.ne(fb.tensor([1, 2]), 2)
     tensor([ True, False])
     """,
+    inplace="method",
 )
 lt = _binary(
     _lt,
@@ -1102,6 +1150,7 @@ lt = _binary(
     >>> fb.lt(fb.tensor([1, 2]), 2)
     tensor([ True, False])
     """,
+    inplace="method",
 )
 le = _binary(
     _le,
@@ -1111,6 +1160,7 @@ le = _binary(
     >>> fb.le(fb.tensor([1, 2]), 2)
     tensor([True, True])
     """,
+    inplace="method",
 )
 gt = _binary(
     _gt,
@@ -1120,6 +1170,7 @@ gt = _binary(
     >>> fb.gt(fb.tensor([1, 2]), 1)
     tensor([False,  True])
     """,
+    inplace="method",
 )
 ge = _binary(
     _ge,
@@ -1129,6 +1180,7 @@ ge = _binary(
     >>> fb.ge(fb.tensor([1, 2]), 2)
     tensor([False,  True])
     """,
+    inplace="method",
 )
 bitwise_and = _binary(
     _bitwise_and,
@@ -1138,6 +1190,7 @@ bitwise_and = _binary(
     >>> fb.bitwise_and(fb.tensor([6]), 3)
     tensor([2])
     """,
+    inplace="method",
 )
 bitwise_or = _binary(
     _bitwise_or,
@@ -1147,6 +1200,7 @@ bitwise_or = _binary(
     >>> fb.bitwise_or(fb.tensor([6]), 3)
     tensor([7])
     """,
+    inplace="method",
 )
 bitwise_xor = _binary(
     _bitwise_xor,
@@ -1156,10 +1210,12 @@ bitwise_xor = _binary(
     >>> fb.bitwise_xor(fb.tensor([6]), 3)
     tensor([5])
     """,
+    inplace="method",
 )
 multiply, not_equal, less, less_equal, greater, greater_equal = mul, ne, lt, le, gt, ge
 
 
+@public(inplace="both", saves_self=False)
 def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Tensor:
     """Each element rounded to the nearest integer (or to `decimals` places), half to even.
 
@@ -1187,6 +1243,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
     return deliver(result, out, input, exact=True)
 
 
+@public(inplace="method", saves_self=False)
 def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """input + alpha * other.  The old form ``add(input, alpha, other)`` is understood.
 
@@ -1206,6 +1263,7 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     return deliver(binary("add", input, scaled(input, other, alpha)), out, input, other)
 
 
+@public(inplace="method", saves_self=False)
 def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """input - alpha * other.
 
@@ -1226,6 +1284,7 @@ def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
 subtract = sub
 
 
+@public
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * input.
 
@@ -1277,6 +1336,7 @@ def times(x: Tensor, factor: Any) -> Tensor:
     return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
 
 
+@public(inplace="method")
 @documented({"value": "other"})
 def div(
     input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
@@ -1311,6 +1371,7 @@ def div(
 divide = div
 
 
+@public(inplace="method")
 def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input / other as floats.
 
@@ -1321,6 +1382,7 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     return div(input, other, out=out)
 
 
+@public(method=False)
 def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
     """Elements of `input` where `condition` holds, else of `other`; alone, where it holds.
 
@@ -1356,6 +1418,7 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
     return deliver(_where(condition, x, y), out, condition, *operands, exact=True)
 
 
+@public
 @documented({"tensor": "input"})
 def isnan(input: Tensor) -> Tensor:
     """Whether each element is nan.
@@ -1367,6 +1430,7 @@ def isnan(input: Tensor) -> Tensor:
     return _ne(need_tensor(input, "isnan", "input"), input)
 
 
+@public
 @documented({"tensor": "input"})
 def isinf(input: Tensor) -> Tensor:
     """Whether each element is plus or minus infinity.
@@ -1383,6 +1447,7 @@ def _as_bool(x: Tensor) -> Tensor:
     return cast(x, D.bool_)
 
 
+@public(inplace="method")
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is zero.
 
@@ -1393,6 +1458,7 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_bitwise_not(_as_bool(need_tensor(input, "logical_not", "input"))), out, input)
 
 
+@public(inplace="method")
 def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether both elements are nonzero.
 
@@ -1405,6 +1471,7 @@ def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     return deliver(binary("bitwise_and", _as_bool(input), _as_bool(other)), out, input, other)
 
 
+@public(inplace="method")
 def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether either element is nonzero.
 
@@ -1417,6 +1484,7 @@ def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Te
     return deliver(binary("bitwise_or", _as_bool(input), _as_bool(other)), out, input, other)
 
 
+@public(inplace="method")
 def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether exactly one element is nonzero.
 
@@ -1429,6 +1497,7 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
     return deliver(binary("bitwise_xor", _as_bool(input), _as_bool(other)), out, input, other)
 
 
+@public(inplace="both")
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Each element moved into [min, max]; the bounds are numbers or tensors, one may be absent.
 
@@ -1466,6 +1535,7 @@ def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
 clip = clamp
 
 
+@public(inplace="both")
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `min` where it is smaller.
 
@@ -1476,6 +1546,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     return clamp(input, min, out=out)
 
 
+@public(inplace="both")
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `max` where it is larger.
 
@@ -1486,6 +1557,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     return clamp(input, None, max, out=out)
 
 
+@public(inplace="method")
 @documented({"start": "input"})
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """input + weight * (end - input), computed from the nearer end.
@@ -1516,6 +1588,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
     return deliver(found, out, input, end, weight, exact=weight.dim() > 0)
 
 
+@public(inplace="method")
 def addcmul(
     input: Tensor,
     tensor1: Any,
@@ -1537,6 +1610,7 @@ def addcmul(
     return deliver(x + times(y * z, value), out, input, tensor1, tensor2)
 
 
+@public(inplace="method")
 def addcdiv(
     input: Tensor,
     tensor1: Any,
@@ -1566,6 +1640,7 @@ def addcdiv(
     return deliver(x + times(y / z, value), out, input, tensor1, tensor2)
 
 
+@public(inplace="method", saves_self=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value` (a number or 0-d tensor) where `mask` holds, else the element.
 
@@ -1600,6 +1675,7 @@ def replaced(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     return _where(mask, v, x)
 
 
+@public(method=False)
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy that shares no memory, with history.
 

@@ -12,20 +12,9 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import log, log1p, sin, sqrt, where
-
-__all__ = [
-    "acosh",
-    "arccosh",
-    "arcsinh",
-    "arctanh",
-    "asinh",
-    "atanh",
-    "deg2rad",
-    "rad2deg",
-    "sinc",
-]
 
 _LARGE = 1e8  # from here on x² + 1 is x² in float64
 
@@ -70,6 +59,7 @@ def _(F, g, self):
     return F.div(g, F.sub(F.scalar(1, self), F.mul(self, self)))
 
 
+@public(inplace="both")
 def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of sinh.
 
@@ -80,6 +70,7 @@ def asinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "asinh", "input").asinh(), out, input)
 
 
+@public(inplace="both")
 def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of cosh, not negative; nan below 1.
 
@@ -90,6 +81,7 @@ def acosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "acosh", "input").acosh(), out, input)
 
 
+@public(inplace="both")
 def atanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of tanh; infinite at -1 and 1, nan outside.
 
@@ -108,6 +100,7 @@ def _float(name: str, input: Tensor) -> Tensor:
     return x if x.dtype.fp else cast(x, D.get_default_dtype())
 
 
+@public(inplace="both")
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(πx) / (πx), 1 at 0.
 
@@ -120,6 +113,7 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(where(x == 0, 1.0, sin(turned) / turned), out, input)
 
 
+@public(inplace="both")
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in degrees as radians.
 
@@ -130,6 +124,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_float("deg2rad", input) * (math.pi / 180), out, input)
 
 
+@public(inplace="both")
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in radians as degrees.
 

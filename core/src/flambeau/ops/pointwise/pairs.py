@@ -12,6 +12,7 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import (
     exp,
     floor,
@@ -26,23 +27,6 @@ from flambeau.ops.pointwise.elementwise import (
 )
 from flambeau.ops.shapes.movement import broadcast_tensors
 from flambeau.ops.special_functions.special import exp2, signbit
-
-__all__ = [
-    "copysign",
-    "float_power",
-    "fmax",
-    "fmin",
-    "frexp",
-    "gcd",
-    "heaviside",
-    "isneginf",
-    "isposinf",
-    "lcm",
-    "ldexp",
-    "logaddexp",
-    "logaddexp2",
-    "nextafter",
-]
 
 
 class frexp_return(NamedTuple):  # noqa: N801
@@ -62,6 +46,7 @@ def _two(name: str, input: Any, other: Any, *, to_float: bool = False) -> tuple[
     return cast(x, dtype), cast(y, dtype)
 
 
+@public
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(eˣ + eʸ), without overflow on the way.
 
@@ -73,6 +58,7 @@ def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     return deliver(high + log1p(exp(gap)), out, input, other)
 
 
+@public
 def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log₂(2ˣ + 2ʸ), without overflow on the way.
 
@@ -94,6 +80,7 @@ def _high_and_gap(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     return high, where(isinf(high) & (high == low), 0.0, low - high)
 
 
+@public
 def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of two elements; nan only where both are.
 
@@ -105,6 +92,7 @@ def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(where((x >= y) | (y != y), x, y), out, input, other)
 
 
+@public
 def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of two elements; nan only where both are.
 
@@ -116,6 +104,7 @@ def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(where((x <= y) | (y != y), x, y), out, input, other)
 
 
+@public(inplace="method")
 def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The size of `input` with the sign of `other`, a tensor or a number; zeros have signs too.
 
@@ -132,6 +121,7 @@ def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     return deliver(where(signbit(y), -size, size), out, input, other)
 
 
+@public(inplace="method")
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 below zero, 1 above, and `values` at zero.  Not differentiable.
 
@@ -152,6 +142,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
     return deliver(where(x == 0, y, cast(x > 0, x.dtype)), out, input, values, exact=True)
 
 
+@public(inplace="both")
 def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input · 2^other.
 
@@ -163,6 +154,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(x * exp2(y), out, input, other)
 
 
+@public
 def frexp(input: Tensor, *, out: Any = None) -> Any:
     """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1.
 
@@ -197,6 +189,7 @@ def _scaled(x: Tensor, exponent: Tensor) -> Tensor:
     return x * exp2(half) * exp2(exponent - half)
 
 
+@public(inplace="method")
 def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
     """input ^ exponent in float64 (complex128 for complex numbers).
 
@@ -220,6 +213,7 @@ def _integers(name: str, input: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     return x.abs(), y.abs()
 
 
+@public(inplace="both")
 def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor of integers, not negative; gcd(0, 0) is 0.
 
@@ -240,6 +234,7 @@ def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(x, out, input, other)
 
 
+@public(inplace="both")
 def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple of integers, not negative; 0 if one of them is 0.
 
@@ -255,6 +250,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(x // where(common == 0, 1, common) * y, out, input, other)
 
 
+@public(inplace="method")
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next floating number after `input` in the direction of `other`.  Not differentiable.
 
@@ -283,6 +279,7 @@ def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Ten
     )
 
 
+@public
 def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is +inf.
 
@@ -294,6 +291,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(isinf(x) & (x > 0), out, input, exact=True)
 
 
+@public
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether each element is -inf.
 

@@ -6,8 +6,6 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import BinaryFunction, _binary, where
 
-__all__ = ["bitwise_left_shift", "bitwise_right_shift"]
-
 
 def _parts(name: str, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Whether the distance lies inside the word, and two powers of two whose product shifts.
@@ -48,6 +46,7 @@ bitwise_left_shift: BinaryFunction = _binary(
     >>> fb.bitwise_left_shift(fb.tensor([1, -3]), 2)
     tensor([  4, -12])
     """,
+    inplace="method",
 )
 bitwise_right_shift: BinaryFunction = _binary(
     _bitwise_right_shift,
@@ -62,4 +61,5 @@ bitwise_right_shift: BinaryFunction = _binary(
     >>> fb.bitwise_right_shift(fb.tensor([5, -3]), 1)
     tensor([ 2, -2])
     """,
+    inplace="method",
 )

@@ -27,6 +27,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes import inplace as _inplace
 from flambeau.ops.creation.creation import arranged, empty_like, finished, size_of, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
 
@@ -114,6 +115,7 @@ def _made(
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
+@public(method=False)
 def rand(
     *shape: Any,
     size: Any = None,
@@ -143,6 +145,7 @@ def rand(
     )
 
 
+@public(method=False)
 def randn(
     *shape: Any,
     size: Any = None,
@@ -172,6 +175,7 @@ def randn(
     )
 
 
+@public(method=False)
 def rand_like(
     input: Tensor,
     *,
@@ -193,6 +197,7 @@ def rand_like(
     return finished(uniform_(t, generator=generator), requires_grad, None)
 
 
+@public(method=False)
 def randn_like(
     input: Tensor,
     *,
@@ -214,6 +219,7 @@ def randn_like(
     return finished(normal_(t, generator=generator), requires_grad, None)
 
 
+@public(method=False)
 def randint(
     *args: Any,
     low: int = 0,
@@ -262,6 +268,7 @@ def randint(
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
+@public(method=False)
 def randint_like(
     input: Tensor,
     *args: Any,
@@ -288,6 +295,7 @@ def randint_like(
     return finished(arranged(x, memory_format, draw), requires_grad, None)
 
 
+@public(method=False)
 def randperm(
     n: int,
     *,
@@ -313,6 +321,7 @@ def randperm(
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
+@public
 def bernoulli(
     input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None
 ) -> Tensor:
@@ -344,6 +353,7 @@ def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
     return cast(_bernoulli(p.detach().contiguous(), generator), dtype)._a
 
 
+@public(method=False)
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """A number of events for each element, its rate.  The stream equals PyTorch's.
 
@@ -366,6 +376,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     return drawn + x * 0 if x.requires_grad else drawn
 
 
+@public
 def multinomial(
     input: Tensor,
     num_samples: int,
@@ -418,6 +429,7 @@ def multinomial(
     return finished(_multinomial(weights, num_samples, replacement, g), False, out)
 
 
+@public(method=False)
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -501,6 +513,7 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     return x
 
 
+@public(function=False)
 def uniform_(
     input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any
 ) -> Tensor:
@@ -521,6 +534,7 @@ def uniform_(
     )
 
 
+@public(function=False)
 def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers."""
     _check_std(std)
@@ -535,6 +549,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
     )
 
 
+@public(function=False)
 def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
     if not bounds:
@@ -560,6 +575,7 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     )
 
 
+@public(function=False)
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
     if isinstance(p, Tensor):
@@ -581,6 +597,7 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     )
 
 
+@public(function=False)
 def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Fill with numbers of density lambd * exp(-lambd * x)."""
     _need_float("exponential_", input)
@@ -594,6 +611,7 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) ->
     )
 
 
+@public(function=False)
 def cauchy_(
     input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
 ) -> Tensor:
@@ -609,6 +627,7 @@ def cauchy_(
     )
 
 
+@public(function=False)
 def log_normal_(
     input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
 ) -> Tensor:
@@ -624,6 +643,7 @@ def log_normal_(
     )
 
 
+@public(function=False)
 def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:

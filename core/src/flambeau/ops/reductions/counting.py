@@ -11,21 +11,13 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import arange, tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
 
-__all__ = [
-    "bincount",
-    "bucketize",
-    "histc",
-    "isin",
-    "searchsorted",
-    "unique",
-    "unique_consecutive",
-]
 
-
+@public
 def histc(
     input: Tensor,
     bins: int = 100,
@@ -74,6 +66,7 @@ def histc(
     )
 
 
+@public
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number 0, 1, ... occurs in a vector, or the sums of their weights.
 
@@ -164,6 +157,7 @@ def _unique(
     return tuple(results) if len(results) > 1 else results[0]
 
 
+@public
 def unique(
     input: Tensor,
     sorted: bool = True,
@@ -186,6 +180,7 @@ def unique(
     return _unique("unique", input, True, return_inverse, return_counts, dim)
 
 
+@public
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
@@ -200,6 +195,7 @@ def unique_consecutive(
     return _unique("unique_consecutive", input, False, return_inverse, return_counts, dim)
 
 
+@public(method=False)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Tensor:
@@ -229,6 +225,7 @@ def isin(
     return ~found if invert else found
 
 
+@public(method=False)
 def searchsorted(
     sorted_sequence: Tensor,
     input: Any,
@@ -314,6 +311,7 @@ def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
     return low
 
 
+@public(method=False)
 def bucketize(
     input: Any,
     boundaries: Tensor,

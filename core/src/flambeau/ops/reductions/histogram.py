@@ -13,10 +13,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver_all
 from flambeau.ops.creation.creation import linspace
+from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.counting import bucketize
-
-__all__ = ["histogram", "histogramdd"]
 
 
 class histogram_return(NamedTuple):  # noqa: N801
@@ -35,6 +34,7 @@ class histogramdd_return(NamedTuple):  # noqa: N801
     __repr__ = named_tuple
 
 
+@public
 def histogram(
     input: Tensor,
     bins: Any,
@@ -76,6 +76,7 @@ def histogram(
     )
 
 
+@public(method=False)
 def histogramdd(
     input: Tensor,
     bins: Any,

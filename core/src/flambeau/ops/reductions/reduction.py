@@ -14,6 +14,7 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
 from flambeau.ops.pointwise.complexes import view_as_real
 from flambeau.ops.pointwise.elementwise import binary
@@ -290,6 +291,7 @@ def accumulated(x: Tensor, dtype: DType | None, out: Tensor | None = None) -> Te
     return cast(x, dtype)
 
 
+@public
 def sum(
     input: Tensor,
     dim: Any = None,
@@ -320,6 +322,7 @@ def summed(
     return deliver(_sum(x, dims, keepdim), out, input, exact=True, share="anything")
 
 
+@public
 def mean(
     input: Tensor,
     dim: Any = None,
@@ -357,6 +360,7 @@ def averaged(
     return deliver(_mean(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
 
 
+@public
 def prod(
     input: Tensor,
     dim: int | None = None,
@@ -377,6 +381,7 @@ def prod(
     )
 
 
+@public
 def amax(
     input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -395,6 +400,7 @@ def amax(
     return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
+@public
 def amin(
     input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -443,6 +449,7 @@ def _no_elements(name: str) -> IndexError:
     return IndexError(f"{name}(): Expected reduction dim to be specified for input.numel() == 0.")
 
 
+@public
 def argmax(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -455,6 +462,7 @@ def argmax(
     return _arg(_argmax, input, dim, keepdim, out)
 
 
+@public
 def argmin(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -506,6 +514,7 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
     return deliver_all(found, out, input, exact=True, share="anything")
 
 
+@public
 def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The largest element; ``max(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``max(input, other)`` is `maximum`.
@@ -519,6 +528,7 @@ def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return extreme("max", input, args, kwargs)
 
 
+@public
 def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """The smallest element; ``min(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``min(input, other)`` is `minimum`.
@@ -532,6 +542,7 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return extreme("min", input, args, kwargs)
 
 
+@public
 def all(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -546,6 +557,7 @@ def all(
     return found if x.dtype is D.bool_ and out is None else _truth("all", x, found, out)
 
 
+@public
 def any(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -569,6 +581,7 @@ def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
     return deliver(found, out, x, share="anything")
 
 
+@public(inplace="method", same_dtype=True)
 def cumsum(
     input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -585,6 +598,7 @@ def cumsum(
     return result if out is None else deliver(result, out, input, exact=True)
 
 
+@public(inplace="method", same_dtype=True)
 def cumprod(
     input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
@@ -607,6 +621,7 @@ def _correction(unbiased: Any, correction: Any) -> float:
     return 0 if unbiased is False else 1
 
 
+@public
 def var(
     input: Tensor,
     dim: Any = None,
@@ -636,6 +651,7 @@ def var(
     )
 
 
+@public
 def std(
     input: Tensor,
     dim: Any = None,
@@ -660,6 +676,7 @@ def std(
     )
 
 
+@public(method=False)
 def var_mean(
     input: Tensor,
     dim: Any = None,
@@ -679,6 +696,7 @@ def var_mean(
     return var(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
 
 
+@public(method=False)
 def std_mean(
     input: Tensor,
     dim: Any = None,
@@ -698,6 +716,7 @@ def std_mean(
     return std(input, dim, unbiased, keepdim, correction=correction), mean(input, dim, keepdim)
 
 
+@public
 def logsumexp(
     input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -728,6 +747,7 @@ def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
         )
 
 
+@public
 def norm(
     input: Tensor,
     p: Any = "fro",
@@ -810,6 +830,7 @@ def _(F, g, self, result, dim, keepdim):
     return F.mul(spread(F, g, self.shape, dim, keepdim), unit)
 
 
+@public
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other.
 

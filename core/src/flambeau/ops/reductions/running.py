@@ -12,22 +12,10 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import get_default_dtype
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.pointwise.pairs import logaddexp
 from flambeau.ops.shapes.movement import cat, stack
-
-__all__ = [
-    "corrcoef",
-    "cov",
-    "cummax",
-    "cummin",
-    "cumulative_trapezoid",
-    "inner",
-    "logcumsumexp",
-    "trapezoid",
-    "trapz",
-    "vander",
-]
 
 
 class _Running(NamedTuple):
@@ -44,6 +32,7 @@ class cummin_return(_Running):  # noqa: N801
     """What `cummin` returns."""
 
 
+@public
 def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """The largest element so far along a dimension, and where it is: the last of equal ones.
 
@@ -57,6 +46,7 @@ def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
     return cummax_return(*deliver_all(found, out, input, exact=True, share="anything"))
 
 
+@public
 def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
     """The smallest element so far along a dimension, and where it is: the last of equal ones.
 
@@ -93,6 +83,7 @@ def _extrema(x: Tensor, dim: int, largest: bool) -> tuple[Tensor, Tensor]:
     return x.gather(d, place), place
 
 
+@public
 def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the running sum of exponentials along a dimension.
 
@@ -111,6 +102,7 @@ def logcumsumexp(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tenso
     return deliver(x.clone() if x is input else x, out, input, exact=True)
 
 
+@public
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Sums of products over the last dimension of both; a scaled tensor if one is 0-d.
 
@@ -160,6 +152,7 @@ def _steps(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> tuple
     return pairs * width / 2.0, d
 
 
+@public(method=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule, at points `x` or `dx` apart.
 
@@ -171,6 +164,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
     return areas.sum(d)
 
 
+@public(method=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """`trapezoid` by its older name.
 
@@ -181,6 +175,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
+@public(method=False)
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1
 ) -> Tensor:
@@ -194,6 +189,7 @@ def cumulative_trapezoid(
     return areas.cumsum(d)
 
 
+@public(method=False)
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The Vandermonde matrix: powers of the elements of a vector as columns, highest first.
 
@@ -226,6 +222,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     return stack(columns, 1)
 
 
+@public
 def cov(
     input: Tensor,
     *,
@@ -296,6 +293,7 @@ def cov(
     return made.reshape(()) if made.numel() == 1 else made
 
 
+@public
 def corrcoef(input: Tensor) -> Tensor:
     """The matrix of Pearson's correlation coefficients of variables, which are rows.
 

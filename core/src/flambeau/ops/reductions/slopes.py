@@ -9,11 +9,11 @@ from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
 
-__all__ = ["gradient"]
 
-
+@public(method=False)
 def gradient(
     input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:

@@ -11,22 +11,10 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver, deliver_all
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
-
-__all__ = [
-    "aminmax",
-    "diff",
-    "kthvalue",
-    "median",
-    "mode",
-    "nanmean",
-    "nanmedian",
-    "nanquantile",
-    "nansum",
-    "quantile",
-]
 
 
 class _Found(NamedTuple):
@@ -148,6 +136,7 @@ def _lowest(x: Tensor) -> int:
     return iinfo(x.dtype).min
 
 
+@public
 def median(
     input: Tensor,
     dim: int | None = None,
@@ -173,6 +162,7 @@ def median(
     return _medians("median", median_return, input, dim, keepdim, out)
 
 
+@public
 def nanmedian(
     input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
 ) -> Any:
@@ -185,6 +175,7 @@ def nanmedian(
     return _medians("nanmedian", nanmedian_return, input, dim, keepdim, out)
 
 
+@public
 def kthvalue(
     input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
 ) -> Any:
@@ -207,6 +198,7 @@ def kthvalue(
     return _taken(kthvalue_return, input, d, indices, keepdim, out)
 
 
+@public
 def mode(
     input: Tensor,
     dim: int = -1,
@@ -239,6 +231,7 @@ def mode(
     return _taken(mode_return, input, d, order.gather(d, last), keepdim, out)
 
 
+@public
 def quantile(
     input: Tensor,
     q: Any,
@@ -264,6 +257,7 @@ def quantile(
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out)
 
 
+@public
 def nanquantile(
     input: Tensor,
     q: Any,
@@ -343,6 +337,7 @@ def _quantile(
     )
 
 
+@public
 def nansum(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: D.dtype | None = None
 ) -> Tensor:
@@ -358,6 +353,7 @@ def nansum(
     return x.sum(dim, keepdim, dtype=dtype)
 
 
+@public
 def nanmean(
     input: Tensor,
     dim: Any = None,
@@ -379,6 +375,7 @@ def nanmean(
     return deliver(nansum(x, dim, keepdim, dtype=dtype) / count, out, input, share="anything")
 
 
+@public
 def aminmax(
     input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
 ) -> Any:
@@ -399,6 +396,7 @@ def aminmax(
     )
 
 
+@public
 def diff(
     input: Tensor,
     n: int = 1,

@@ -15,29 +15,9 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.memory_format import contiguous_format
 from flambeau.ops.creation.creation import arange, finished, linspace, ones, tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import cat, flip, stack
-
-__all__ = [
-    "atleast_1d",
-    "atleast_2d",
-    "atleast_3d",
-    "cartesian_prod",
-    "column_stack",
-    "combinations",
-    "dstack",
-    "fliplr",
-    "flipud",
-    "hstack",
-    "logspace",
-    "meshgrid",
-    "range",
-    "repeat_interleave",
-    "rot90",
-    "row_stack",
-    "tile",
-    "vstack",
-]
 
 
 def _several(tensors: tuple[Any, ...], name: str) -> list[Tensor]:
@@ -46,6 +26,7 @@ def _several(tensors: tuple[Any, ...], name: str) -> list[Tensor]:
     return [need_tensor(x, name, "tensors") for x in tensors]
 
 
+@public(method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Coordinates on a grid: the i-th result varies along dimension i as the i-th vector does.
 
@@ -90,6 +71,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+@public(method=False)
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples with one element of each vector, as rows in lexicographic order.
 
@@ -109,6 +91,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
     return stack([g.reshape(-1) for g in meshgrid(*parts, indexing="ij")], 1)
 
 
+@public(method=False)
 @documented({"tensor": "input"})
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All choices of `r` elements of a vector, as rows in lexicographic order of their places.
@@ -136,6 +119,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return stack([g.masked_select(chosen) for g in meshgrid(*[x] * r, indexing="ij")], 1)
 
 
+@public
 def tile(input: Tensor, dims: Any) -> Tensor:
     """Copies of the tensor side by side; missing leading counts are 1.
 
@@ -148,6 +132,7 @@ def tile(input: Tensor, dims: Any) -> Tensor:
     return x.repeat((*(1,) * (x.dim() - len(dims)), *dims))
 
 
+@public
 def repeat_interleave(
     input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
@@ -229,6 +214,7 @@ def _all_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
     return tuple(_at_least(x, rank) for x in _several(tensors, f"atleast_{rank}d"))
 
 
+@public(method=False)
 def atleast_1d(*tensors: Any) -> Any:
     """Scalars as vectors of one element; other tensors as they are.
 
@@ -239,6 +225,7 @@ def atleast_1d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 1)
 
 
+@public(method=False)
 def atleast_2d(*tensors: Any) -> Any:
     """Scalars and vectors as matrices of one row; other tensors as they are.
 
@@ -249,6 +236,7 @@ def atleast_2d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 2)
 
 
+@public(method=False)
 def atleast_3d(*tensors: Any) -> Any:
     """Scalars, vectors (n,) and matrices (m, n) in shapes (1, 1, 1), (1, n, 1) and (m, n, 1).
 
@@ -259,6 +247,7 @@ def atleast_3d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 3)
 
 
+@public(method=False)
 def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side: along dimension 1, vectors along their only one.
 
@@ -270,6 +259,7 @@ def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return cat(parts, 0 if parts and parts[0].dim() == 1 else 1, out=out)
 
 
+@public(method=False)
 def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The tensors one above the other, vectors as rows.
 
@@ -284,6 +274,7 @@ def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 row_stack = vstack
 
 
+@public(method=False)
 def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The tensors one behind the other: along dimension 2.
 
@@ -294,6 +285,7 @@ def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return cat([_at_least(x, 3) for x in _several((tensors,), "dstack")], 2, out=out)
 
 
+@public(method=False)
 def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side, vectors as columns.
 
@@ -306,6 +298,7 @@ def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     return cat(parts, 1, out=out)
 
 
+@public
 def fliplr(input: Tensor) -> Tensor:
     """The columns in reverse order.
 
@@ -318,6 +311,7 @@ def fliplr(input: Tensor) -> Tensor:
     return flip(input, (1,))
 
 
+@public
 def flipud(input: Tensor) -> Tensor:
     """The rows in reverse order.
 
@@ -330,6 +324,7 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
+@public
 def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     """The tensor turned by `k` quarter turns, from the first of two dimensions to the second.
 
@@ -360,6 +355,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return flip(x, (b if quarter == 1 else a,)).transpose(a, b)
 
 
+@public(method=False)
 def logspace(
     start: Any,
     end: Any,
@@ -385,6 +381,7 @@ def logspace(
     return finished(cast(base**exponents, dtype), requires_grad, out)
 
 
+@public(method=False)
 def range(
     start: Any,
     end: Any = None,

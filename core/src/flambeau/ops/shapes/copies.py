@@ -10,6 +10,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.complexes import view_as_complex, view_as_real
 from flambeau.ops.shapes.movement import (
     alias,
@@ -30,29 +31,6 @@ from flambeau.ops.shapes.movement import (
     view,
 )
 
-__all__ = [
-    "alias_copy",
-    "as_strided_copy",
-    "detach_copy",
-    "diagonal_copy",
-    "expand_copy",
-    "narrow_copy",
-    "permute_copy",
-    "select_copy",
-    "slice_copy",
-    "split_copy",
-    "split_with_sizes_copy",
-    "squeeze_copy",
-    "t_copy",
-    "transpose_copy",
-    "unbind_copy",
-    "unfold_copy",
-    "unsqueeze_copy",
-    "view_as_complex_copy",
-    "view_as_real_copy",
-    "view_copy",
-]
-
 Dims = Sequence[int]
 
 
@@ -72,6 +50,7 @@ def _copies(
     return tuple(_copy(part, o, source) for part, o in zip(parts, places, strict=True))
 
 
+@public(method=False)
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`alias` that shares no memory.
 
@@ -86,6 +65,7 @@ def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copy(alias(input), out, input)
 
 
+@public(method=False)
 def as_strided_copy(
     input: Tensor,
     size: Dims,
@@ -108,6 +88,7 @@ def as_strided_copy(
     return _copy(as_strided(input, size, stride, storage_offset), out, input)
 
 
+@public(method=False)
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy without history.
 
@@ -118,6 +99,7 @@ def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copy(need_tensor(input, "detach_copy", "input").detach(), out, input)
 
 
+@public(method=False)
 def diagonal_copy(
     input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1, *, out: Tensor | None = None
 ) -> Tensor:
@@ -134,6 +116,7 @@ def diagonal_copy(
     return _copy(diagonal(input, offset, dim1, dim2), out, input)
 
 
+@public(method=False)
 def expand_copy(
     input: Tensor, size: Dims, *, implicit: bool = False, out: Tensor | None = None
 ) -> Tensor:
@@ -151,6 +134,7 @@ def expand_copy(
     return _copy(expand(input, size), out, input)
 
 
+@public
 def narrow_copy(
     input: Tensor, dim: int, start: Any, length: int, *, out: Tensor | None = None
 ) -> Tensor:
@@ -167,6 +151,7 @@ def narrow_copy(
     return _copy(narrow(input, dim, start, length), out, input)
 
 
+@public(method=False)
 def permute_copy(input: Tensor, dims: Dims, *, out: Tensor | None = None) -> Tensor:
     """`permute` that shares no memory.
 
@@ -182,6 +167,7 @@ def permute_copy(input: Tensor, dims: Dims, *, out: Tensor | None = None) -> Ten
     return _copy(permute(input, dims), out, input)
 
 
+@public(method=False)
 def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = None) -> Tensor:
     """`select` that shares no memory.
 
@@ -196,6 +182,7 @@ def select_copy(input: Tensor, dim: int, index: int, *, out: Tensor | None = Non
     return _copy(select(input, dim, index), out, input)
 
 
+@public(method=False)
 def slice_copy(
     input: Tensor,
     dim: int = 0,
@@ -222,6 +209,7 @@ def slice_copy(
     return _copy(x[key], out, x)
 
 
+@public(method=False)
 def split_copy(
     input: Tensor, split_size: int, dim: int = 0, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
@@ -238,6 +226,7 @@ def split_copy(
     return _copies("split_copy", split(input, split_size, dim), out, input)
 
 
+@public(method=False)
 def split_with_sizes_copy(
     input: Tensor, split_sizes: Dims, dim: int = 0, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
@@ -254,6 +243,7 @@ def split_with_sizes_copy(
     return _copies("split_with_sizes_copy", split(input, list(split_sizes), dim), out, input)
 
 
+@public(method=False)
 def squeeze_copy(
     input: Tensor, dim: int | Dims | None = None, *, out: Tensor | None = None
 ) -> Tensor:
@@ -270,6 +260,7 @@ def squeeze_copy(
     return _copy(squeeze(input, dim), out, input)
 
 
+@public(method=False)
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`t` that shares no memory.
 
@@ -285,6 +276,7 @@ def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copy(t(input), out, input)
 
 
+@public(method=False)
 def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = None) -> Tensor:
     """`transpose` that shares no memory.
 
@@ -300,6 +292,7 @@ def transpose_copy(input: Tensor, dim0: int, dim1: int, *, out: Tensor | None = 
     return _copy(transpose(input, dim0, dim1), out, input)
 
 
+@public(method=False)
 def unbind_copy(
     input: Tensor, dim: int = 0, *, out: Sequence[Tensor] | None = None
 ) -> tuple[Tensor, ...]:
@@ -316,6 +309,7 @@ def unbind_copy(
     return _copies("unbind_copy", unbind(input, dim), out, input)
 
 
+@public(method=False)
 def unfold_copy(
     input: Tensor, dimension: int, size: int, step: int, *, out: Tensor | None = None
 ) -> Tensor:
@@ -333,6 +327,7 @@ def unfold_copy(
     return _copy(unfold(input, dimension, size, step), out, input)
 
 
+@public(method=False)
 def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """`unsqueeze` that shares no memory.
 
@@ -347,6 +342,7 @@ def unsqueeze_copy(input: Tensor, dim: int, *, out: Tensor | None = None) -> Ten
     return _copy(unsqueeze(input, dim), out, input)
 
 
+@public(method=False)
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`view_as_complex` that shares no memory.
 
@@ -361,6 +357,7 @@ def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copy(view_as_complex(input), out, input)
 
 
+@public(method=False)
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """`view_as_real` that shares no memory.
 
@@ -375,6 +372,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _copy(view_as_real(input), out, input)
 
 
+@public(method=False)
 def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
     """The elements in another shape, or, if `size` is a dtype, the bytes as that dtype; copied.
 

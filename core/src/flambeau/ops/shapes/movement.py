@@ -42,6 +42,7 @@ from flambeau._types.memory_format import contiguous_format
 from flambeau._types.spec import Spec
 from flambeau._types.strides import contiguous_strides
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
 
 
@@ -362,6 +363,7 @@ def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
     return apply_view(x, op, args, title)
 
 
+@public
 def permute(input: Tensor, dims: Any) -> Tensor:
     """A view with the dimensions in the order of `dims`.
 
@@ -389,6 +391,7 @@ def permuted(x: Tensor, dims: Any) -> Tensor:
     return Tensor.permute(x, found)
 
 
+@public(inplace="view")
 def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """A view with two dimensions swapped.
 
@@ -411,6 +414,7 @@ def transposed(x: Tensor, dim0: int, dim1: int) -> Tensor:
 swapaxes = swapdims = transpose
 
 
+@public(inplace="view")
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix; vectors and scalars as they are.
 
@@ -428,6 +432,7 @@ def t(input: Tensor) -> Tensor:
     return Tensor.t(x) if n == 2 else _titled(x, "permute", (tuple(range(n)),), "T")
 
 
+@public
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """A view with the dimensions `source` moved to the places `destination`.
 
@@ -465,6 +470,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 moveaxis = movedim
 
 
+@public
 def view(input: Tensor, *shape: Any, size: Any = None, dtype: D.dtype | None = None) -> Tensor:
     """The same memory in another shape, or read as another dtype.
 
@@ -510,6 +516,7 @@ def alias(input: Tensor) -> Tensor:
     return _titled(input, "slice", (tuple(_full(n) for n in input._a.shape),), "Alias")
 
 
+@public
 def view_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.view(other.shape)``.
 
@@ -521,6 +528,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
     return Tensor.view(need_tensor(input, "view_as", "input"), tuple(other._a.shape))
 
 
+@public
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy.
 
@@ -559,6 +567,7 @@ def _expressible(x: Tensor, shape: tuple[int, ...]) -> bool:
     return view_strides(g[0], g[1], shape) is not None
 
 
+@public
 def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.reshape(other.shape)``.
 
@@ -570,6 +579,7 @@ def reshape_as(input: Tensor, other: Tensor) -> Tensor:
     return Tensor.reshape(need_tensor(input, "reshape_as", "input"), tuple(other._a.shape))
 
 
+@public
 def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """The dimensions from `start_dim` to `end_dim` as one.
 
@@ -591,6 +601,7 @@ def flattened(x: Tensor, start_dim: int, end_dim: int) -> Tensor:
     return x if first == last else Tensor.flatten(x, first, last)
 
 
+@public
 def ravel(input: Tensor) -> Tensor:
     """All elements in one dimension.
 
@@ -601,6 +612,7 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(need_input(input, "ravel", "input").contiguous(), (-1,))
 
 
+@public
 def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     """Dimension `dim` split into `sizes`, of which one may be -1.
 
@@ -615,6 +627,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return Tensor.view(x, *shape[:d], *part, *shape[d + 1 :])
 
 
+@public
 def expand(input: Tensor, size: Any) -> Tensor:
     """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
 
@@ -659,6 +672,7 @@ def expanded(x: Tensor, size: Any) -> Tensor:
     return _titled(x, "expand", (tuple(target),), "Expand")
 
 
+@public
 def expand_as(input: Tensor, other: Tensor) -> Tensor:
     """``input.expand(other.shape)``.
 
@@ -670,6 +684,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return Tensor.expand(need_tensor(input, "expand_as", "input"), tuple(other._a.shape))
 
 
+@public
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``input.expand(size)``.
 
@@ -680,6 +695,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     return expand(input, need_list(size, "broadcast_to", "size"))
 
 
+@public(method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape.
 
@@ -693,6 +709,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x if tuple(x._a.shape) == shape else expand(x, shape) for x in tensors)
 
 
+@public(inplace="view")
 def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A view without the dimensions of size 1, or without those among `dim`.
 
@@ -714,6 +731,7 @@ def squeezed(x: Tensor, dim: Any) -> Tensor:
     return _titled(x, "slice", (items,), "Squeeze")
 
 
+@public(inplace="view")
 def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     """A view with a new dimension of size 1 at `dim`.
 
@@ -726,6 +744,7 @@ def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else deliver(made, out, input)
 
 
+@public
 @documented({"dimension": "dim"})
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """The view of `length` entries of dimension `dim` from `start`.
@@ -761,6 +780,7 @@ def _narrow(x: Tensor, d: int, start: int, length: int) -> Tensor:
     return make_view(x, "slice", (items,), x._be.part(x._a, items), "Slice")
 
 
+@public
 def select(input: Tensor, dim: int, index: int) -> Tensor:
     """The view at one index of dimension `dim`, without that dimension.
 
@@ -784,6 +804,7 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
     return Tensor.select(x, d, i)
 
 
+@public
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
 
@@ -841,6 +862,7 @@ def _pieces(x: Tensor, d: int, lengths: list[int], title: str) -> tuple[Tensor, 
     return make_slices(x, regions, title)
 
 
+@public
 @documented({"tensor": "input"})
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` views of equal size along `dim` (the last may be smaller).
@@ -863,6 +885,7 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     return _pieces(x, d, _equal_parts(n, operator.index(size)), "Split")
 
 
+@public
 @documented({"tensor": "input"})
 def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """The views at each index of dimension `dim`.
@@ -880,6 +903,7 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     return make_slices(x, [(*lead, i) for i in range(shape[d])], "Unbind")
 
 
+@public
 def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """The view of a diagonal of two dimensions, placed last.
 
@@ -896,6 +920,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
     return _titled(x, "diagonal", (offset, d1, d2), "Diagonal")
 
 
+@public(inplace="view")
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of the storage with any shape, stride and offset (in elements).
 
@@ -940,6 +965,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return made
 
 
+@public
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The view of all windows of `size` entries, `step` apart, of a dimension; windows come last.
 
@@ -969,6 +995,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     return make_view(x, "unfold", args, native, "Unfold")
 
 
+@public(method=False)
 def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along an existing dimension; dtypes promote.
 
@@ -1028,6 +1055,7 @@ def _parts(name: str, tensors: Any) -> list[Tensor]:
     return [need_input(x, name, "tensors") for x in tensors]
 
 
+@public(method=False)
 @documented({"seq": "tensors"})
 def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a new dimension.
@@ -1060,6 +1088,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     return _joined(_stack(parts, d), out, tensors)
 
 
+@public
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order of some dimensions reversed.
 
@@ -1072,6 +1101,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     return _flip(x, found) if found and x.dim() else x.clone()
 
 
+@public
 def repeat(input: Tensor, repeats: Any) -> Tensor:
     """The tensor tiled `repeats` times along each dimension, copied.
 
@@ -1112,6 +1142,7 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
         raise RuntimeError(f"repeat: {error}") from error
 
 
+@public
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """The elements moved along dimensions, those pushed out entering on the other side.
 

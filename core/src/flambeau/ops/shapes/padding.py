@@ -9,10 +9,9 @@ from typing import Any
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.creation.creation import full
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
-
-__all__ = ["constant_pad_nd"]
 
 
 @composite
@@ -43,6 +42,7 @@ def _(F, g, pad):
     return F.constant_pad_nd(g, tuple((-before, -after) for before, after in pad), 0)
 
 
+@public(method=False)
 def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
     """`input` with ``pad[0]`` entries before and ``pad[1]`` after the last dimension, and so on.
 

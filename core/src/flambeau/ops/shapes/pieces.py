@@ -16,26 +16,12 @@ from flambeau._types import dtype as D
 from flambeau._types.size import Size
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import empty
+from flambeau.ops.declaration.public import public
 from flambeau.ops.indices.indexing import nonzero, sort
 from flambeau.ops.shapes.movement import cat, narrow
 
-__all__ = [
-    "argwhere",
-    "block_diag",
-    "broadcast_shapes",
-    "diagonal_scatter",
-    "dsplit",
-    "hsplit",
-    "kron",
-    "msort",
-    "select_scatter",
-    "slice_scatter",
-    "tensor_split",
-    "unravel_index",
-    "vsplit",
-]
 
-
+@public
 def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of the parts of a dimension: about equal ones, or those between given indices.
 
@@ -90,6 +76,7 @@ def _along(name: str, input: Tensor, how: Any, dim: int, least: int) -> tuple[Te
     return tensor_split(x, how, dim)
 
 
+@public
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 1 (0 for vectors).
 
@@ -104,6 +91,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _along("hsplit", x, indices_or_sections, 1 if x.dim() > 1 else 0, 1)
 
 
+@public
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 0.
 
@@ -118,6 +106,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _along("vsplit", input, indices_or_sections, 0, 2)
 
 
+@public
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 2.
 
@@ -132,6 +121,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     return _along("dsplit", input, indices_or_sections, 2, 3)
 
 
+@public
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """`input` with one entry of a dimension replaced by `src`.
 
@@ -146,6 +136,7 @@ def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     return _replaced("select_scatter", input, src, lambda x: x.select(dim, index))
 
 
+@public
 def slice_scatter(
     input: Tensor,
     src: Tensor,
@@ -168,6 +159,7 @@ def slice_scatter(
     return _replaced("slice_scatter", input, src, lambda x: x[key])
 
 
+@public
 def diagonal_scatter(
     input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
 ) -> Tensor:
@@ -198,6 +190,7 @@ def _replaced(name: str, input: Tensor, src: Tensor, region: Any) -> Tensor:
     return made
 
 
+@public
 def argwhere(input: Tensor) -> Tensor:
     """The indices of the elements that are not zero, one per row.
 
@@ -209,6 +202,7 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero(input)
 
 
+@public
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements in ascending order along the first dimension.
 
@@ -219,6 +213,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(sort(input, 0).values, out, input, exact=True)
 
 
+@public
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: `other` scaled by each element of `input`, as blocks.
 
@@ -236,6 +231,7 @@ def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver((left * right).reshape(shape), out, input, other, share="nothing")
 
 
+@public(method=False)
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices (vectors as rows) along its diagonal, zeros elsewhere.
 
@@ -273,6 +269,7 @@ def block_diag(*tensors: Any) -> Tensor:
     return cat(rows, 0)
 
 
+@public(method=False)
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates of flat indices into a row-major tensor of `shape`.
 
@@ -297,6 +294,7 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
+@public(method=False)
 def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which the given shapes (or sizes of vectors) broadcast together.
 

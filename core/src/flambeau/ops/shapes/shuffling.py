@@ -6,10 +6,10 @@ from math import prod
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 
-__all__ = ["channel_shuffle", "native_channel_shuffle", "pixel_shuffle", "pixel_unshuffle"]
 
-
+@public(method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C·r², H, W) as (…, C, H·r, W·r): each r² channels become a square of pixels.
 
@@ -35,6 +35,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     return flat.reshape((*lead, c // (r * r), h * r, w * r))
 
 
+@public(method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(…, C, H·r, W·r) as (…, C·r², H, W): the inverse of `pixel_shuffle`.
 
@@ -58,6 +59,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     return flat.reshape((*lead, c * r * r, h // r, w // r))
 
 
+@public(method=False)
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """(N, C, …) with channel i·C/g + j moved to j·g + i: neighbours come from different groups.
 
@@ -87,6 +89,7 @@ def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     return x.reshape((n, groups, c // groups, *rest)).transpose(1, 2).reshape(x.shape)
 
 
+@public(method=False)
 def native_channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """`channel_shuffle` under the name of PyTorch's kernel.
 

@@ -12,18 +12,10 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.image_windows import Places, Sizes
 from flambeau.ops.spatial.pooling import _max_pool2d, _max_pool3d, largest
-
-__all__ = [
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool3d",
-]
 
 
 def _spans(size: int, count: int) -> list[tuple[int, int]]:
@@ -31,6 +23,7 @@ def _spans(size: int, count: int) -> list[tuple[int, int]]:
     return [(i * size // count, -(-(i + 1) * size // count)) for i in range(count)]
 
 
+@public(method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover a signal.
 
@@ -46,6 +39,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return _means("adaptive_avg_pool1d", input, output_size, 1)
 
 
+@public(method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """The means of `output_size` windows that cover the image: from ⌊i·H/O⌋ to ⌈(i+1)·H/O⌉.
 
@@ -63,6 +57,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return _means("adaptive_avg_pool2d", input, output_size, 2)
 
 
+@public(method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """`adaptive_avg_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
 
@@ -76,6 +71,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     return _means("adaptive_avg_pool3d", input, output_size, 3)
 
 
+@public(method=False)
 def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover a signal, and where they stand in L.
 
@@ -92,6 +88,7 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return _maxima("adaptive_max_pool1d", input, output_size, 1)
 
 
+@public(method=False)
 def adaptive_max_pool2d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover an image, and where they stand in H·W.
 
@@ -108,6 +105,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
     return _maxima("adaptive_max_pool2d", input, output_size, 2)
 
 
+@public(method=False)
 def adaptive_max_pool3d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool2d` of volumes, with positions in D·H·W.
 

@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import ones, tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.pointwise.elementwise import div
@@ -21,8 +22,6 @@ from flambeau.ops.spatial.convolution import (
 )
 from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed
 from flambeau.ops.spatial.pooling_arguments import window, window_count
-
-__all__ = ["avg_pool1d", "avg_pool2d", "avg_pool3d"]
 
 
 def _covered(
@@ -210,6 +209,7 @@ def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_
     )
 
 
+@public(method=False)
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -232,6 +232,7 @@ def avg_pool1d(
     return _means(1, input, *how, None)
 
 
+@public(method=False)
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -260,6 +261,7 @@ def avg_pool2d(
     return _means(2, input, *how)
 
 
+@public(method=False)
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,

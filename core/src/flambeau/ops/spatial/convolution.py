@@ -14,6 +14,7 @@ from typing import Any
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.matrices.linalg import _matmul
@@ -28,8 +29,6 @@ from flambeau.ops.spatial.convolution_arguments import (
     sizes,
 )
 from flambeau.ops.spatial.image_windows import Pair, Sizes, Triple, framed, places, spaced, windows
-
-__all__ = ["conv1d", "conv2d", "conv3d", "conv_tbc"]
 
 
 def _patches(
@@ -264,6 +263,7 @@ def _(F, g, grad, input_shape, stride, padding, dilation, groups):
     return F.conv3d_input_grad(grad, g, input_shape, stride, padding, dilation, groups)
 
 
+@public(method=False)
 def conv2d(
     input: Tensor,
     weight: Tensor,
@@ -292,6 +292,7 @@ def conv2d(
     return _convolution(2, input, weight, bias, stride, padding, dilation, groups)
 
 
+@public(method=False)
 def conv1d(
     input: Tensor,
     weight: Tensor,
@@ -316,6 +317,7 @@ def conv1d(
     return _convolution(1, input, weight, bias, stride, padding, dilation, groups)
 
 
+@public(method=False)
 def conv3d(
     input: Tensor,
     weight: Tensor,
@@ -340,6 +342,7 @@ def conv3d(
     return _convolution(3, input, weight, bias, stride, padding, dilation, groups)
 
 
+@public(method=False)
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """`conv1d` of sequences laid out as time, batch, channels.
 

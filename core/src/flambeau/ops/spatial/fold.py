@@ -10,13 +10,12 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import tensor, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _index_put
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.spatial.image_windows import Pair, Sizes, framed, places, windows
 from flambeau.ops.spatial.pooling_arguments import per_dimension
-
-__all__ = ["col2im", "im2col"]
 
 
 def _counts(size: Sequence[int], kernel: Pair, dilation: Pair, padding: Pair, stride: Pair) -> Pair:
@@ -78,6 +77,7 @@ def _(F, g, kernel_size, dilation, padding, stride):
     return F.im2col(g, kernel_size, dilation, padding, stride)
 
 
+@public(method=False)
 def im2col(
     input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -115,6 +115,7 @@ def im2col(
     return _im2col(x, *how) if len(shape) == 4 else _im2col(x.unsqueeze(0), *how).squeeze(0)
 
 
+@public(method=False)
 def col2im(
     input: Tensor,
     output_size: Any,

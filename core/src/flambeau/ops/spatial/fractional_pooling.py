@@ -9,14 +9,14 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import arange, full
+from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.image_windows import Sizes
 from flambeau.ops.spatial.pooling import position_of_largest
 from flambeau.ops.spatial.pooling_arguments import per_dimension
 
-__all__ = ["fractional_max_pool2d", "fractional_max_pool3d"]
 
-
+@public(method=False)
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -38,6 +38,7 @@ def fractional_max_pool2d(
     return _pooled("fractional_max_pool2d", 2, input, kernel_size, output_size, random_samples)
 
 
+@public(method=False)
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
 ) -> tuple[Tensor, Tensor]:

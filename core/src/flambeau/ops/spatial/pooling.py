@@ -10,21 +10,13 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import tensor, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _scatter_add
 from flambeau.ops.pointwise.elementwise import _where, div
 from flambeau.ops.reductions.reduction import _argmax
 from flambeau.ops.spatial.image_windows import Pair, Places, Triple, places, windows
 from flambeau.ops.spatial.pooling_arguments import window, window_count
-
-__all__ = [
-    "max_pool1d",
-    "max_pool1d_with_indices",
-    "max_pool2d",
-    "max_pool2d_with_indices",
-    "max_pool3d",
-    "max_pool3d_with_indices",
-]
 
 
 def _places_inside(
@@ -158,6 +150,7 @@ def _(F, g, input_shape, result1):
     return F.reshape(F.max_pool2d_backward(grads, indices, (n, c, 1, d * h * w)), input_shape)
 
 
+@public(method=False)
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
@@ -186,6 +179,7 @@ def max_pool2d(
     return max_pool2d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@public(method=False)
 def max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -207,6 +201,7 @@ def max_pool2d_with_indices(
     return _pooled(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@public(method=False)
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -228,6 +223,7 @@ def max_pool1d(
     return max_pool1d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@public(method=False)
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Any,
@@ -249,6 +245,7 @@ def max_pool1d_with_indices(
     return _pooled(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@public(method=False)
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
@@ -270,6 +267,7 @@ def max_pool3d(
     return max_pool3d_with_indices(input, kernel_size, stride, padding, dilation, ceil_mode)[0]
 
 
+@public(method=False)
 def max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Any,

@@ -10,13 +10,12 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import tensor, zeros
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _index, _index_put
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.resampling_taps import Places, Weights, taps
-
-__all__ = ["resample"]
 
 
 def _factors(weights: Sequence[float], dim: int, like: Tensor) -> Tensor:
@@ -89,6 +88,7 @@ def _resample_bytes(x: Tensor, dim: int, places: Places, weights: Weights) -> Te
     return ((total + 2.0 ** (bits - 1)) / 2.0**bits).floor().clamp(0, 255)
 
 
+@public(method=False)
 def resample(
     input: Tensor,
     size: Sequence[int],

@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
 from flambeau.ops.spatial.convolution import (
     _conv2d_input_grad,
     _conv3d_input_grad,
@@ -24,9 +25,8 @@ from flambeau.ops.spatial.convolution_arguments import (
 )
 from flambeau.ops.spatial.image_windows import Sizes
 
-__all__ = ["conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "convolution"]
 
-
+@public(method=False)
 def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
@@ -53,6 +53,7 @@ def conv_transpose1d(
     return _transposed(1, input, weight, bias, *how)
 
 
+@public(method=False)
 def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
@@ -79,6 +80,7 @@ def conv_transpose2d(
     return _transposed(2, input, weight, bias, *how)
 
 
+@public(method=False)
 def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
@@ -105,6 +107,7 @@ def conv_transpose3d(
     return _transposed(3, input, weight, bias, *how)
 
 
+@public(method=False)
 def convolution(
     input: Tensor,
     weight: Tensor,

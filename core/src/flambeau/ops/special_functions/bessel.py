@@ -16,10 +16,9 @@ from flambeau._dispatch.dispatch import cast, slow_unary
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import cos, exp, expm1, isnan, log, sin, sqrt, where
-
-__all__ = ["i0"]
 
 _FAR = 25.0  # from here on twenty terms of Hankel's series have float64's precision
 _TERMS = 20
@@ -372,8 +371,8 @@ def _public(name: str, doc: str, example: str) -> Callable[..., Tensor]:
     return function
 
 
-i0 = _public(
-    "i0", "The modified Bessel function of the first kind, I₀.", "tensor([1.2661, 2.2796])"
+i0 = public(inplace="both")(
+    _public("i0", "The modified Bessel function of the first kind, I₀.", "tensor([1.2661, 2.2796])")
 )
 i0e = _public("i0e", "exp(-|x|)·I₀(x).", "tensor([0.4658, 0.3085])")
 i1 = _public(

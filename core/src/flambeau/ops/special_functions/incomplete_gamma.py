@@ -15,6 +15,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import (
     binary,
@@ -28,8 +29,6 @@ from flambeau.ops.pointwise.elementwise import (
     where,
 )
 from flambeau.ops.special_functions.special import lgamma
-
-__all__ = ["igamma", "igammac"]
 
 _LARGE = 100.0  # from here on the integral is taken by quadrature
 _STEPS = 200  # terms of the series and of the continued fraction, enough below _LARGE
@@ -191,6 +190,7 @@ def _(F, g, _self, _other):
     raise NotImplementedError("the gradient of 'zeta' in its first argument is not implemented")
 
 
+@public(inplace="method")
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x) of `input` a and `other` x.
 
@@ -206,6 +206,7 @@ def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor
     return deliver(_incomplete("igamma", input, other), out, input, other)
 
 
+@public(inplace="method")
 def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function Q = 1 - P; see `igamma`.
 

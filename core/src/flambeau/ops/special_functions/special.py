@@ -16,6 +16,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import (
     binary,
@@ -34,23 +35,6 @@ from flambeau.ops.pointwise.elementwise import (
     trunc,
     where,
 )
-
-__all__ = [
-    "digamma",
-    "erfc",
-    "erfinv",
-    "exp2",
-    "frac",
-    "hypot",
-    "lgamma",
-    "logit",
-    "mvlgamma",
-    "nan_to_num",
-    "polygamma",
-    "positive",
-    "signbit",
-    "xlogy",
-]
 
 _TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 # Bernoulli numbers B₂ … B₂₀ of even index (A&S 23.1).
@@ -207,6 +191,7 @@ def _cotangent_derivative(x: Tensor, n: int) -> Tensor:
     return total * math.pi ** (n + 1)
 
 
+@public(inplace="both")
 def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complementary error function 1 - erf(x), accurate in its tail.
 
@@ -217,6 +202,7 @@ def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "erfc", "input").erfc(), out, input)
 
 
+@public(inplace="method")
 def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf on (-1, 1): infinite at the ends, nan outside.
 
@@ -227,6 +213,7 @@ def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "erfinv", "input").erfinv(), out, input)
 
 
+@public(inplace="method")
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log |Γ(x)|, the logarithm of the gamma function.
 
@@ -237,6 +224,7 @@ def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "lgamma", "input").lgamma(), out, input)
 
 
+@public(inplace="method")
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of log Γ(x).
 
@@ -247,6 +235,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(need_tensor(input, "digamma", "input").digamma(), out, input)
 
 
+@public(method=False)
 def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma.
 
@@ -268,6 +257,7 @@ def polygamma(n: int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(_polygamma(x, n), out, input)
 
 
+@public(inplace="method")
 def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of `p` dimensions.
 
@@ -289,6 +279,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     return deliver(total + 0.25 * p * (p - 1) * math.log(math.pi), out, input, share="anything")
 
 
+@public(inplace="both")
 def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What follows the decimal point, with the sign of the number.
 
@@ -305,6 +296,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(x - trunc(x), out, input, exact=True)
 
 
+@public(inplace="both")
 def nan_to_num(
     input: Tensor,
     nan: float | None = None,
@@ -331,6 +323,7 @@ def nan_to_num(
     return deliver(x, out, input, exact=True)
 
 
+@public
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the number is negative, -0.0 included.
 
@@ -344,6 +337,7 @@ def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver((x < 0) | ((x == 0) & (x.reciprocal() < 0)), out, input, exact=True)
 
 
+@public
 def positive(input: Tensor) -> Tensor:
     """The tensor itself.
 
@@ -359,6 +353,7 @@ def positive(input: Tensor) -> Tensor:
     return input
 
 
+@public(inplace="both")
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 raised to each element.
 
@@ -370,6 +365,7 @@ def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(2.0 ** (x if x.dtype.fp else cast(x, D.get_default_dtype())), out, input)
 
 
+@public(inplace="both")
 def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of the sigmoid; `eps` moves `x` into [eps, 1 - eps] first.
 
@@ -384,6 +380,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     return deliver(log(x / (1 - x)), out, input)
 
 
+@public(inplace="both")
 def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """x·log(y), 0 where x is 0 and y is no nan.
 
@@ -400,6 +397,7 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     return deliver(where(zero, 0.0, product), out, input, other)
 
 
+@public(inplace="method")
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The length of the hypotenuse, sqrt(x² + y²), without overflow on the way.
 

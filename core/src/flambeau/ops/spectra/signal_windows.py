@@ -16,10 +16,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau.ops.creation.creation import _vector
+from flambeau.ops.declaration.public import public
 
-__all__ = ["bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window"]
 
-
+@public(method=False)
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -43,6 +43,7 @@ def bartlett_window(
     return _window("bartlett_window", window_length, periodic, value, dtype, device, requires_grad)
 
 
+@public(method=False)
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -66,6 +67,7 @@ def blackman_window(
     return _window("blackman_window", window_length, periodic, value, dtype, device, requires_grad)
 
 
+@public(method=False)
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -91,6 +93,7 @@ def hamming_window(
     return _window("hamming_window", window_length, periodic, value, dtype, device, requires_grad)
 
 
+@public(method=False)
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -114,6 +117,7 @@ def hann_window(
     return _window("hann_window", window_length, periodic, value, dtype, device, requires_grad)
 
 
+@public(method=False)
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

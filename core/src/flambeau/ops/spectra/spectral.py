@@ -17,12 +17,11 @@ from flambeau._memory.views import geometry_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import arange
+from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.complexes import complex as compose
 from flambeau.ops.pointwise.complexes import view_as_complex, view_as_real
 from flambeau.ops.shapes.movement import as_strided, cat
-
-__all__ = ["fft", "ifft", "irfft", "istft", "rfft", "stft"]
 
 
 @composite(out=None)
@@ -96,6 +95,7 @@ def _along(x: Tensor, dim: int, matrix: Tensor) -> Tensor:
     return (x.movedim(dim, -1) @ matrix).movedim(-1, dim)
 
 
+@public(function=False)
 def fft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
     """The transform of complex numbers given as pairs, over the last `signal_ndim` dimensions.
 
@@ -114,6 +114,7 @@ def fft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
     return _on_pairs("fft", input, signal_ndim, normalized, True)
 
 
+@public
 def ifft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
     """The inverse of `fft` with the same arguments.
 
@@ -155,6 +156,7 @@ def _need_signal(name: str, input: Tensor, ndim: int, *, pairs: bool) -> Tensor:
     return x
 
 
+@public
 def rfft(
     input: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True
 ) -> Tensor:
@@ -179,6 +181,7 @@ def rfft(
     return view_as_real(_fft_c2c(z, dims[:-1], True, 1.0) if dims[:-1] else z)
 
 
+@public
 def irfft(
     input: Tensor,
     signal_ndim: int,
@@ -219,6 +222,7 @@ def irfft(
     return _fft_c2r(z.narrow(-1, 0, n // 2 + 1), dims[-1], n, scale)
 
 
+@public
 def stft(
     input: Tensor,
     n_fft: int,
@@ -292,6 +296,7 @@ def stft(
     return found if return_complex else view_as_real(found)
 
 
+@public
 def istft(
     input: Tensor,
     n_fft: int,
