@@ -8,6 +8,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.warning import warn
 from flambeau.ops import OPS
 from flambeau.ops.declaration.table import Op
 from flambeau.testing.backend._support import descriptions
@@ -69,3 +70,29 @@ def test_a_gradient_declared_after_a_first_recorded_call_counts() -> None:
         assert x.grad.tolist() == [2.0] and op.gradient_state == "given"
     finally:
         del OPS[op.name], x._be.__dict__[op.name]
+
+
+def test_functions_that_are_written_out_per_op_are_shown_in_tracebacks(monkeypatch) -> None:
+    def fail(*arrays: object) -> object:
+        raise KeyError("no such kernel")
+
+    x = fb.ones(2, device="ref")
+    chosen = x > 0
+    fb.where(chosen, x, x)  # the first call writes the function out
+    monkeypatch.setattr(x._be, "where", fail)
+    with pytest.raises(KeyError) as raised:
+        fb.where(chosen, x, x)
+    entry = raised.traceback[-2]
+    assert "(where)" in str(entry.path)
+    assert str(entry.statement).strip() == "r = kernel(x._a, n1, n2)"
+
+
+def test_a_warning_below_a_function_written_out_per_op_points_at_the_program(monkeypatch) -> None:
+    x = fb.ones(2, device="ref")
+    chosen = x > 0
+    fb.where(chosen, x, x)
+    names = {"__name__": "flambeau.kernels", "warn": warn}
+    monkeypatch.setattr(x._be, "where", eval("lambda c, a, b: warn('of a kernel') or a", names))
+    with pytest.warns(UserWarning, match="of a kernel") as seen:
+        fb.where(chosen, x, x)
+    assert seen[0].filename == __file__

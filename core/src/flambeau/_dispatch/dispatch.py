@@ -104,8 +104,8 @@ def _spec(a: Any) -> Any:
 def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
     """Give `t` the history of a one-input op on `x`, if `x` has one.
 
-    The generated methods call this, `record_binary` and `record_scalar` only while no mode is on;
-    `Op.record` serves the rest.
+    The generated methods call this, `record_binary` and `record_scalar` while no mode is on;
+    `Op.record` tells the modes too.
     """
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:

@@ -1,1 +1,1 @@
-"""What an op is: its declaration, its nodes, and the namespace of gradient formulas."""
+"""What an op is: its declaration, gradients and nodes, and the namespace of formulas."""
