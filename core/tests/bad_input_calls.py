@@ -38,6 +38,7 @@ HOMES = (
     "flambeau._api.functions",
     "flambeau._writes.inplace",
     "flambeau._api.predicates",
+    "flambeau._types.finfo",
 )
 
 _OF_FILES = "save load from_file"  # OSError: test_serialization_faults.py

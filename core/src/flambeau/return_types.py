@@ -37,11 +37,11 @@ from flambeau.linalg._results import (
 )
 from flambeau.ops.indices.indexing import sort_return as sort
 from flambeau.ops.indices.indexing import topk_return as topk
-from flambeau.ops.pointwise.pairs import frexp_return as frexp
+from flambeau.ops.pointwise.floating_point import frexp_return as frexp
+from flambeau.ops.reductions.cumulative import cummax_return as cummax
+from flambeau.ops.reductions.cumulative import cummin_return as cummin
 from flambeau.ops.reductions.reduction import max_return as max
 from flambeau.ops.reductions.reduction import min_return as min
-from flambeau.ops.reductions.running import cummax_return as cummax
-from flambeau.ops.reductions.running import cummin_return as cummin
 from flambeau.ops.reductions.statistics import aminmax_return as aminmax
 from flambeau.ops.reductions.statistics import kthvalue_return as kthvalue
 from flambeau.ops.reductions.statistics import median_return as median

@@ -11,6 +11,7 @@ from flambeau.ops.layers.activation import (
     dropout,
     elu,
     gelu,
+    hardshrink,
     leaky_relu,
     log_softmax,
     prelu,
@@ -30,26 +31,6 @@ from flambeau.ops.spatial.adaptive_pooling import (
     adaptive_max_pool2d,
     adaptive_max_pool3d,
 )
-from flambeau.ops.shapes.arrangement import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    cartesian_prod,
-    column_stack,
-    combinations,
-    dstack,
-    fliplr,
-    flipud,
-    hstack,
-    logspace,
-    meshgrid,
-    range,
-    repeat_interleave,
-    rot90,
-    row_stack,
-    tile,
-    vstack,
-)
 from flambeau.ops.layers.attention import (
     scaled_dot_product_attention,
 )
@@ -60,6 +41,29 @@ from flambeau.ops.spatial.average_pooling import (
 )
 from flambeau.ops.special_functions.bessel import (
     i0,
+)
+from flambeau.ops.pointwise.binary import (
+    float_power,
+    fmax,
+    fmin,
+    gcd,
+    heaviside,
+    hypot,
+    lcm,
+    logaddexp,
+    logaddexp2,
+)
+from flambeau.ops.pointwise.bit_shifts import (
+    bitwise_left_shift,
+    bitwise_right_shift,
+)
+from flambeau.ops.shapes.broadcasting import (
+    broadcast_shapes,
+    broadcast_tensors,
+    broadcast_to,
+    expand_as,
+    is_same_size,
+    sum_to_size,
 )
 from flambeau.ops.pointwise.complexes import (
     adjoint,
@@ -84,6 +88,11 @@ from flambeau.ops.spatial.convolution import (
     conv2d,
     conv3d,
     conv_tbc,
+)
+from flambeau.ops.creation.coordinates import (
+    cartesian_prod,
+    combinations,
+    meshgrid,
 )
 from flambeau.ops.shapes.copies import (
     alias_copy,
@@ -116,13 +125,19 @@ from flambeau.ops.reductions.counting import (
     unique,
     unique_consecutive,
 )
+from flambeau.ops.reductions.covariance import (
+    corrcoef,
+    cov,
+)
 from flambeau.ops.creation.creation import (
     arange,
     as_tensor,
     asarray,
     empty,
     empty_like,
+    empty_strided,
     eye,
+    fill,
     from_numpy,
     full,
     full_like,
@@ -134,12 +149,18 @@ from flambeau.ops.creation.creation import (
     new_zeros,
     ones,
     ones_like,
+    scalar_tensor,
     tensor,
     zeros,
     zeros_like,
 )
 from flambeau.ops.losses.ctc import (
     ctc_loss,
+)
+from flambeau.ops.reductions.cumulative import (
+    cummax,
+    cummin,
+    logcumsumexp,
 )
 from flambeau.ops.matrices.decompositions import (
     cholesky,
@@ -161,11 +182,10 @@ from flambeau.ops.matrices.decompositions import (
     triangular_solve,
 )
 from flambeau.ops.indices.diagonals import (
-    cross,
+    block_diag,
     diag_embed,
     diagflat,
     fill_diagonal_,
-    renorm,
     trace,
     tril_indices,
     triu_indices,
@@ -250,6 +270,7 @@ from flambeau.ops.pointwise.elementwise import (
     neg,
     negative,
     not_equal,
+    positive,
     pow,
     reciprocal,
     remainder,
@@ -274,6 +295,26 @@ from flambeau.ops.layers.embedding import (
     embedding_bag,
     embedding_renorm_,
 )
+from flambeau.ops.reductions.finite_differences import (
+    diff,
+    gradient,
+)
+from flambeau.ops.shapes.flips import (
+    fliplr,
+    flipud,
+    rot90,
+)
+from flambeau.ops.pointwise.floating_point import (
+    copysign,
+    frac,
+    frexp,
+    isneginf,
+    isposinf,
+    ldexp,
+    nan_to_num,
+    nextafter,
+    signbit,
+)
 from flambeau.ops.spatial.fold import (
     col2im,
     im2col,
@@ -295,21 +336,6 @@ from flambeau.ops.matrices.former_decompositions import (
     solve,
     symeig,
     trtrs,
-)
-from flambeau.ops.creation.forms import (
-    empty_strided,
-    fill,
-    frobenius_norm,
-    hardshrink,
-    is_distributed,
-    is_same_size,
-    nuclear_norm,
-    scalar_tensor,
-    split_with_sizes,
-    sum_to_size,
-    unsafe_chunk,
-    unsafe_split,
-    unsafe_split_with_sizes,
 )
 from flambeau.ops.spatial.fractional_pooling import (
     fractional_max_pool2d,
@@ -350,12 +376,14 @@ from flambeau.ops.indices.index_reduction import (
 )
 from flambeau.ops.indices.indexing import (
     argsort,
+    argwhere,
     count_nonzero,
     diag,
     gather,
     index_put,
     index_select,
     masked_select,
+    msort,
     nonzero,
     numel,
     scatter,
@@ -365,6 +393,12 @@ from flambeau.ops.indices.indexing import (
     topk,
     tril,
     triu,
+    unravel_index,
+)
+from flambeau.ops.reductions.integrals import (
+    cumulative_trapezoid,
+    trapezoid,
+    trapz,
 )
 from flambeau.ops.matrices.linalg import (
     addmm,
@@ -386,15 +420,11 @@ from flambeau.ops.losses.loss import (
 )
 from flambeau.ops.shapes.movement import (
     as_strided,
-    broadcast_tensors,
-    broadcast_to,
     cat,
-    chunk,
     concat,
     concatenate,
     diagonal,
     expand,
-    expand_as,
     flatten,
     flip,
     moveaxis,
@@ -402,19 +432,16 @@ from flambeau.ops.shapes.movement import (
     narrow,
     permute,
     ravel,
-    repeat,
     reshape,
     reshape_as,
     roll,
     select,
-    split,
     squeeze,
     stack,
     swapaxes,
     swapdims,
     t,
     transpose,
-    unbind,
     unflatten,
     unfold,
     unsqueeze,
@@ -434,37 +461,6 @@ from flambeau.ops.losses.pair_loss import (
     margin_ranking_loss,
     triplet_margin_loss,
 )
-from flambeau.ops.pointwise.pairs import (
-    copysign,
-    float_power,
-    fmax,
-    fmin,
-    frexp,
-    gcd,
-    heaviside,
-    isneginf,
-    isposinf,
-    lcm,
-    ldexp,
-    logaddexp,
-    logaddexp2,
-    nextafter,
-)
-from flambeau.ops.shapes.pieces import (
-    argwhere,
-    block_diag,
-    broadcast_shapes,
-    diagonal_scatter,
-    dsplit,
-    hsplit,
-    kron,
-    msort,
-    select_scatter,
-    slice_scatter,
-    tensor_split,
-    unravel_index,
-    vsplit,
-)
 from flambeau.ops.spatial.pooling import (
     max_pool1d,
     max_pool1d_with_indices,
@@ -479,11 +475,18 @@ from flambeau.ops.matrices.products import (
     addr,
     baddbmm,
     chain_matmul,
+    cross,
+    inner,
+    kron,
     matrix_exp,
     matrix_power,
 )
 from flambeau.ops.layers.random_activation import (
     rrelu,
+)
+from flambeau.ops.creation.ranges import (
+    logspace,
+    range,
 )
 from flambeau.ops.layers.recurrent import (
     gru,
@@ -507,32 +510,28 @@ from flambeau.ops.reductions.reduction import (
     cumprod,
     cumsum,
     dist,
+    frobenius_norm,
     logsumexp,
     max,
     mean,
     min,
     norm,
+    nuclear_norm,
     prod,
+    renorm,
     std,
     std_mean,
     sum,
     var,
     var_mean,
 )
+from flambeau.ops.shapes.repetition import (
+    repeat,
+    repeat_interleave,
+    tile,
+)
 from flambeau.ops.spatial.resampling import (
     resample,
-)
-from flambeau.ops.reductions.running import (
-    corrcoef,
-    cov,
-    cummax,
-    cummin,
-    cumulative_trapezoid,
-    inner,
-    logcumsumexp,
-    trapezoid,
-    trapz,
-    vander,
 )
 from flambeau.ops.randomness.sampling import (
     bernoulli,
@@ -567,10 +566,6 @@ from flambeau.ops.indices.scattering import (
     scatter_reduce,
     take_along_dim,
 )
-from flambeau.ops.pointwise.shifts import (
-    bitwise_left_shift,
-    bitwise_right_shift,
-)
 from flambeau.ops.shapes.shuffling import (
     channel_shuffle,
     native_channel_shuffle,
@@ -583,9 +578,6 @@ from flambeau.ops.spectra.signal_windows import (
     hamming_window,
     hann_window,
     kaiser_window,
-)
-from flambeau.ops.reductions.slopes import (
-    gradient,
 )
 from flambeau.ops.creation.sparse import (
     coalesce,
@@ -609,15 +601,10 @@ from flambeau.ops.special_functions.special import (
     erfc,
     erfinv,
     exp2,
-    frac,
-    hypot,
     lgamma,
     logit,
     mvlgamma,
-    nan_to_num,
     polygamma,
-    positive,
-    signbit,
     xlogy,
 )
 from flambeau.ops.spectra.spectral import (
@@ -628,9 +615,31 @@ from flambeau.ops.spectra.spectral import (
     rfft,
     stft,
 )
+from flambeau.ops.shapes.splitting import (
+    chunk,
+    dsplit,
+    hsplit,
+    split,
+    split_with_sizes,
+    tensor_split,
+    unbind,
+    unsafe_chunk,
+    unsafe_split,
+    unsafe_split_with_sizes,
+    vsplit,
+)
+from flambeau.ops.shapes.stacking import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
+    column_stack,
+    dstack,
+    hstack,
+    row_stack,
+    vstack,
+)
 from flambeau.ops.reductions.statistics import (
     aminmax,
-    diff,
     kthvalue,
     median,
     mode,
@@ -650,6 +659,14 @@ from flambeau.ops.spatial.transposed_convolution import (
     conv_transpose2d,
     conv_transpose3d,
     convolution,
+)
+from flambeau.ops.matrices.vandermonde import (
+    vander,
+)
+from flambeau.ops.indices.view_scattering import (
+    diagonal_scatter,
+    select_scatter,
+    slice_scatter,
 )
 
 __all__ = [
@@ -888,7 +905,6 @@ __all__ = [
     "inverse",
     "irfft",
     "is_conj",
-    "is_distributed",
     "is_neg",
     "is_same_size",
     "is_set_to",

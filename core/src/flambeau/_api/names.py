@@ -17,10 +17,9 @@ from flambeau._api.predicates import (
     detach_,
     equal,
     fill_,
-    finfo,
     get_device,
-    iinfo,
     is_complex,
+    is_distributed,
     is_floating_point,
     is_nonzero,
     is_signed,
@@ -91,6 +90,7 @@ from flambeau._types.dtype import (
     uint8,
 )
 from flambeau._types.dtype import bool_ as bool
+from flambeau._types.finfo import finfo, iinfo
 from flambeau._types.layout import layout, sparse_coo, strided
 from flambeau._types.memory_format import (
     channels_last,

@@ -280,6 +280,17 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
     return value
 
 
+def need_tensors(values: tuple[Any, ...], function: str) -> list[Tensor]:
+    """The tensors of a call in either form: ``f(a, b)`` or ``f([a, b])``.
+
+    Raises:
+        TypeError: one is none.
+    """
+    if len(values) == 1 and isinstance(values[0], (list, tuple)):
+        values = tuple(values[0])
+    return [need_tensor(x, function, "tensors") for x in values]
+
+
 def need_input(value: Any, function: str, argument: str) -> Tensor:
     """As `need_tensor`, for differentiable functions: refuses views that must not be followed.
 

@@ -3111,10 +3111,6 @@ class TensorMethods:
         """Whether a conjugation is put off: never, since `conj` computes at once."""
         return _ops.is_conj(self)
 
-    def is_distributed(self) -> Any:
-        """Whether a tensor is spread over processes: never, tensors live in one."""
-        return _ops.is_distributed(self)
-
     def is_neg(self) -> Any:
         """Whether a negation is put off: never."""
         return _ops.is_neg(self)

@@ -217,6 +217,10 @@ class Tensor(TensorMethods, TensorBase):
         """Whether the dtype is complex."""
         return self.dtype.is_complex
 
+    def is_distributed(self) -> bool:
+        """Whether the tensor is spread over processes: never."""
+        return False
+
     def is_signed(self) -> bool:
         """Whether the dtype has negative numbers."""
         return self.dtype.is_signed

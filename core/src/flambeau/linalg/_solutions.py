@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from flambeau._api.predicates import finfo
 from flambeau._dispatch.arguments import dim_of, need_input
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.finfo import finfo
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.linalg import _results as R
 from flambeau.linalg._factors import check_factors, hermitian

@@ -5,7 +5,7 @@ from __future__ import annotations
 from flambeau._dispatch.arguments import need_input
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver
-from flambeau.ops.indices import diagonals
+from flambeau.ops.matrices import products
 from flambeau.ops.matrices.matrix_algebra import conjugate
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.shapes.movement import diagonal as _diagonal
@@ -21,7 +21,7 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1, out: Tensor | None = N
     >>> fb.linalg.cross(fb.tensor([1, 0, 0]), fb.tensor([0, 1, 0]))
     tensor([0, 0, 1])
     """
-    return diagonals.cross(input, other, dim, out=out)
+    return products.cross(input, other, dim, out=out)
 
 
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1, out: Tensor | None = None) -> Tensor:

@@ -8,7 +8,12 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
+from flambeau._dispatch.arguments import (
+    checked_sizes,
+    need_list,
+    need_tensor,
+    sizes,
+)
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.keywords import many
@@ -19,6 +24,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.dtype import get_default_dtype
 from flambeau._types.memory_format import order_of_memory, preserve_format, preserved_order
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
@@ -801,3 +807,75 @@ def from_numpy(ndarray: Any) -> Tensor:
 
     storage_of(t).shared = True  # somebody outside sees the writes
     return t
+
+
+@public(method=False)
+def empty_strided(
+    size: Any,
+    stride: Any,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """An unspecified tensor of shape `size` whose neighbours are `stride` elements apart.
+
+    On devices without strides the result is row-major.
+
+    Raises:
+        RuntimeError: lengths differ, or a size or stride is negative.
+
+    >>> import flambeau as fb
+    >>> fb.empty_strided((2, 3), (1, 2)).stride()
+    (1, 2)
+    """
+    shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(strides)})"
+        )
+    if any(n < 0 for n in (*shape, *strides)):
+        raise RuntimeError(
+            f"empty_strided: sizes {list(shape)} and strides {list(strides)} must not be negative"
+        )
+    reach = 0 if 0 in shape else 1 + sum(s * (n - 1) for n, s in zip(shape, strides, strict=True))
+    memory = empty((reach,), dtype=dtype, layout=layout, device=device)
+    be = memory._be
+    if be.strided:
+        made = wrap(be, be.backend.as_strided(memory._a, shape, strides, 0), memory.dtype)
+    else:
+        made = empty(shape, dtype=dtype, device=device)
+    return made.requires_grad_(requires_grad)
+
+
+@public(method=False)
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:
+    """A 0-d tensor holding the number `s`, of the default dtype unless another is given.
+
+    >>> import flambeau as fb
+    >>> fb.scalar_tensor(2)
+    tensor(2.)
+    """
+    dtype = get_default_dtype() if dtype is None else dtype
+    return full((), s, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad)
+
+
+@public(method=False)
+def fill(input: Tensor, value: Any) -> Tensor:
+    """`value`, a number or a 0-d tensor, everywhere in a tensor of the shape and dtype of `input`.
+
+    >>> import flambeau as fb
+    >>> fb.fill(fb.zeros(2), 3)
+    tensor([3., 3.])
+    """
+    return need_tensor(input, "fill", "input").clone().fill_(value)

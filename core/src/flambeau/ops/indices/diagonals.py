@@ -1,4 +1,4 @@
-"""Diagonals, triangles, and the vectors of a tensor: traces, cross products, bounded norms."""
+"""Diagonals and triangles of matrices, and matrices made of them."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import builtins
 import operator
 from typing import Any
 
-from flambeau._dispatch.arguments import broadcast_shapes, dim_of, need_tensor
+from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau._writes.out import deliver
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.creation import arange, empty
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
-from flambeau.ops.pointwise.elementwise import where
-from flambeau.ops.shapes.movement import stack
+from flambeau.ops.shapes.movement import cat
 
 
 @public
@@ -157,67 +155,39 @@ def triu_indices(
     return _triangle_indices(False, row, col, offset, dtype, device)
 
 
-@public
-def cross(
-    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
-) -> Tensor:
-    """The cross products of vectors along `dim` (default: the first dimension of size 3).
+@public(method=False)
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix with the given matrices (vectors as rows) along its diagonal, zeros elsewhere.
 
     Raises:
-        RuntimeError: the dimension has another size than 3, or none has it.
+        RuntimeError: one has more than two dimensions.
 
     >>> import flambeau as fb
-    >>> fb.cross(fb.tensor([1, 0, 0]), fb.tensor([0, 1, 0]))
-    tensor([0, 0, 1])
+    >>> fb.block_diag(fb.tensor([1, 2]), fb.tensor([[3], [4]]))
+    tensor([[1, 2, 0],
+            [0, 0, 3],
+            [0, 0, 4]])
     """
-    x, y = need_tensor(input, "cross", "input"), need_tensor(other, "cross", "other")
-    if x.dim() != y.dim():
-        raise RuntimeError(
-            "linalg.cross: inputs must have the same number of dimensions, got "
-            f"{x.dim()} and {y.dim()}"
-        )
-    shape = broadcast_shapes(tuple(x.shape), tuple(y.shape))
-    if dim is None:
-        if 3 not in x.shape:
-            raise RuntimeError(f"no dimension of size 3 in input of shape {list(x.shape)}")
-        dim = tuple(x.shape).index(3)
-    d = dim_of(dim, x.dim())
-    if x.shape[d] != 3 or y.shape[d] != 3:
-        raise RuntimeError(
-            f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[d]} and "
-            f"{y.shape[d]}"
-        )
-    if x.dtype is D.bool_:
-        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
-    a, b = x.expand(shape).unbind(d), y.expand(shape).unbind(d)
-    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
-    return deliver(stack(parts, d), out, input, other, exact=True, share="nothing")
-
-
-@public(inplace="method")
-def renorm(
-    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
-) -> Tensor:
-    """Each sub-tensor along `dim` shrunk to the p-norm `maxnorm` where its p-norm is larger.
-
-    Raises:
-        RuntimeError: `p` is not positive, `maxnorm` is negative, or the input has one dimension.
-
-    >>> import flambeau as fb
-    >>> fb.renorm(fb.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1)
-    tensor([[0.6000, 0.8000],
-            [0.3000, 0.4000]])
-    """
-    x = need_tensor(input, "renorm", "input")
-    if not p > 0:
-        raise RuntimeError(f"renorm: non-positive-norm not supported, got p = {p}")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if x.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions")
-    d = dim_of(dim, x.dim())
-    others = tuple(i for i in builtins.range(x.dim()) if i != d)
-    length = x.norm(p, others, True)
-    # PyTorch's margin against the rounding of the quotient.
-    factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
-    return deliver((x * factor).contiguous(), out, input, exact=True)
+    blocks = []
+    for i, t in enumerate(tensors):
+        x = need_tensor(t, "block_diag", "tensors")
+        if x.dim() > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{i} has {x.dim()} dimensions"
+            )
+        blocks.append(x.reshape((1,) * (2 - x.dim()) + tuple(x.shape)))
+    if not blocks:
+        return empty((1, 0))
+    dtype = blocks[0].dtype
+    for block in blocks[1:]:
+        dtype = D.promote_types(dtype, block.dtype)
+    width = sum(block.shape[1] for block in blocks)
+    rows, before = [], 0
+    for block in blocks:
+        n, m = block.shape
+        left = block.new_zeros((n, before), dtype=dtype)
+        right = block.new_zeros((n, width - before - m), dtype=dtype)
+        rows.append(cat([left, cast(block, dtype), right], 1))
+        before += m
+    return cat(rows, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+from math import prod
 from typing import Any, NamedTuple
 
 from flambeau._autograd.modes import no_grad
@@ -675,3 +676,51 @@ def numel(input: Tensor) -> int:
     6
     """
     return math.prod(need_tensor(input, "numel", "input")._a.shape)
+
+
+@public
+def argwhere(input: Tensor) -> Tensor:
+    """The indices of the elements that are not zero, one per row.
+
+    >>> import flambeau as fb
+    >>> fb.argwhere(fb.tensor([0, 7, 8]))
+    tensor([[1],
+            [2]])
+    """
+    return nonzero(input)
+
+
+@public
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The elements in ascending order along the first dimension.
+
+    >>> import flambeau as fb
+    >>> fb.msort(fb.tensor([3, 1, 2]))
+    tensor([1, 2, 3])
+    """
+    return deliver(sort(input, 0).values, out, input, exact=True)
+
+
+@public(method=False)
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates of flat indices into a row-major tensor of `shape`.
+
+    Raises:
+        TypeError: the indices are no integers.
+        ValueError: a size is negative.
+
+    >>> import flambeau as fb
+    >>> fb.unravel_index(fb.tensor([1, 5]), (2, 3))
+    (tensor([0, 1]), tensor([1, 2]))
+    """
+    i = need_tensor(indices, "unravel_index", "indices")
+    if i.dtype.category != 1 or i.dtype is D.bool_:
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {i.dtype}")
+    size = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in size):
+        raise ValueError(f"'shape' cannot have negative values, but got {size}")
+    found, step = [], prod(size)
+    for n in size:
+        step = step // n if n else 0
+        found.append(i // step % n if step else i * 0)
+    return tuple(found)

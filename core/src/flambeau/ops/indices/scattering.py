@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.finfo import iinfo
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import arange
 from flambeau.ops.declaration.public import public
@@ -18,10 +19,10 @@ from flambeau.ops.indices.indexing import (
     _scatter_add,
     _scatter_source,
     index_select,
+    unravel_index,
     wrapped_index,
 )
 from flambeau.ops.pointwise.elementwise import where
-from flambeau.ops.shapes.pieces import unravel_index
 
 
 def _vector(
@@ -328,8 +329,6 @@ _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {
 
 
 def _limit(x: Tensor, top: bool) -> Any:
-    from flambeau._api.predicates import iinfo
-
     if x.dtype.fp:
         return float("inf") if top else -float("inf")
     if x.dtype is D.bool_:

@@ -615,3 +615,20 @@ def _dropout(self: Tensor, p: float, generator: Any) -> tuple[Tensor, Tensor]:
     """
     noise = self.detach().clone().bernoulli_(1 - p, generator=generator).div_(1 - p)
     return self * noise, noise
+
+
+@public
+def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) -> Tensor:
+    """x where abs(x) > `lambd`, else 0.
+
+    Raises:
+        NotImplementedError: the dtype is not floating.
+
+    >>> import flambeau as fb
+    >>> fb.hardshrink(fb.tensor([-1.0, 0.2]))
+    tensor([-1.,  0.])
+    """
+    x = need_tensor(input, "hardshrink", "input")
+    if not x.dtype.is_floating_point:
+        raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
+    return deliver(replaced(x, (x >= -lambd) & (x <= lambd), 0.0), out, input, exact=True)

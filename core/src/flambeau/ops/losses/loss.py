@@ -13,7 +13,7 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index, _scatter
 from flambeau.ops.layers.activation import _log_softmax, log_softmax, need_floating, wide
-from flambeau.ops.shapes.movement import broadcast_tensors
+from flambeau.ops.shapes.broadcasting import broadcast_tensors
 
 _CLASS_WEIGHT = (
     "the derivative for 'weight', the rescaling of classes, is not implemented: the weights of "

@@ -6,9 +6,9 @@ the singular values.  The pairs of one round are disjoint, as in a tournament, a
 
 from __future__ import annotations
 
-from flambeau._api.predicates import finfo
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.finfo import finfo
 from flambeau.ops.matrices.matrix_algebra import conjugate, eye_like, magnitude, on_meta
 from flambeau.ops.pointwise.elementwise import atan2, cos, sin, where
 from flambeau.ops.shapes.movement import cat

@@ -1,4 +1,4 @@
-"""Sums with products, chains of products, powers and exponentials of matrices."""
+"""Products beyond `matmul`: inner, cross and Kronecker ones, sums with products, chains, powers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from functools import reduce
 from itertools import pairwise
 from typing import Any
 
-from flambeau._dispatch.arguments import broadcast_shapes, need_input, need_tensor
+from flambeau._dispatch.arguments import broadcast_shapes, dim_of, need_input, need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
 from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
@@ -16,6 +17,7 @@ from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices.linalg import addends
 from flambeau.ops.matrices.matrix_algebra import eye_like, squares
 from flambeau.ops.pointwise.elementwise import times
+from flambeau.ops.shapes.movement import stack
 
 
 def _sum(
@@ -355,3 +357,84 @@ def matrix_exp(input: Tensor) -> Tensor:
             [0., 1.]])
     """
     return OPS["matrix_exponential"](squares("linalg.matrix_exp", input))
+
+
+@public
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The Kronecker product: `other` scaled by each element of `input`, as blocks.
+
+    >>> import flambeau as fb
+    >>> fb.kron(fb.tensor([1, 10]), fb.tensor([1, 2]))
+    tensor([ 1,  2, 10, 20])
+    """
+    x, y = need_tensor(input, "kron", "input"), need_tensor(other, "kron", "other")
+    rank = max(x.dim(), y.dim())
+    a = (*[1] * (rank - x.dim()), *x.shape)
+    b = (*[1] * (rank - y.dim()), *y.shape)
+    left = x.reshape(tuple(n for size in a for n in (size, 1)))
+    right = y.reshape(tuple(n for size in b for n in (1, size)))
+    shape = tuple(n * m for n, m in zip(a, b, strict=True))
+    return deliver((left * right).reshape(shape), out, input, other, share="nothing")
+
+
+@public
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """Sums of products over the last dimension of both; a scaled tensor if one is 0-d.
+
+    Raises:
+        RuntimeError: the last dimensions differ.
+
+    >>> import flambeau as fb
+    >>> fb.inner(fb.tensor([1, 2]), fb.tensor([[3, 4], [5, 6]]))
+    tensor([11, 17])
+    """
+    x, y = need_tensor(input, "inner", "input"), need_tensor(other, "inner", "other")
+    if not x.dim() or not y.dim():
+        return deliver(x * y, out, input, other, exact=True, share="anything")
+    if x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(x.shape)} and {list(y.shape)}"
+        )
+    n = x.shape[-1]
+    product = x.reshape((-1, n)) @ y.reshape((-1, n)).t() if n else None
+    shape = (*x.shape[:-1], *y.shape[:-1])
+    made = x.new_zeros(shape) if product is None else product.reshape(shape)
+    return deliver(made, out, input, other, exact=True, share="anything")
+
+
+@public
+def cross(
+    input: Tensor, other: Tensor, dim: int | None = None, *, out: Tensor | None = None
+) -> Tensor:
+    """The cross products of vectors along `dim` (default: the first dimension of size 3).
+
+    Raises:
+        RuntimeError: the dimension has another size than 3, or none has it.
+
+    >>> import flambeau as fb
+    >>> fb.cross(fb.tensor([1, 0, 0]), fb.tensor([0, 1, 0]))
+    tensor([0, 0, 1])
+    """
+    x, y = need_tensor(input, "cross", "input"), need_tensor(other, "cross", "other")
+    if x.dim() != y.dim():
+        raise RuntimeError(
+            "linalg.cross: inputs must have the same number of dimensions, got "
+            f"{x.dim()} and {y.dim()}"
+        )
+    shape = broadcast_shapes(tuple(x.shape), tuple(y.shape))
+    if dim is None:
+        if 3 not in x.shape:
+            raise RuntimeError(f"no dimension of size 3 in input of shape {list(x.shape)}")
+        dim = tuple(x.shape).index(3)
+    d = dim_of(dim, x.dim())
+    if x.shape[d] != 3 or y.shape[d] != 3:
+        raise RuntimeError(
+            f"linalg.cross: inputs dimension {dim} must have length 3. Got {x.shape[d]} and "
+            f"{y.shape[d]}"
+        )
+    if x.dtype is D.bool_:
+        raise NotImplementedError("\"cross\" not implemented for 'Bool'")
+    a, b = x.expand(shape).unbind(d), y.expand(shape).unbind(d)
+    parts = [a[i] * b[j] - a[j] * b[i] for i, j in ((1, 2), (2, 0), (0, 1))]
+    return deliver(stack(parts, d), out, input, other, exact=True, share="nothing")

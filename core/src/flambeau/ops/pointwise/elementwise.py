@@ -1684,3 +1684,19 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     tensor([1., 1.])
     """
     return need_tensor(input, "clone", "input").clone(memory_format=memory_format)
+
+
+@public
+def positive(input: Tensor) -> Tensor:
+    """The tensor itself.
+
+    Raises:
+        RuntimeError: it is bool.
+
+    >>> import flambeau as fb
+    >>> fb.positive(fb.tensor([-1]))
+    tensor([-1])
+    """
+    if need_tensor(input, "positive", "input").dtype is D.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input

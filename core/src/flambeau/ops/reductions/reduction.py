@@ -6,7 +6,13 @@ import builtins
 import math
 from typing import Any, NamedTuple
 
-from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
+from flambeau._dispatch.arguments import (
+    dim_of,
+    dims_of,
+    need_input,
+    need_tensor,
+    reduced,
+)
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
@@ -17,7 +23,7 @@ from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
 from flambeau.ops.pointwise.complexes import view_as_real
-from flambeau.ops.pointwise.elementwise import binary
+from flambeau.ops.pointwise.elementwise import binary, where
 from flambeau.ops.shapes.movement import cat
 
 
@@ -839,3 +845,69 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     tensor(2.)
     """
     return norm(input - other, p)
+
+
+@public(method=False)
+def frobenius_norm(
+    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The root of the sum of squares, of all elements or along dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.frobenius_norm(fb.ones(2, 2))
+    tensor(2.)
+    """
+    return norm(input, 2, dim, keepdim, out=out)
+
+
+@public(method=False)
+def nuclear_norm(
+    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
+    """The sum of the singular values of the matrices in two dimensions, by default the last.
+
+    Raises:
+        RuntimeError: the input has fewer than two dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.nuclear_norm(fb.eye(3))
+    tensor(3.)
+    """
+    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
+        dim, keepdim = None, dim
+    if dim is None:
+        if need_tensor(input, "nuclear_norm", "input").dim() < 2:
+            raise RuntimeError(
+                f"nuclear_norm: the input must have at least 2 dimensions, got {input.dim()}"
+            )
+        dim = (input.dim() - 2, input.dim() - 1)
+    return norm(input, "nuc", dim, keepdim, out=out)
+
+
+@public(inplace="method")
+def renorm(
+    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
+) -> Tensor:
+    """Each sub-tensor along `dim` shrunk to the p-norm `maxnorm` where its p-norm is larger.
+
+    Raises:
+        RuntimeError: `p` is not positive, `maxnorm` is negative, or the input has one dimension.
+
+    >>> import flambeau as fb
+    >>> fb.renorm(fb.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1)
+    tensor([[0.6000, 0.8000],
+            [0.3000, 0.4000]])
+    """
+    x = need_tensor(input, "renorm", "input")
+    if not p > 0:
+        raise RuntimeError(f"renorm: non-positive-norm not supported, got p = {p}")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
+    if x.dim() < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions")
+    d = dim_of(dim, x.dim())
+    others = tuple(i for i in builtins.range(x.dim()) if i != d)
+    length = x.norm(p, others, True)
+    # PyTorch's margin against the rounding of the quotient.
+    factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
+    return deliver((x * factor).contiguous(), out, input, exact=True)

@@ -1,4 +1,4 @@
-"""Order statistics: medians, modes, quantiles, differences, and reductions that skip nan."""
+"""Order statistics: medians, modes, quantiles, and reductions that skip nan."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.finfo import iinfo
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
@@ -131,8 +132,6 @@ def _medians(name: str, kind: Any, input: Tensor, dim: int | None, keepdim: bool
 
 
 def _lowest(x: Tensor) -> int:
-    from flambeau._api.predicates import iinfo
-
     return iinfo(x.dtype).min
 
 
@@ -394,34 +393,3 @@ def aminmax(
         exact=True,
         share="anything",
     )
-
-
-@public
-def diff(
-    input: Tensor,
-    n: int = 1,
-    dim: int = -1,
-    prepend: Tensor | None = None,
-    append: Tensor | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """The differences of neighbours along `dim`, taken `n` times; of bools whether they differ.
-
-    >>> import flambeau as fb
-    >>> fb.diff(fb.tensor([1, 4, 9]))
-    tensor([3, 5])
-    """
-    x = need_tensor(input, "diff", "input")
-    if x.dim() == 0:
-        raise RuntimeError("diff expects input to be at least one-dimensional")
-    if n < 0:
-        raise RuntimeError(f"order must be non-negative but got {n}")
-    d = dim_of(dim, x.dim())
-    parts = [p for p in (prepend, x, append) if p is not None]
-    x = cat(parts, d) if len(parts) > 1 else x
-    for _ in range(min(n, x.shape[d])):
-        size = max(x.shape[d] - 1, 0)
-        after, before = x.narrow(d, min(1, x.shape[d]), size), x.narrow(d, 0, size)
-        x = after ^ before if x.dtype is D.bool_ else after - before
-    return deliver(x if n else x.clone(), out, input, prepend, append, share="anything")

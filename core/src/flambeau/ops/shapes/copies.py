@@ -21,15 +21,14 @@ from flambeau.ops.shapes.movement import (
     permute,
     reshape,
     select,
-    split,
     squeeze,
     t,
     transpose,
-    unbind,
     unfold,
     unsqueeze,
     view,
 )
+from flambeau.ops.shapes.splitting import split, unbind
 
 Dims = Sequence[int]
 

@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import (
-    broadcast_shapes,
     dim_of,
     dims_of,
     infer_size,
@@ -22,13 +21,12 @@ from flambeau._dispatch.arguments import (
     need_tensor,
     sizes,
 )
-from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
+from flambeau._dispatch.dispatch import cast, kernel_error, wrap
 from flambeau._dispatch.keywords import documented, many
 from flambeau._memory.views import (
     edge,
     geometry,
     geometry_of,
-    make_slices,
     make_view,
     positions,
     replay,
@@ -672,43 +670,6 @@ def expanded(x: Tensor, size: Any) -> Tensor:
     return _titled(x, "expand", (tuple(target),), "Expand")
 
 
-@public
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """``input.expand(other.shape)``.
-
-    >>> import flambeau as fb
-    >>> fb.zeros(1).expand_as(fb.zeros(2, 3)).shape
-    torch.Size([2, 3])
-    """
-    need_tensor(other, "expand_as", "other")
-    return Tensor.expand(need_tensor(input, "expand_as", "input"), tuple(other._a.shape))
-
-
-@public
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
-    """``input.expand(size)``.
-
-    >>> import flambeau as fb
-    >>> fb.broadcast_to(fb.zeros(3), (2, 3)).shape
-    torch.Size([2, 3])
-    """
-    return expand(input, need_list(size, "broadcast_to", "size"))
-
-
-@public(method=False)
-def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """All tensors expanded to their common shape.
-
-    >>> import flambeau as fb
-    >>> [x.shape for x in fb.broadcast_tensors(fb.zeros(3), fb.zeros(2, 1))]
-    [torch.Size([2, 3]), torch.Size([2, 3])]
-    """
-    for x in tensors:
-        need_tensor(x, "broadcast_tensors", "tensors")
-    shape = broadcast_shapes(*[tuple(x._a.shape) for x in tensors])
-    return tuple(x if tuple(x._a.shape) == shape else expand(x, shape) for x in tensors)
-
-
 @public(inplace="view")
 def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A view without the dimensions of size 1, or without those among `dim`.
@@ -802,105 +763,6 @@ def select(input: Tensor, dim: int, index: int) -> Tensor:
             f"select(): index {i} out of range for tensor of size {list(shape)} at dimension {d}"
         )
     return Tensor.select(x, d, i)
-
-
-@public
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
-
-    Raises:
-        RuntimeError: the sizes do not add up.
-
-    >>> import flambeau as fb
-    >>> fb.split(fb.arange(5), 2)
-    (tensor([0, 1]), tensor([2, 3]), tensor([4]))
-    """
-    x = need_input(tensor, "split", "tensor")
-    shape = x._a.shape
-    if not shape:
-        raise RuntimeError("split expects at least a 1-dimensional tensor")
-    d = dim_of(dim, len(shape))
-    n = shape[d]
-    if isinstance(split_size_or_sections, (list, tuple)):
-        parts = [operator.index(s) for s in split_size_or_sections]
-        if builtins.sum(parts) != n or builtins.min(parts, default=0) < 0:
-            raise RuntimeError(
-                f"split_with_sizes expects split_sizes to sum exactly to {n} (input tensor's size "
-                f"at dimension {d}), but got split_sizes={parts}"
-            )
-        title = "SplitWithSizes"
-    else:
-        size = operator.index(split_size_or_sections)
-        if size < 0:
-            raise RuntimeError(
-                f"split expects split_size be non-negative, but got split_size={size}"
-            )
-        if size == 0 and n != 0:
-            raise RuntimeError(
-                f"split_size can only be 0 if dimension size is 0, but got dimension size of {n}"
-            )
-        parts = _equal_parts(n, size)
-        title = "Split"
-    return _pieces(x, d, parts, title)
-
-
-def _equal_parts(n: int, size: int) -> list[int]:
-    if not (size and n):
-        return [n]
-    parts = [size] * (n // size)
-    return [*parts, n % size] if n % size else parts
-
-
-def _pieces(x: Tensor, d: int, lengths: list[int], title: str) -> tuple[Tensor, ...]:
-    """The views of consecutive pieces of a dimension."""
-    lead = tuple([_full(n) for n in x._a.shape[:d]]) if d else ()
-    regions, start = [], 0
-    for length in lengths:
-        stop = start + length
-        regions.append((*lead, _range(start, stop, 1)))
-        start = stop
-    return make_slices(x, regions, title)
-
-
-@public
-@documented({"tensor": "input"})
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` views of equal size along `dim` (the last may be smaller).
-
-    >>> import flambeau as fb
-    >>> fb.chunk(fb.arange(5), 2)
-    (tensor([0, 1, 2]), tensor([3, 4]))
-    """
-    x = need_input(input, "chunk", "input")
-    shape = x._a.shape
-    if not shape:
-        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
-    if not 0 < chunks < 1 << 63:
-        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    d = dim_of(dim, len(shape))
-    n = shape[d]
-    size = -(-n // chunks)
-    if size == 0:
-        return split(x, [0] * chunks, d)
-    return _pieces(x, d, _equal_parts(n, operator.index(size)), "Split")
-
-
-@public
-@documented({"tensor": "input"})
-def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """The views at each index of dimension `dim`.
-
-    >>> import flambeau as fb
-    >>> fb.unbind(fb.tensor([1, 2]))
-    (tensor(1), tensor(2))
-    """
-    x = need_input(input, "unbind", "input")
-    shape = x._a.shape
-    if not shape:
-        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    d = dim_of(dim, len(shape))
-    lead = [_full(n) for n in shape[:d]]
-    return make_slices(x, [(*lead, i) for i in range(shape[d])], "Unbind")
 
 
 @public
@@ -1099,47 +961,6 @@ def flip(input: Tensor, dims: Any) -> Tensor:
     x = need_input(input, "flip", "input")
     found = dims_of(tuple(need_list(dims, "flip", "dims")), x.dim(), empty_is_all=False)
     return _flip(x, found) if found and x.dim() else x.clone()
-
-
-@public
-def repeat(input: Tensor, repeats: Any) -> Tensor:
-    """The tensor tiled `repeats` times along each dimension, copied.
-
-    Raises:
-        RuntimeError: fewer repeats than dimensions.
-
-    >>> import flambeau as fb
-    >>> fb.tensor([1, 2]).repeat(2, 2)
-    tensor([[1, 2, 1, 2],
-            [1, 2, 1, 2]])
-    """
-    times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
-    x = need_input(input, "repeat", "input")
-    shape = tuple(x._a.shape)
-    if len(times) < len(shape):
-        raise RuntimeError(
-            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
-            f"tensor: got {list(times)} for {list(shape)}"
-        )
-    for n in times:
-        if n < 0:
-            raise RuntimeError(
-                f"Trying to create tensor with negative dimension: repeat{list(times)}"
-            )
-    shape = (1,) * (len(times) - len(shape)) + shape
-    pairs = list(zip(times, shape, strict=True))
-    seen = tuple([n for _, size in pairs for n in (1, size)])
-    paired = tuple([n for pair in pairs for n in pair])
-    whole = tuple([a * b for a, b in pairs])
-    if x._rg and recording():
-        tiled = OPS["contiguous"](reshape(x, seen).expand(paired))
-        return as_root(_titled(tiled, "view", (whole,), "Repeat"))
-    be = x._be
-    try:
-        a = be.fresh(be.contiguous(be.expand(be.reshape(x._a, seen), paired)))
-        return wrap(be, be.view(a, whole), x.dtype)
-    except be.error as error:
-        raise RuntimeError(f"repeat: {error}") from error
 
 
 @public

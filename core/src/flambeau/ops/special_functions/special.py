@@ -1,4 +1,4 @@
-"""Special functions: the error functions, the gamma function's relatives, and parts of numbers.
+"""Special functions: the error functions, the gamma function's relatives, powers and logarithms.
 
 The decompositions compute in float64. Sources of the formulas: Abramowitz & Stegun, Handbook of
 Mathematical Functions, chapters 6, 7 and 23.
@@ -28,11 +28,9 @@ from flambeau.ops.pointwise.elementwise import (
     isnan,
     log,
     log1p,
-    replaced,
     sin,
     sqrt,
     tan,
-    trunc,
     where,
 )
 
@@ -280,80 +278,6 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(inplace="both")
-def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What follows the decimal point, with the sign of the number.
-
-    Raises:
-        NotImplementedError: the dtype is not floating.
-
-    >>> import flambeau as fb
-    >>> fb.frac(fb.tensor([1.5, -2.25]))
-    tensor([ 0.5000, -0.2500])
-    """
-    x = need_tensor(input, "frac", "input")
-    if not x.dtype.is_floating_point:
-        raise NotImplementedError(f'"frac_cpu" not implemented for {x.dtype}: it has no fractions')
-    return deliver(x - trunc(x), out, input, exact=True)
-
-
-@public(inplace="both")
-def nan_to_num(
-    input: Tensor,
-    nan: float | None = None,
-    posinf: float | None = None,
-    neginf: float | None = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """nan replaced by `nan` or 0, infinities by `posinf`, `neginf` or the extremes of the dtype.
-
-    >>> import flambeau as fb
-    >>> fb.nan_to_num(fb.tensor([float("nan"), float("inf")]), posinf=9.0)
-    tensor([0., 9.])
-    """
-    from flambeau._api.predicates import finfo
-
-    x = need_tensor(input, "nan_to_num", "input")
-    if not x.dtype.is_floating_point:
-        return deliver(x.clone(), out, input, exact=True)
-    limits = finfo(x.dtype)
-    x = replaced(x, isnan(x), nan or 0.0)
-    x = replaced(x, x == math.inf, limits.max if posinf is None else posinf)
-    x = replaced(x, x == -math.inf, limits.min if neginf is None else neginf)
-    return deliver(x, out, input, exact=True)
-
-
-@public
-def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the number is negative, -0.0 included.
-
-    >>> import flambeau as fb
-    >>> fb.signbit(fb.tensor([-0.0, 0.0, -1.0]))
-    tensor([ True, False,  True])
-    """
-    x = need_tensor(input, "signbit", "input")
-    if not x.dtype.is_floating_point:
-        return deliver(x < 0, out, input, exact=True)
-    return deliver((x < 0) | ((x == 0) & (x.reciprocal() < 0)), out, input, exact=True)
-
-
-@public
-def positive(input: Tensor) -> Tensor:
-    """The tensor itself.
-
-    Raises:
-        RuntimeError: it is bool.
-
-    >>> import flambeau as fb
-    >>> fb.positive(fb.tensor([-1]))
-    tensor([-1])
-    """
-    if need_tensor(input, "positive", "input").dtype is D.bool_:
-        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-    return input
-
-
-@public(inplace="both")
 def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 raised to each element.
 
@@ -395,19 +319,3 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     zero = (input == 0) & ~isnan(other)
     product = binary("mul", input, log(where(zero, 1.0, other) if other.dtype.fp else other))
     return deliver(where(zero, 0.0, product), out, input, other)
-
-
-@public(inplace="method")
-def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The length of the hypotenuse, sqrt(x² + y²), without overflow on the way.
-
-    >>> import flambeau as fb
-    >>> fb.hypot(fb.tensor([3.0]), fb.tensor([4.0]))
-    tensor([5.])
-    """
-    x, y = need_tensor(input, "hypot", "input"), need_tensor(other, "hypot", "other")
-    with_scale = binary("maximum", x.detach().abs(), y.detach().abs())
-    scale = where((with_scale == 0) | isinf(with_scale), 1.0, with_scale)
-    a, b = x / scale, y / scale
-    length = scale * sqrt(a * a + b * b)
-    return deliver(where(isinf(x) | isinf(y), math.inf, length), out, input, other)

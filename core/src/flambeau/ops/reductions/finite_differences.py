@@ -1,4 +1,4 @@
-"""Derivatives of sampled functions by differences of neighbours."""
+"""Differences of neighbours, and the derivatives of sampled functions made of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
 
@@ -90,3 +91,34 @@ def _slope(x: Tensor, d: int, spacing: Any, edge_order: int) -> Tensor:
         first = first - (right.narrow(d, 0, 1) - first) * before
         last = last + (last - left.narrow(d, n - 3, 1)) * after
     return cat([first, middle, last], d)
+
+
+@public
+def diff(
+    input: Tensor,
+    n: int = 1,
+    dim: int = -1,
+    prepend: Tensor | None = None,
+    append: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The differences of neighbours along `dim`, taken `n` times; of bools whether they differ.
+
+    >>> import flambeau as fb
+    >>> fb.diff(fb.tensor([1, 4, 9]))
+    tensor([3, 5])
+    """
+    x = need_tensor(input, "diff", "input")
+    if x.dim() == 0:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    d = dim_of(dim, x.dim())
+    parts = [p for p in (prepend, x, append) if p is not None]
+    x = cat(parts, d) if len(parts) > 1 else x
+    for _ in range(min(n, x.shape[d])):
+        size = max(x.shape[d] - 1, 0)
+        after, before = x.narrow(d, min(1, x.shape[d]), size), x.narrow(d, 0, size)
+        x = after ^ before if x.dtype is D.bool_ else after - before
+    return deliver(x if n else x.clone(), out, input, prepend, append, share="anything")

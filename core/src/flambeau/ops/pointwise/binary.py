@@ -1,40 +1,29 @@
-"""Elementwise functions of two tensors, and of the parts of a floating number."""
+"""Functions of two tensors, element by element, beyond arithmetic."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.promotion import result_type
-from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau._writes.out import deliver, deliver_all
+from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import (
+    binary,
     exp,
-    floor,
     isinf,
-    isnan,
     log1p,
-    log2,
     pow,
     remainder,
-    trunc,
+    sqrt,
     where,
 )
-from flambeau.ops.shapes.movement import broadcast_tensors
-from flambeau.ops.special_functions.special import exp2, signbit
-
-
-class frexp_return(NamedTuple):  # noqa: N801
-    """What `frexp` returns."""
-
-    mantissa: Tensor
-    exponent: Tensor
-    __repr__ = named_tuple
+from flambeau.ops.shapes.broadcasting import broadcast_tensors
+from flambeau.ops.special_functions.special import exp2
 
 
 def _two(name: str, input: Any, other: Any, *, to_float: bool = False) -> tuple[Tensor, Tensor]:
@@ -105,23 +94,6 @@ def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(inplace="method")
-def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
-    """The size of `input` with the sign of `other`, a tensor or a number; zeros have signs too.
-
-    >>> import flambeau as fb
-    >>> fb.copysign(fb.tensor([1.0, -2.0]), fb.tensor([-0.0, 3.0]))
-    tensor([-1.,  2.])
-    """
-    if not isinstance(other, Tensor):
-        other = need_tensor(input, "copysign", "input").new_full((), other, dtype=D.float64)
-        if input.dtype.fp:
-            other = cast(other, input.dtype)
-    x, y = _two("copysign", input, other, to_float=True)
-    size = x.abs()
-    return deliver(where(signbit(y), -size, size), out, input, other)
-
-
-@public(inplace="method")
 def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 below zero, 1 above, and `values` at zero.  Not differentiable.
 
@@ -140,53 +112,6 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
         )
     x, y = x.detach(), y.detach()
     return deliver(where(x == 0, y, cast(x > 0, x.dtype)), out, input, values, exact=True)
-
-
-@public(inplace="both")
-def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """input · 2^other.
-
-    >>> import flambeau as fb
-    >>> fb.ldexp(fb.tensor([1.5]), fb.tensor([3]))
-    tensor([12.])
-    """
-    x, y = need_tensor(input, "ldexp", "input"), need_tensor(other, "ldexp", "other")
-    return deliver(x * exp2(y), out, input, other)
-
-
-@public
-def frexp(input: Tensor, *, out: Any = None) -> Any:
-    """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1.
-
-    Exponents are int32; zeros, infinities and nan have exponent 0.
-
-    Raises:
-        RuntimeError: the dtype is not floating.
-
-    >>> import flambeau as fb
-    >>> fb.frexp(fb.tensor([6.0])).mantissa, fb.frexp(fb.tensor([6.0])).exponent
-    (tensor([0.7500]), tensor([3], dtype=torch.int32))
-    """
-    x = need_tensor(input, "frexp", "input")
-    if not x.dtype.is_floating_point:
-        raise RuntimeError(f"torch.frexp() only supports floating-point dtypes, got {x.dtype}")
-    size = cast(x.detach(), D.float64).abs()
-    plain = (size != 0) & size.isfinite()
-    size = where(plain, size, 0.5)
-    exponent = floor(log2(size)) + 1
-    # The logarithm may round up to a whole number, or down from one.
-    part = _scaled(size, -exponent)
-    exponent = exponent + cast(part >= 1, D.float64) - cast(part < 0.5, D.float64)
-    exponent = where(plain, exponent, 0.0)
-    mantissa = cast(_scaled(cast(x, D.float64), -exponent), x.dtype)
-    found = (mantissa, cast(exponent, D.int32))
-    return frexp_return(*deliver_all(found, out, input, exact=True))
-
-
-def _scaled(x: Tensor, exponent: Tensor) -> Tensor:
-    # In two steps: 2^1074 is no number.
-    half = trunc(exponent * 0.5)
-    return x * exp2(half) * exp2(exponent - half)
 
 
 @public(inplace="method")
@@ -251,53 +176,16 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(inplace="method")
-def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The next floating number after `input` in the direction of `other`.  Not differentiable.
-
-    Raises:
-        NotImplementedError: the dtype is not floating.
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The length of the hypotenuse, sqrt(x² + y²), without overflow on the way.
 
     >>> import flambeau as fb
-    >>> fb.nextafter(fb.tensor([1.0]), fb.tensor([2.0])) - 1 == fb.finfo(fb.float32).eps
-    tensor([True])
+    >>> fb.hypot(fb.tensor([3.0]), fb.tensor([4.0]))
+    tensor([5.])
     """
-    need_tensor(input, "nextafter", "input")
-    need_tensor(other, "nextafter", "other")
-    x, y = _two("nextafter", input.detach(), other.detach())
-    if not x.dtype.is_floating_point:
-        raise NotImplementedError(f'"nextafter" is not implemented for {x.dtype}: use floats')
-    x, y = broadcast_tensors(x, y)
-    kind = {2: D.int16, 4: D.int32, 8: D.int64}[x.dtype.itemsize]
-    bits = x.view(kind)
-    # Numbers of one sign are ordered as their bits are.
-    away = cast((y > x) == (x > 0), kind)
-    stepped = (bits + (away * 2 - 1)).view(x.dtype)
-    least = (bits * 0 + 1).view(x.dtype)
-    stepped = where(x == 0, where(y > 0, least, -least), stepped)
-    return deliver(
-        where(x == y, y, where(isnan(x) | isnan(y), math.nan, stepped)), out, input, other
-    )
-
-
-@public
-def isposinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is +inf.
-
-    >>> import flambeau as fb
-    >>> fb.isposinf(fb.tensor([fb.inf, -fb.inf]))
-    tensor([ True, False])
-    """
-    x = need_tensor(input, "isposinf", "input")
-    return deliver(isinf(x) & (x > 0), out, input, exact=True)
-
-
-@public
-def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether each element is -inf.
-
-    >>> import flambeau as fb
-    >>> fb.isneginf(fb.tensor([fb.inf, -fb.inf]))
-    tensor([False,  True])
-    """
-    x = need_tensor(input, "isneginf", "input")
-    return deliver(isinf(x) & (x < 0), out, input, exact=True)
+    x, y = need_tensor(input, "hypot", "input"), need_tensor(other, "hypot", "other")
+    with_scale = binary("maximum", x.detach().abs(), y.detach().abs())
+    scale = where((with_scale == 0) | isinf(with_scale), 1.0, with_scale)
+    a, b = x / scale, y / scale
+    length = scale * sqrt(a * a + b * b)
+    return deliver(where(isinf(x) | isinf(y), math.inf, length), out, input, other)

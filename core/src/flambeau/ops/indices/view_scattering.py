@@ -1,0 +1,78 @@
+"""Copies of a tensor in which the region that a view shows is replaced."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._tensor.tensor import Tensor
+from flambeau.ops.declaration.public import public
+
+
+@public
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """`input` with one entry of a dimension replaced by `src`.
+
+    Raises:
+        RuntimeError: the shape of `src` is not that of the entry.
+
+    >>> import flambeau as fb
+    >>> fb.select_scatter(fb.zeros(2, 2), fb.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    return _replaced("select_scatter", input, src, lambda x: x.select(dim, index))
+
+
+@public
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Tensor:
+    """`input` with the entries ``start:end:step`` of a dimension replaced by `src`.
+
+    Raises:
+        RuntimeError: the shape of `src` is not that of the slice.
+
+    >>> import flambeau as fb
+    >>> fb.slice_scatter(fb.zeros(4), fb.ones(2), 0, 1, 3)
+    tensor([0., 1., 1., 0.])
+    """
+    d = dim_of(dim, need_tensor(input, "slice_scatter", "input").dim())
+    key = (*[slice(None)] * d, slice(start, end, step))
+    return _replaced("slice_scatter", input, src, lambda x: x[key])
+
+
+@public
+def diagonal_scatter(
+    input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> Tensor:
+    """`input` with a diagonal replaced by `src`.
+
+    Raises:
+        RuntimeError: the shape of `src` is not that of the diagonal.
+
+    >>> import flambeau as fb
+    >>> fb.diagonal_scatter(fb.zeros(2, 2), fb.ones(2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    return _replaced(
+        "diagonal_scatter", input, src, lambda x: x.diagonal(offset=offset, dim1=dim1, dim2=dim2)
+    )
+
+
+def _replaced(name: str, input: Tensor, src: Tensor, region: Any) -> Tensor:
+    made = need_tensor(input, name, "input").clone()
+    view = region(made)
+    if view.shape != need_tensor(src, name, "src").shape:
+        raise RuntimeError(
+            f"{name}: expected src to have a size equal to the region of input that it replaces, "
+            f"{list(view.shape)}, but got {list(src.shape)}"
+        )
+    view.copy_(src)
+    return made

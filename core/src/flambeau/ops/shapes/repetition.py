@@ -1,0 +1,134 @@
+"""Repetition: tensors side by side with themselves, and elements repeated in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
+from flambeau._dispatch.dispatch import cast, recording, wrap
+from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.creation.creation import arange, tensor
+from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import OPS
+from flambeau.ops.reductions.counting import searchsorted
+from flambeau.ops.shapes.movement import _titled, as_root, reshape
+
+
+@public
+def tile(input: Tensor, dims: Any) -> Tensor:
+    """Copies of the tensor side by side; missing leading counts are 1.
+
+    >>> import flambeau as fb
+    >>> fb.tile(fb.tensor([1, 2]), (2,))
+    tensor([1, 2, 1, 2])
+    """
+    x = need_tensor(input, "tile", "input")
+    dims = need_list(dims, "tile", "dims")
+    return x.repeat((*(1,) * (x.dim() - len(dims)), *dims))
+
+
+@public
+def repeat_interleave(
+    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Each element (or entry of `dim`) repeated in place, a number of times or `repeats[i]` times.
+
+    With one argument, `input` is the counts, and the result holds the index of each, so repeated.
+
+    Raises:
+        RuntimeError: counts are negative or not as many as entries.
+        NotImplementedError: counts are no int32 or int64.
+
+    >>> import flambeau as fb
+    >>> fb.repeat_interleave(fb.tensor([1, 2]), fb.tensor([2, 1]))
+    tensor([1, 1, 2])
+    """
+    x = need_tensor(input, "repeat_interleave", "input")
+    if repeats is None:
+        return _interleaved(x, output_size)
+    if dim is None:
+        x, dim = x.reshape(-1), 0
+    d = dim_of(dim, x.dim())
+    x = x.reshape(1) if x.dim() == 0 else x
+    n = x.shape[d]
+    if isinstance(repeats, (list, tuple)):
+        repeats = tensor(list(repeats), dtype=D.int64, device=x.device)
+    if not isinstance(repeats, Tensor):
+        if repeats < 0:
+            raise RuntimeError(f"Repeats must be non-negative, got {repeats}")
+        shape = (*x.shape[: d + 1], repeats, *x.shape[d + 1 :])
+        merged = (*x.shape[:d], n * repeats, *x.shape[d + 1 :])
+        return x.unsqueeze(d + 1).expand(shape).reshape(merged)
+    if repeats.dim() > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.numel() != n and repeats.numel() != 1:
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{repeats.numel()} and input.size({d}) = {n}"
+        )
+    counts = repeats.reshape(-1).expand(n)
+    return x.index_select(d, _interleaved(counts, output_size))
+
+
+def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
+    if counts.dim() != 1:
+        raise RuntimeError(
+            f"repeat_interleave only accepts 1D vector as repeat, got {counts.dim()} dimensions"
+        )
+    if counts.dtype not in (D.int32, D.int64):
+        raise NotImplementedError(
+            f"repeat_interleave: counts of dtype {counts.dtype} are not implemented; use int64 or "
+            "int32"
+        )
+    if counts.numel() == 0:
+        return cast(counts, counts.dtype)
+    if int(counts.amin().item()) < 0:
+        raise RuntimeError("repeats can not be negative")
+    ends = counts.cumsum(0)
+    total = int(ends[-1].item())
+    if output_size is not None and output_size != total:
+        raise RuntimeError(f"allocated size does not match required size: {output_size} != {total}")
+    places = arange(total, device=counts.device)
+    return cast(searchsorted(ends, places, right=True), counts.dtype)
+
+
+@public
+def repeat(input: Tensor, repeats: Any) -> Tensor:
+    """The tensor tiled `repeats` times along each dimension, copied.
+
+    Raises:
+        RuntimeError: fewer repeats than dimensions.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).repeat(2, 2)
+    tensor([[1, 2, 1, 2],
+            [1, 2, 1, 2]])
+    """
+    times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
+    x = need_input(input, "repeat", "input")
+    shape = tuple(x._a.shape)
+    if len(times) < len(shape):
+        raise RuntimeError(
+            "Number of dimensions of repeat dims can not be smaller than number of dimensions of "
+            f"tensor: got {list(times)} for {list(shape)}"
+        )
+    for n in times:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension: repeat{list(times)}"
+            )
+    shape = (1,) * (len(times) - len(shape)) + shape
+    pairs = list(zip(times, shape, strict=True))
+    seen = tuple([n for _, size in pairs for n in (1, size)])
+    paired = tuple([n for pair in pairs for n in pair])
+    whole = tuple([a * b for a, b in pairs])
+    if x._rg and recording():
+        tiled = OPS["contiguous"](reshape(x, seen).expand(paired))
+        return as_root(_titled(tiled, "view", (whole,), "Repeat"))
+    be = x._be
+    try:
+        a = be.fresh(be.contiguous(be.expand(be.reshape(x._a, seen), paired)))
+        return wrap(be, be.view(a, whole), x.dtype)
+    except be.error as error:
+        raise RuntimeError(f"repeat: {error}") from error

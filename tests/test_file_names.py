@@ -1,0 +1,50 @@
+"""The names of source files: unique, shared by an op and its kernels, and few in a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from flambeau.ops import OPS
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "core/src/flambeau"
+OPS_FILES = sorted(p for p in (SOURCE / "ops").glob("*/*.py") if p.stem != "__init__")
+BACKENDS = sorted(p.parent for p in ROOT.glob("backends/*/src/*/kernels"))
+MOST_FILES = 25
+
+
+def repeated(names: Iterable[str]) -> list[str]:
+    """The names that occur more than once."""
+    return sorted(name for name, count in Counter(names).items() if count > 1)
+
+
+def test_a_name_of_a_file_of_ops_says_which_file_is_meant() -> None:
+    assert repeated(path.stem for path in OPS_FILES) == []
+    assert repeated(["loss", "fold", "loss"]) == ["loss"]
+
+
+def test_groups_of_ops_have_names_that_are_no_ops() -> None:
+    groups = {path.parent.name for path in OPS_FILES}
+    assert len(groups) > 10
+    assert not groups & set(OPS)
+
+
+@pytest.mark.parametrize("backend", BACKENDS, ids=lambda path: path.name)
+def test_kernels_stand_in_files_of_the_names_of_their_ops(backend: Path) -> None:
+    kernels = {path.stem for path in (backend / "kernels").glob("[!_]*.py")}
+    assert kernels
+    assert kernels <= {path.stem for path in OPS_FILES}
+
+
+def test_all_backends_are_looked_at() -> None:
+    names = {path.name for path in BACKENDS}
+    assert names == {"flambeau_cupy", "flambeau_native", "flambeau_numpy", "flambeau_onednn"}
+
+
+def test_no_folder_of_the_core_is_crowded() -> None:
+    folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
+    assert {str(f): n for f, n in folders.items() if n > MOST_FILES} == {}
