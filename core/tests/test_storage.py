@@ -233,6 +233,34 @@ def test_view_as_another_dtype_is_a_copy_without_strides():
     assert fb.ones(2, 2, device="meta").view(fb.uint8).shape == (2, 8)
 
 
+def test_a_buffer_of_bfloat16_is_read_and_written_where_it_lies(device):
+    memory = bytearray(bytes.fromhex("803f00404040"))
+    x = fb.frombuffer(memory, dtype=fb.bfloat16)
+    assert x.to(device).tolist() == [1, 2, 3]
+    x[0] = 7
+    assert memory.hex() == "e04000404040"
+    assert (x.dtype, x.stride(), x.untyped_storage().nbytes()) == (fb.bfloat16, (1,), 6)
+
+
+def test_memory_of_others_becomes_bfloat16_by_the_backend(monkeypatch):
+    asked, backend = [], type(fb.plugin.host.host.activate("cpu").backend)
+    reinterpret = backend.reinterpret
+
+    def noted(self, root, dtype):
+        asked.append(dtype)
+        return reinterpret(self, root, dtype)
+
+    monkeypatch.setattr(backend, "reinterpret", noted)
+    x = fb.arange(24, dtype=fb.bfloat16).reshape(4, 6)
+    y = fb.from_dlpack(x[1:, ::2])
+    assert asked == [fb.bfloat16]
+    assert (y.shape, y.stride(), y[2, 1].item()) == ((3, 3), (6, 2), 20)
+    y[0, 0] = 100
+    assert x[1, 0].item() == 100
+    for empty in (fb.zeros(0, 3, dtype=fb.bfloat16), fb.ones((), dtype=fb.bfloat16)):
+        assert fb.from_dlpack(empty).tolist() == empty.tolist()
+
+
 def test_buffers_are_read_in_their_byte_order():
     data = bytes([0, 1, 0, 2, 0, 3])
     assert fb.ShortStorage.from_buffer(data, "big").tolist() == [1, 2, 3]

@@ -87,7 +87,8 @@ def tensor_over(memory: Memory, dtype: DType) -> Tensor:
             "other libraries: its arrays do not read the array interface"
         )
     if dtype is D.bfloat16:
-        native = native.view(be.backend.scalar(0, dtype).dtype)
+        shape, stride = native.shape, be.backend.strides(native)
+        native = be.backend.as_strided(be.backend.reinterpret(native, dtype), shape, stride, 0)
     t = wrap(be, native, dtype)
     storage_of(t).shared = True  # somebody outside sees the writes
     return t
