@@ -11,11 +11,11 @@ from on_host import HostLauncher
 
 from flambeau import plugin
 from flambeau.plugin import numerics
+from flambeau_cupy.device.faults import ANY
+from flambeau_cupy.device.philox import Philox
 from flambeau_cupy.dtypes import TO_NUMPY
-from flambeau_cupy.faults import ANY
 from flambeau_cupy.kernels import indexing, kernels
 from flambeau_cupy.layer import NumpyLayer
-from flambeau_cupy.philox import Philox
 from flambeau_cupy.source import FAMILIES, families
 
 SHAPES = [(1, 1), (3, 7), (2, 129), (5, 32)]

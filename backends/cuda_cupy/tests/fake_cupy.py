@@ -27,7 +27,7 @@ import numpy as np
 import on_host
 from scipy import special
 
-from flambeau_cupy.launch import Struct
+from flambeau_cupy.device.launch import Struct
 from flambeau_cupy.source import FAMILIES, TYPES, families, text
 
 COUNT, UNIT = 2, 512
@@ -692,7 +692,8 @@ def modules() -> dict[str, ModuleType]:
 @contextmanager
 def installed() -> Any:
     """A block in which this is CuPy, and the runtime of the package is made anew."""
-    ours = {**modules(), "flambeau_cupy.backend": None}
+    made_anew = "flambeau_cupy.backend", "flambeau_cupy.libraries.runtimes"
+    ours = {**modules(), **dict.fromkeys(made_anew)}
     before = {name: sys.modules.pop(name, None) for name in ours}
     sys.modules.update({name: module for name, module in ours.items() if module is not None})
     log.clear()

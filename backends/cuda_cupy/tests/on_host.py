@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.expressions import C_TYPES, standard
-from flambeau_cupy.launch import Grid, Program, Struct
+from flambeau_cupy.device.launch import Grid, Program, Struct
+from flambeau_cupy.fusion.expressions import standard
+from flambeau_cupy.fusion.steps import C_TYPES
 from flambeau_cupy.source import FAMILIES, families, whole
 
 COMPILER = shutil.which("g++") or shutil.which("clang++")
@@ -65,7 +66,7 @@ class Library:
         self._lock = threading.RLock()  # one scheduler for all fibers
 
     def __call__(self, name: str, grid: Grid, block: int, *arguments: Any) -> None:
-        """Launch; see `flambeau_cupy.launch`."""
+        """Launch; see `flambeau_cupy.device.launch`."""
         x, y = grid if isinstance(grid, tuple) else (grid, 1)
         size = (C.c_uint * 6)(x, y, 1, block, 1, 1)
         keep = [_passed(a) for a in arguments]
@@ -94,7 +95,7 @@ def library(dtype: str) -> Library:
 
 
 class HostLauncher:
-    """Runs kernels on NumPy arrays (see `flambeau_cupy.launch`).
+    """Runs kernels on NumPy arrays (see `flambeau_cupy.device.launch`).
 
     Attributes:
         launched: element type and name of each kernel that was run.

@@ -19,8 +19,8 @@ import on_host
 from flambeau.plugin import Backend, KernelSet, hookimpl
 from flambeau.plugin.host import host
 from flambeau_cupy.arrays import ArrayBackend, Recording
+from flambeau_cupy.device.launch import Program
 from flambeau_cupy.kernels import kernels
-from flambeau_cupy.launch import Program
 from flambeau_cupy.layer import NumpyLayer
 
 DEVICE = os.environ.get("FLAMBEAU_STANDIN", "standin")

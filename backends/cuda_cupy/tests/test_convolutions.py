@@ -12,9 +12,17 @@ import pytest
 from frontend import KINDS, Names, NotSupportedError, Side
 
 from flambeau.plugin import numerics
-from flambeau_cupy.convolutions import FORWARD, INPUT, OUTPUT, WEIGHT, Convolutions, Plan, Signature
 from flambeau_cupy.dtypes import BFLOAT16
 from flambeau_cupy.layer import NumpyLayer
+from flambeau_cupy.libraries.convolutions import (
+    FORWARD,
+    INPUT,
+    OUTPUT,
+    WEIGHT,
+    Convolutions,
+    Plan,
+    Signature,
+)
 
 STRIDE, PADDING, DILATION, GROUPS = (2, 1), (1, 2), (1, 2), 2
 GEOMETRY = (STRIDE, PADDING, DILATION, GROUPS)

@@ -14,10 +14,10 @@ from test_ops import agree, numbers
 
 import flambeau as fb
 from flambeau.plugin import numerics
-from flambeau_cupy import attention
-from flambeau_cupy.attention import Attention
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16
 from flambeau_cupy.layer import NumpyLayer
+from flambeau_cupy.libraries import attention
+from flambeau_cupy.libraries.attention import Attention
 
 FORWARD, BACKWARD = "sdpa", "sdpa_backward"
 
@@ -391,7 +391,7 @@ DEVICELESS = """
 import itertools, json, sys
 import numpy as np
 import frontend, test_cudnn_attention
-from flambeau_cupy.attention import Plan
+from flambeau_cupy.libraries.attention import Plan
 found, why = frontend.real()
 properties = found.create_device_properties(json.dumps(frontend.H200))
 where = {"device_property": properties, "sm_version": 90}

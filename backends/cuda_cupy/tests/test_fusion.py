@@ -10,7 +10,8 @@ import test_ops
 from test_ops import DTYPES, agree, numbers
 
 import flambeau as fb
-from flambeau_cupy.expressions import C_TYPES, MOST_OPERANDS, standard
+from flambeau_cupy.fusion.expressions import MOST_OPERANDS, standard
+from flambeau_cupy.fusion.steps import C_TYPES
 from flambeau_cupy.layer import NumpyLayer
 
 pytestmark = pytest.mark.skipif(

@@ -14,11 +14,11 @@ from test_ops import agree
 import flambeau as fb
 from flambeau._dispatch.bound import bind
 from flambeau.plugin import numerics
-from flambeau_cupy import gemm
 from flambeau_cupy.dtypes import BFLOAT16
-from flambeau_cupy.gemm import Products
 from flambeau_cupy.kernels import linalg
 from flambeau_cupy.layer import NumpyLayer
+from flambeau_cupy.libraries import gemm
+from flambeau_cupy.libraries.gemm import Products
 
 KINDS = {number: kind for kind, number in gemm.DATA_TYPES.items()}
 SIZES = {4: np.int32, 8: np.int64}
@@ -497,7 +497,7 @@ def test_the_numbers_are_those_of_the_bindings():
 DESCRIBED = """
 import numpy as np
 import nvmath.bindings.cublasLt as lt
-from flambeau_cupy import gemm
+from flambeau_cupy.libraries import gemm
 
 assert lt.cuBLASLtError(gemm.NOT_SUPPORTED).status == gemm.NOT_SUPPORTED
 made, create = [], lt.matmul_desc_create

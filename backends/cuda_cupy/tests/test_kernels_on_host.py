@@ -15,10 +15,12 @@ import numpy as np
 import on_host
 import pytest
 
-from flambeau_cupy import philox
-from flambeau_cupy.expressions import C_TYPES, Elementwise, alone
+from flambeau_cupy.device import philox
+from flambeau_cupy.device.launch import Struct
+from flambeau_cupy.fusion.elementwise import Elementwise
+from flambeau_cupy.fusion.expressions import alone
+from flambeau_cupy.fusion.steps import C_TYPES
 from flambeau_cupy.kernels import indexing
-from flambeau_cupy.launch import Struct
 from flambeau_cupy.layer import NumpyLayer
 from flambeau_cupy.source import FAMILIES, FAMILY_OF, TYPES, families, text
 

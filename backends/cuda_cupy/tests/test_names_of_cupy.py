@@ -18,7 +18,7 @@ cupy = pytest.importorskip("cupy", reason="needs CuPy, of whichever version of C
 
 FOLDER = Path(flambeau_cupy.__file__).parent
 # What names mean in which files; `xp` is the array module everywhere.
-RUNTIME = {"backend.py", "launch.py", "plugin.py"}
+RUNTIME = {"backend.py", "launch.py", "plugin.py", "runtimes.py"}
 # What is asked of objects, by their classes.
 MEMBERS = {
     "cuda.Stream": "ptr device_id done synchronize use record wait_event priority begin_capture "
@@ -128,7 +128,7 @@ def test_objects_have_what_is_asked_of_them(name):
 
 def test_memory_knows_who_keeps_it_through_views():
     """By which the runtime learns that the last array of a block is gone."""
-    from flambeau_cupy.memory import Usage
+    from flambeau_cupy.device.memory import Usage
 
     class Pointer:
         ptr, size = 4096, 512
@@ -151,7 +151,7 @@ def test_the_backend_is_made_without_a_driver_and_without_a_warning():
     program = (
         "import warnings; warnings.simplefilter('error', DeprecationWarning)\n"
         "from flambeau_cupy.backend import CupyBackend, _Borrowed\n"
-        "from flambeau_cupy.launch import told\n"
+        "from flambeau_cupy.device.launch import told\n"
         "from cupy.cuda import runtime\n"
         "made = CupyBackend()\n"
         "assert made.device_count() or made.unavailable()\n"

@@ -15,7 +15,7 @@ import flambeau as fb
 from flambeau._dispatch.bound import bind
 from flambeau.plugin import numerics
 from flambeau.plugin.host import host
-from flambeau_cupy import philox
+from flambeau_cupy.device import philox
 from flambeau_cupy.kernels import indexing
 from flambeau_cupy.source import FAMILIES
 
@@ -809,7 +809,7 @@ def test_with_launches_that_wait_the_exception_comes_at_once(device, monkeypatch
 
 
 def test_complaints_are_told_apart_up_to_a_number(monkeypatch):
-    from flambeau_cupy import faults
+    from flambeau_cupy.device import faults
     from flambeau_cupy.layer import NumpyLayer
 
     monkeypatch.setattr(faults, "MOST", 2)

@@ -17,10 +17,10 @@ from test_ops import agree, numbers
 
 import flambeau as fb
 from flambeau.plugin import numerics
-from flambeau_cupy import recurrences
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16
 from flambeau_cupy.layer import NumpyLayer
-from flambeau_cupy.recurrences import GATES, Recurrences, Signature, Stack
+from flambeau_cupy.libraries import recurrences
+from flambeau_cupy.libraries.recurrences import GATES, Recurrences, Signature, Stack
 
 HANDLE = 77
 KINDS = {number: kind for kind, number in recurrences.DATA_TYPES.items()}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import on_host
 import pytest
 
-from flambeau_cupy.expressions import C_TYPES, NUMBER, Expression, standard
+from flambeau_cupy.fusion.expressions import Expression, standard
+from flambeau_cupy.fusion.steps import C_TYPES, NUMBER
 from flambeau_cupy.source import FAMILIES, TYPES, families, text, whole
 
 pytestmark = pytest.mark.skipif(

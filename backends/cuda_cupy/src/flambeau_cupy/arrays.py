@@ -11,10 +11,11 @@ from weakref import WeakSet
 import numpy as np
 
 from flambeau import plugin
+from flambeau_cupy.array_module import Array
+from flambeau_cupy.device.philox import Philox
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
-from flambeau_cupy.fusion import Deferred
-from flambeau_cupy.layer import Array, Layer
-from flambeau_cupy.philox import Philox
+from flambeau_cupy.fusion.chains import Deferred
+from flambeau_cupy.layer import Layer
 
 Scalar = bool | int | float | complex
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flambeau_cupy.device.launch import blocks_for
 from flambeau_cupy.dtypes import FLOATS, INT64
-from flambeau_cupy.launch import blocks_for
 
 if TYPE_CHECKING:
-    from flambeau_cupy.layer import Array, Layer
+    from flambeau_cupy.array_module import Array, ArrayModule
 
 Complaint = tuple[type[Exception], str]
 ZERO: Complaint = RuntimeError, "ZeroDivisionError: integer division or modulo by zero"
@@ -37,7 +37,7 @@ class Faults:
         layer: the array module; it has something to launch on.
     """
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: ArrayModule) -> None:
         self._layer, self._lock = layer, threading.Lock()
         # A number, and for each complaint what it is about: made when something is first looked at.
         self._words: np.ndarray | None = None

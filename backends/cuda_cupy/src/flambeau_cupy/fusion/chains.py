@@ -16,20 +16,17 @@ from typing import Any
 import numpy as np
 
 from flambeau import plugin
-from flambeau_cupy.expressions import (
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.fusion.elementwise import Elementwise
+from flambeau_cupy.fusion.expressions import (
     MOST_OPERANDS,
     MOST_STEPS,
-    NUMBER,
-    TO_BOOL,
-    TYPES,
-    Elementwise,
     Expression,
     alone,
     expression,
     literal,
-    supported,
 )
-from flambeau_cupy.layer import Array, Kernel
+from flambeau_cupy.fusion.steps import NUMBER, TO_BOOL, TYPES, supported
 
 _BOOL = np.dtype(np.bool_)
 _PLAIN = (bool, int, float, str, plugin.dtype, type(None))
@@ -40,7 +37,7 @@ class Deferred:
     """An elementwise result that is not computed yet, or an input of a trace.
 
     Attributes:
-        step: the step of `flambeau_cupy.expressions`, or "" for an input.
+        step: the step of `flambeau_cupy.fusion.steps`, or "" for an input.
         operands: deferred results, arrays and floats.
         made: the array, once it is computed.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau_cupy.array_module import Kernel
 from flambeau_cupy.kernels import (
     activation,
     complexes,
@@ -18,7 +19,7 @@ from flambeau_cupy.kernels import (
     random,
     reduction,
 )
-from flambeau_cupy.layer import Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 FAMILIES = (creation, elementwise, complexes, reduction, movement, indexing, linalg, random)
 LAUNCHED = (activation, ctc, loss, normalization, optimizer, pooling)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.launch import blocks_for, rows_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import blocks_for, rows_for
+from flambeau_cupy.layer import Layer
 
 ELEMENTWISE = ("silu", "softplus", "leaky_relu", "leaky_relu_backward", "elu")
 

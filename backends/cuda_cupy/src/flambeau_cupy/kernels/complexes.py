@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.layer import Layer
 
 _PARTS = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}
 _WHOLE = {np.dtype(np.float32): np.complex64, np.dtype(np.float64): np.complex128}

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_cupy.array_module import Array, Kernel
 from flambeau_cupy.arrays import host_scalar
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 
 def make(layer: Layer) -> dict[str, Kernel]:

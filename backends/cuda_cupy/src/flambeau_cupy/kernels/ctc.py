@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import rows_for
 from flambeau_cupy.dtypes import accumulator
-from flambeau_cupy.launch import rows_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 Lengths = tuple[int, ...]
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_cupy.array_module import Array, Kernel
 from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
-from flambeau_cupy.expressions import STEPS, TYPES
-from flambeau_cupy.fusion import Deferred, Fusion
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.fusion.chains import Deferred, Fusion
+from flambeau_cupy.fusion.steps import STEPS, TYPES
+from flambeau_cupy.layer import Layer
 
 UNARY = {
     "abs": "absolute",
@@ -59,8 +60,8 @@ DIVISION = {"remainder": "remainder", "fmod": "fmod", "floor_divide": "floor_div
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family.
 
-    Where kernels in CUDA C can be launched, they are generated (`flambeau_cupy.expressions`), and
-    the array module serves complex numbers.
+    Where kernels in CUDA C can be launched, they are generated (`flambeau_cupy.fusion`), and the
+    array module serves complex numbers.
     """
     xp, fusion = layer.xp, layer.fusion
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau_cupy.launch import blocks_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import blocks_for
+from flambeau_cupy.layer import Layer
 
 
 def make(layer: Layer) -> dict[str, Kernel]:

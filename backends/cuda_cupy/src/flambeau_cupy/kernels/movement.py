@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.layer import Layer
 
 
 def make(layer: Layer) -> dict[str, Kernel]:

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import Struct, blocks_for
 from flambeau_cupy.dtypes import FLOATS
-from flambeau_cupy.launch import Struct, blocks_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 Arrays = Sequence[Array]
 ROWS, STEP = 64, 5

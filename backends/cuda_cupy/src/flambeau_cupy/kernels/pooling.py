@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin import numerics
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import Struct, blocks_for
 from flambeau_cupy.dtypes import FLOATS, INT64, accumulator
-from flambeau_cupy.launch import Struct, blocks_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 Sizes = tuple[int, ...]
 WINDOWS = np.dtype([("at", np.int64, (6, 3))])

@@ -1,4 +1,4 @@
-"""Random numbers from the stream of `flambeau_cupy.philox`.
+"""Random numbers from the stream of `flambeau_cupy.device.philox`.
 
 Element i of an array takes word i of its draw, or words 2i and 2i + 1 where it needs 64 bits.
 Uniforms are the top 24 bits of a word (float32, and halves rounded from it) or the top 53 of two.
@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, TO_NUMPY
 from flambeau_cupy.kernels import indexing
-from flambeau_cupy.launch import blocks_for, rows_for
-from flambeau_cupy.layer import Array, Kernel, Layer
+from flambeau_cupy.layer import Layer
 
 Shape = tuple[int, ...]
 _WIDE_RANGE = 1 << 28

@@ -16,9 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flambeau.plugin import numerics
+from flambeau_cupy.array_module import Array, channels_last
 from flambeau_cupy.dtypes import FLOATS
-from flambeau_cupy.layer import Array, Layer, channels_last
-from flambeau_cupy.planning import (
+from flambeau_cupy.layer import Layer
+from flambeau_cupy.libraries.planning import (
     ALIGNMENT,
     ELEMENTS,
     CudnnLibrary,

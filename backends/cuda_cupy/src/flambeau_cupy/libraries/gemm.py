@@ -18,9 +18,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from flambeau.plugin import numerics
+from flambeau_cupy.array_module import Array
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
-from flambeau_cupy.layer import Array, Layer
-from flambeau_cupy.planning import ALIGNMENT, Library
+from flambeau_cupy.layer import Layer
+from flambeau_cupy.libraries.planning import ALIGNMENT, Library
 
 # cudaDataType, cublasComputeType_t and the attributes of cublasLt.h, whose numbers are its ABI.
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)

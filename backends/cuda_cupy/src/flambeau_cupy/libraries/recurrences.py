@@ -20,9 +20,10 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from flambeau.plugin import numerics
+from flambeau_cupy.array_module import Array
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
-from flambeau_cupy.layer import Array, Layer
-from flambeau_cupy.planning import Library, Sizes
+from flambeau_cupy.layer import Layer
+from flambeau_cupy.libraries.planning import Library, Sizes
 
 # Numbers of cudnn_graph.h and cudnn_adv.h.
 FLOAT, DOUBLE, HALF, BFLOAT = 0, 1, 2, 9

@@ -1,4 +1,4 @@
-// What generated kernels call (see flambeau_cupy.expressions): operators that C has not, or has with
+// What generated kernels call (see flambeau_cupy.fusion.steps): operators that C has not, or has with
 // another meaning.
 // The sign of the divisor; an exact zero keeps that of the dividend.
 __device__ inline float remainder_of(float a, float b) {

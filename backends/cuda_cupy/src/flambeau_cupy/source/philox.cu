@@ -1,4 +1,4 @@
-// Philox 4x32-10 and what is drawn from it; the stream is that of flambeau_cupy.philox.
+// Philox 4x32-10 and what is drawn from it; the stream is that of flambeau_cupy.device.philox.
 __device__ inline void philox(uint64 seed, uint64 number, uint32 further, uint32* out) {
   uint32 c0 = (uint32)number, c1 = (uint32)(number >> 32), c2 = further, c3 = 0;
   uint32 k0 = (uint32)seed, k1 = (uint32)(seed >> 32);

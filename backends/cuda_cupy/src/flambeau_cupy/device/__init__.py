@@ -1,0 +1,1 @@
+"""What stands between kernels and a device: launches, faults, memory, and draws."""

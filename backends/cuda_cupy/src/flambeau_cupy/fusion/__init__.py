@@ -1,0 +1,1 @@
+"""Elementwise ops and chains of them in one launch, by kernels that are generated."""

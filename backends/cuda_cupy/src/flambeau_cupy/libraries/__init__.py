@@ -1,0 +1,1 @@
+"""Ops by NVIDIA's libraries, which plan what they compute: cuDNN and cuBLASLt."""
