@@ -1,6 +1,6 @@
 """From tensors to kernels and back: wrapping, recording, and the slow path of every op.
 
-The generated methods (`_tensor_methods`) hold the fast paths; whatever they cannot take (scalars
+The generated methods (`_tensor.methods`) hold the fast paths; whatever they cannot take (scalars
 that promote, mixed dtypes and devices, subclasses, modes) comes here.
 """
 

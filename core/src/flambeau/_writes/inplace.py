@@ -178,7 +178,7 @@ def check_write(self: Tensor, sources: list[Any], *, scatters: bool = False) -> 
 
 
 def check_out(out: Tensor, inputs: list[Tensor], share: str) -> None:
-    """Refuse an ``out=`` that repeats elements, or shares memory with inputs; see `_out.deliver`.
+    """Refuse an ``out=`` that repeats elements, or shares memory with inputs; see `out.deliver`.
 
     Raises:
         RuntimeError: it does.

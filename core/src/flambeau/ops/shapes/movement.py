@@ -55,7 +55,7 @@ class ViewOp(Op):
 
     @property
     def gradient_state(self) -> str:
-        """Always given: `_views.edge` builds a view's node when its history is asked for."""
+        """Always given: `_memory.views.edge` builds a view's node when its history is asked for."""
         return "given"
 
 
