@@ -96,8 +96,6 @@ class Op:
     def __repr__(self) -> str:
         return f"<{self.tier} op {self.name}({', '.join(self.params)})>"
 
-    # Declaration.
-
     def gradient(self, *inputs: Any) -> Any:
         """Declare the gradient of some inputs (of all, without arguments) by a formula.
 
@@ -169,8 +167,6 @@ class Op:
         """
         return written.keeping_all(self)
 
-    # Facts that the plugin host asks for.
-
     @property
     def overridable(self) -> bool:
         """Whether a backend may offer a kernel: an override must not lose the gradient."""
@@ -209,8 +205,6 @@ class Op:
             for x in operands:
                 if (type(x) is bool) if not hasattr(x, "dtype") else x.dtype is D.bool_:
                     raise RuntimeError(self.refuses_bool)
-
-    # Execution.
 
     def decomposed(self, be: Any) -> Callable[..., Any]:
         """The decomposition as a kernel: native arrays in, native arrays out."""
