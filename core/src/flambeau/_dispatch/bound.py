@@ -13,6 +13,7 @@ from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.dispatch import OPS
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
@@ -59,8 +60,6 @@ class BoundBackend:
 
     def offer(self, kernels: dict[str, Callable[..., Any]]) -> None:
         """Take `kernels` for the ops, in place of those so far; others decompose or are missing."""
-        from flambeau.ops.declaration.table import OPS
-
         for name in self.kernels:
             self.__dict__.pop(name, None)
         self.kernels = kernels
@@ -80,8 +79,6 @@ class BoundBackend:
 
     def _formulas(self) -> tuple[BoundBackend, Callable[[Sequence[Any]], Sequence[Any]]]:
         """The namespace ``F`` of gradient formulas, and what makes arrays of their results."""
-        from flambeau.ops.declaration.table import OPS
-
         ops = {name: getattr(self, name) for name in OPS}
         made = self.backend.deferred(self.device.index or 0, ops)
         if made is None:

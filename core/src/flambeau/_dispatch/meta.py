@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.dispatch import OPS
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau.plugin import API_VERSION, Backend, KernelSet, hookimpl
@@ -47,7 +48,6 @@ def flambeau_kernels(device_type: str, backend: Backend) -> KernelSet | None:
     if device_type != "meta":
         return None
     from flambeau import __version__
-    from flambeau.ops import OPS
 
     rules = {name: op.body for name, op in OPS.items() if op.tier == "primitive"}
     return KernelSet(f"flambeau-core {__version__}", rules)
