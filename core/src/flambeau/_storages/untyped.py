@@ -214,7 +214,7 @@ class UntypedStorage(Casts):
         """The name of the class, or the bytes cast to another dtype."""
         if dtype is None:
             return "torch.storage.UntypedStorage"
-        from flambeau._storages.typed import TypedStorage
+        from flambeau._storages.typed import TypedStorage  # is made of this class
 
         return TypedStorage(wrap_storage=self, dtype=D.uint8).type(dtype)
 

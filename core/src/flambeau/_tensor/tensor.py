@@ -81,7 +81,7 @@ class Tensor(TensorMethods, TensorBase):
     is_quantized: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
-        from flambeau._tensor.legacy import legacy_new
+        from flambeau._tensor.legacy import legacy_new  # makes tensors
 
         return legacy_new(cls, args, kwargs)
 
@@ -747,7 +747,7 @@ class Tensor(TensorMethods, TensorBase):
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The legacy type name, or the tensor cast to a dtype or type name."""
-        from flambeau._tensor.legacy import dtype_and_device, type_name
+        from flambeau._tensor.legacy import dtype_and_device, type_name  # as above
 
         if dtype is None:
             return type_name(self)
@@ -863,7 +863,7 @@ class Tensor(TensorMethods, TensorBase):
         >>> fb.ones(1, dtype=fb.int64).new([1, 2])
         tensor([1, 2])
         """
-        from flambeau._tensor.legacy import make
+        from flambeau._tensor.legacy import make  # as above
 
         return make(self.dtype, device or self.device, args)
 

@@ -308,7 +308,7 @@ def scatter(
     if reduce == "add":
         return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
     if reduce == "multiply":
-        from flambeau.ops.indices.scattering import scatter_reduce
+        from flambeau.ops.indices.scattering import scatter_reduce  # uses `scatter`
 
         return scatter_reduce(x, d, i, src, "prod", out=out)
     if reduce is not None:
@@ -660,7 +660,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     """
     need_tensor(input, "index_put", "input")
     need_tensor(values, "index_put", "values")
-    from flambeau.ops.indices.subscripts import check_put_dtype, resolved
+    from flambeau.ops.indices.subscripts import check_put_dtype, resolved  # index with these ops
 
     x = need_tensor(input, "index_put", "input")
     check_put_dtype(x, values)

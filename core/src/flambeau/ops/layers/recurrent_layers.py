@@ -82,7 +82,7 @@ def _recurrent_layers_backward(
 
     `output` and `reserve`, the bytes, are what the forward pass gave.
     """
-    from flambeau.autograd import grad
+    from flambeau.autograd import grad  # the package of `Function`, made of ops
 
     again = recording()
     with enable_grad():
@@ -190,7 +190,7 @@ def _by_direction(
     has_biases: bool | None = None,
     between: float = 0.0,
 ) -> tuple[Tensor, States]:
-    from flambeau.ops.layers.recurrent import DIRECTIONS
+    from flambeau.ops.layers.recurrent import DIRECTIONS  # each calls this for a stack
 
     direction = DIRECTIONS[mode]
     directions = 2 if bidirectional else 1

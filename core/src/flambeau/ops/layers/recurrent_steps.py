@@ -271,7 +271,7 @@ def through(F: Any, body: Callable[..., Results], g: Any, args: tuple[Any, ...])
     `F` says what `args` and the gradients `g` of the results hold: native arrays, or tensors whose
     gradient is recorded again.
     """
-    from flambeau.autograd import grad
+    from flambeau.autograd import grad  # made of ops
 
     def fresh(a: Any) -> Any:
         if F.native and isinstance(a, F.array):
