@@ -57,7 +57,7 @@ def flambeau_copier(source: str, target: str) -> Copier | None:
     """Copies from one CUDA device to another, which need not go through the host."""
     if (source, target) != ("cuda", "cuda"):
         return None
-    from flambeau.plugin.host import host
+    from flambeau.plugin.host import host  # this module is imported by the host
 
     return host.activate("cuda").backend.to_device  # type: ignore[attr-defined]
 

@@ -82,7 +82,7 @@ def _recurrent_layers_backward(
 
     `output` and `reserve`, the bytes, are what the forward pass gave.
     """
-    from flambeau.autograd import grad  # the package of `Function`, made of ops
+    from flambeau.autograd import grad  # made of ops
 
     again = recording()
     with enable_grad():
