@@ -8,6 +8,7 @@ from typing import Any
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
+from flambeau.ops.shapes.padding import constant_pad_nd
 from flambeau.ops.spatial.convolution import (
     _conv2d_input_grad,
     _conv3d_input_grad,
@@ -187,6 +188,10 @@ def _transposed(
             f"Given input size per channel: ({times(x.shape[2:])}). Calculated output size per "
             f"channel: ({times(size)}). Output size is too small"
         )
+    if any(e >= s for e, s in zip(extra, step, strict=True)):
+        # A window of the convolution more fits into the output: its gradient is zero.
+        tails = zip(reversed(extra), reversed(step), strict=True)
+        x = constant_pad_nd(x, [n for e, s in tails for n in (0, e // s)])
     if count == 1:
         x, w, size = x.unsqueeze(2), w.unsqueeze(2), (1, *size)
         step, spread, edge = lifted(step, spread, edge)
