@@ -53,6 +53,13 @@ def finished(
     return t.requires_grad_() if requires_grad else t
 
 
+def finished_range(t: Tensor, requires_grad: bool, out: Tensor | None) -> Tensor:
+    """`finished` for a vector, which an `out=` of as many elements takes in its own shape."""
+    if out is not None and _need_out(out).numel() == t.numel():
+        t = t.reshape(tuple(out._a.shape))
+    return finished(t, requires_grad, out)
+
+
 def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
     if not isinstance(dtype, DType):
@@ -494,6 +501,34 @@ def arange(
         whole = whole or all(isinstance(x, int) for x in (start, end, step))
         dtype = D.int64 if whole else D.get_default_dtype()
         dtype = dtype if out is None else _need_out(out).dtype
+    check_range(start, end, step)
+    if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
+        start, end, step = bounds_in(dtype, start, end, step)
+        check_range(start, end, step)
+    length = math.ceil((end - start) / step)
+    if dtype.category == 1 and not whole:
+        start, step = bounds_in(D.int64, start, step)
+    be = bind(_device_or(device, out))
+    try:
+        native = be.arange(start, step, *checked_sizes((length,)), dtype)
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
+    t = wrap(be, native, dtype)
+    if out is not None and out.numel() and out.numel() != length:
+        warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out.numel()} which does not match the computed number of elements {length}. The "
+            "out tensor is resized to a vector of that many elements."
+        )
+    return finished_range(t, requires_grad, out)
+
+
+def check_range(start: Any, end: Any, step: Any) -> None:
+    """Refuse a range that never ends.
+
+    Raises:
+        RuntimeError: the step is 0 or leads away from `end`, or a bound is infinite or no number.
+    """
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
@@ -503,24 +538,16 @@ def arange(
             "upper bound and lower bound inconsistent with step sign: "
             f"start={start}, end={end}, step={step}"
         )
-    length = math.ceil((end - start) / step)
-    be = bind(_device_or(device, out))
-    try:
-        native = be.arange(start, step, *checked_sizes((length,)), dtype)
-    except be.error as error:
-        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
-    t = wrap(be, native, dtype)
-    if out is None:
-        return finished(t, requires_grad, None)
-    if out.numel() == length:
-        t = t.reshape(tuple(out._a.shape))
-    elif out.numel():
-        warn(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is "
-            f"{out.numel()} which does not match the computed number of elements {length}. The "
-            "out tensor is resized to a vector of that many elements."
-        )
-    return finished(t, requires_grad, out)
+
+
+def bounds_in(dtype: DType, *numbers: Any) -> tuple[Any, ...]:
+    """The bounds of a range as its arithmetic takes them: numbers of `dtype`.
+
+    Raises:
+        RuntimeError: the dtype does not hold one.
+    """
+    fitted = [fitting(number, dtype) for number in numbers]
+    return tuple(D.unpack(D.pack(fitted, dtype), dtype) if dtype.category in (1, 2) else fitted)
 
 
 @public(method=False)
@@ -547,6 +574,8 @@ def linspace(
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {n}")
     dtype = _dtype_or(dtype, out)
+    if n:
+        start, end = bounds_in(dtype, start, end if n > 1 else start)
     # Counted from both ends, so that the last value is exactly `end`.
     step = (end - start) / (n - 1) if n > 1 else 0.0
     half = n // 2
@@ -554,7 +583,7 @@ def linspace(
     def value(i: int) -> float:
         return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
 
-    return finished(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
+    return finished_range(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
 
 
 @public(method=False)

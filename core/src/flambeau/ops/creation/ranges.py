@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from flambeau._dispatch.dispatch import cast
@@ -10,7 +9,13 @@ from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import arange, finished, linspace
+from flambeau.ops.creation.creation import (
+    arange,
+    bounds_in,
+    check_range,
+    finished_range,
+    linspace,
+)
 from flambeau.ops.declaration.public import public
 
 
@@ -36,8 +41,11 @@ def logspace(
     """
     if dtype is None:
         dtype = D.get_default_dtype() if out is None else out.dtype
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    if steps > 1:
+        start, end = bounds_in(dtype, start, end)
     exponents = linspace(start, end, steps, dtype=D.float64, device=device)
-    return finished(cast(base**exponents, dtype), requires_grad, out)
+    return finished_range(cast(base**exponents, dtype), requires_grad, out)
 
 
 @public(method=False)
@@ -68,17 +76,16 @@ def range(
     )
     if end is None:
         start, end = 0, start
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise RuntimeError(
-            "upper bound and lower bound inconsistent with step sign: "
-            f"start={start}, end={end}, step={step}"
-        )
+    check_range(start, end, step)
     if dtype is None:
         dtype = D.get_default_dtype() if out is None else out.dtype
-    count = int((end - start) / step) + 1
+    # Whole for integers of any width; 16-bit floats are computed in float32.
+    kinds = {1: D.int64, 2: D.float32 if dtype.itemsize == 2 else D.float64}
+    kind = kinds.get(dtype.category, dtype)
+    start, end, step = bounds_in(kind, start, end, step)
+    check_range(start, end, step)
+    (span,) = bounds_in(kind, end - start)
+    (last,) = bounds_in(kind, span / step)
+    count = int(last) + 1
     places = arange(count, dtype=D.int64 if dtype.category < 2 else D.float64, device=device)
-    return finished(cast(places * step + start, dtype), requires_grad, out)
+    return finished_range(cast(places * step + start, dtype), requires_grad, out)
