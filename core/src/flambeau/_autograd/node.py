@@ -221,7 +221,10 @@ class SavesNothing(Unary):
 
 
 class SavesInput(Unary):
-    """The formula takes the gradient and the input."""
+    """The formula takes the gradient and the input.
+
+    ``saved`` is (tensor, array, version of its memory).
+    """
 
     __slots__ = ()
 
@@ -266,6 +269,11 @@ class Binary(Node):
 
     ``keep[i]`` has a bit per operand to save when the gradients wanted are those of the bits of
     ``i``.
+
+    ``saved`` is empty, or has three places for each operand: the tensor, its array, and the version
+    of its memory; None, None and 0 for one that no formula needs.  A native scalar stands as None,
+    number, 0.  `operands` reads it, and `record_binary` of `flambeau._dispatch.dispatch` writes it:
+    a plain tuple, since a named one takes eight times as long to make.
     """
 
     __slots__ = ("shapes",)
@@ -294,17 +302,17 @@ class Binary(Node):
             if saved is None:
                 raise self.freed()
             return None, None
-        x, a, va, y, b, vb = saved
+        x, a, vx, y, b, vy = saved
         if x is not None:
             found = 0 if (st := x._st) is None else st.version
-            if found != va:
-                raise self.stale("self", x.shape, found, va)
+            if found != vx:
+                raise self.stale("self", x.shape, found, vx)
             if not F.native:
                 a = at_save(x, a)
         if y is not None:
             found = 0 if (st := y._st) is None else st.version
-            if found != vb:
-                raise self.stale("other", y.shape, found, vb)
+            if found != vy:
+                raise self.stale("other", y.shape, found, vy)
             if not F.native:
                 b = at_save(y, b)
         elif b is not None and not F.native:

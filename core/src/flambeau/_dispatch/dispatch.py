@@ -125,7 +125,11 @@ def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
 
 
 def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
-    """Give `t` the history of a broadcasting op on `x` and `y`, if they have one."""
+    """Give `t` the history of a broadcasting op on `x` and `y`, if they have one.
+
+    What is saved is written here and, for a number as second operand, in `record_scalar`; the
+    generator of the methods takes the tuples from the source of this function.
+    """
     e0 = ((x._fn or x) if g is True else edge(x)) if (g := x._rg) else None
     e1 = ((y._fn or y) if g is True else edge(y)) if (g := y._rg) else None
     if e0 is None:
@@ -145,8 +149,14 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
     if not keep:
         n.saved = ()
     elif keep == 3:
-        va = 0 if (s := x._st) is None else s.version
-        n.saved = (x, a, va, y, b, 0 if (s := y._st) is None else s.version)
+        n.saved = (
+            x,
+            a,
+            0 if (s := x._st) is None else s.version,
+            y,
+            b,
+            0 if (s := y._st) is None else s.version,
+        )
     elif keep == 1:
         n.saved = (x, a, 0 if (s := x._st) is None else s.version, None, None, 0)
     else:
@@ -169,8 +179,8 @@ def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
     if not keep:
         n.saved = ()
     elif keep & 1:
-        va = 0 if (s := x._st) is None else s.version
-        n.saved = (x, x._a, va, None, number if keep & 2 else None, 0)
+        vx = 0 if (s := x._st) is None else s.version
+        n.saved = (x, x._a, vx, None, number if keep & 2 else None, 0)
     else:
         n.saved = (None, None, 0, None, number, 0)
     n.seq = next_seq()

@@ -1057,12 +1057,17 @@ def _ends(template: str, mark: str, tail: str, names: tuple[str, ...]) -> str:
 
 
 def _saved(node: Any) -> str:
-    """What a node of a broadcasting op saves when both sides want a gradient, as source text."""
-    version = "0 if (s := {0}._st) is None else s.version"
-    keep = node.keep[3]
-    left = f"self, a, {version.format('self')}" if keep & 1 else "None, None, 0"
-    right = f"other, b, {version.format('other')}" if keep & 2 else "None, None, 0"
-    return f"({left}, {right})" if keep else "()"
+    """What `record_binary` saves when both sides want a gradient, as source text for a method."""
+    from flambeau._dispatch.dispatch import record_binary
+
+    values = [
+        statement.value
+        for statement in ast.walk(ast.parse(inspect.getsource(record_binary)))
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "n.saved"
+    ]
+    nothing, both, first, second = map(ast.unparse, values)  # in the order of its branches
+    text = (nothing, first, second, both)[node.keep[3]]
+    return re.sub(r"\b[xy]\b", lambda name: {"x": "self", "y": "other"}[name[0]], text)
 
 
 def _if(condition: str, call: str, indent: int) -> str:
