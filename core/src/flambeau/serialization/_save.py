@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import pickle
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
@@ -61,33 +63,27 @@ def save(
     >>> loaded = fb.load(file); loaded["x"][3] = 9; loaded["tail"]
     tensor([2, 9])
     """
+    with _opened(f) as (file, root):
+        if format is not None:
+            _formats.named(format).save(obj, file)
+        elif _use_new_zipfile_serialization:
+            no_byteorder = _disable_byteorder_record
+            _write_archive(obj, file, root, pickle_module, pickle_protocol, no_byteorder)
+        else:
+            _write_stream(obj, file, pickle_module, pickle_protocol)
+
+
+@contextmanager
+def _opened(f: Any) -> Iterator[tuple[Any, str]]:
+    """The file object to write to, and the name of an archive's folder."""
     if isinstance(f, (str, bytes, os.PathLike)):
         folder, name = os.path.split(os.fsdecode(os.fspath(f)))
         if folder and not os.path.isdir(folder):
             raise RuntimeError(f"Parent directory {folder} does not exist.")
-        root = os.path.splitext(name)[0] or "archive"
         with replacing(f) as file:
-            _write(
-                obj,
-                file,
-                root,
-                pickle_module,
-                pickle_protocol,
-                format,
-                _use_new_zipfile_serialization,
-                _disable_byteorder_record,
-            )
+            yield file, os.path.splitext(name)[0] or "archive"
     elif hasattr(f, "write"):
-        _write(
-            obj,
-            f,
-            "archive",
-            pickle_module,
-            pickle_protocol,
-            format,
-            _use_new_zipfile_serialization,
-            _disable_byteorder_record,
-        )
+        yield f, "archive"
         if hasattr(f, "flush"):
             f.flush()
     else:
@@ -95,24 +91,6 @@ def save(
             f"expected 'f' to be string, path, or a file-like object with a 'write' attribute, got "
             f"{type(f).__name__}"
         )
-
-
-def _write(
-    obj: Any,
-    file: Any,
-    root: str,
-    module: Any,
-    protocol: int,
-    format: str | None,
-    archive: bool,
-    no_byteorder: bool,
-) -> None:
-    if format is not None:
-        _formats.named(format).save(obj, file)
-    elif archive:
-        _write_archive(obj, file, root, module, protocol, no_byteorder)
-    else:
-        _write_stream(obj, file, module, protocol)
 
 
 def _pickled(obj: Any, module: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
