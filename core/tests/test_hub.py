@@ -7,6 +7,7 @@ import http.server
 import io
 import os
 import stat
+import sys
 import threading
 import zipfile
 
@@ -84,8 +85,6 @@ def repository(base=10):
 
 @pytest.fixture(autouse=True)
 def forget_part():
-    import sys
-
     yield
     sys.modules.pop("part", None)
 
@@ -108,13 +107,15 @@ def test_missing_dependencies_are_named(tmp_path):
         hub.load(str(tmp_path), "f", source="local")
 
 
-def test_a_repository_is_fetched_once_and_again_on_demand(server):
+@pytest.mark.parametrize("bytecode", ["nowhere", "beside", "elsewhere"])
+def test_a_repository_is_fetched_once_and_again_on_demand(server, tmp_path, monkeypatch, bytecode):
+    elsewhere = str(tmp_path / "bytecode") if bytecode == "elsewhere" else None
+    monkeypatch.setattr(sys, "dont_write_bytecode", bytecode == "nowhere")
+    monkeypatch.setattr(sys, "pycache_prefix", elsewhere)
     server.files["/o/r/zipball/main"] = repository()
     assert hub.load("o/r", "number", 1, trust_repo=True) == 11
     assert hub.load("o/r", "number", 2) == 12  # remembered as trusted
     assert len(server.asked) == 1
-    import sys
-
     del sys.modules["part"]
     server.files["/o/r/zipball/main"] = repository(20)
     assert hub.load("o/r", "number", 1, force_reload=True) == 21

@@ -254,6 +254,10 @@ def _fetch(owner: str, repository: str, ref: str | None, folder: str, base: str)
         made = extract(archive, os.path.join(work, "contents"))
         if os.path.exists(folder):
             shutil.rmtree(folder)
+            # Under PYTHONPYCACHEPREFIX bytecode lies elsewhere, and Python would take it for that
+            # of a new file of the same size and second.
+            bytecode = importlib.util.cache_from_source(os.path.join(folder, "hubconf.py"))
+            shutil.rmtree(os.path.dirname(bytecode), ignore_errors=True)
         os.replace(made, folder)
 
 
