@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._types.dtype import int64
 from flambeau.testing.sample_arrays import Arr, Sample
 from flambeau.testing.sample_primitives import indices
-from flambeau.testing.sample_windows import WINDOWS
+from flambeau.testing.sample_windows import WINDOWS, Average, Convolution, averages, convolutions
 
 _MATRIX = Arr((2, 3))
 
 _IMAGE = Arr((2, 4, 5, 5))
 _PLAIN = (1, 1), (0, 0), (1, 1), 1
-_CONVOLUTIONS: list[
-    tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...]]
-] = [
-    # name, input, weight and output shapes, then stride, padding, dilation, groups
+_CONVOLUTIONS: list[Convolution] = [
     ("plain", (2, 4, 5, 5), (3, 4, 3, 3), (2, 3, 3, 3), _PLAIN),
     ("strided, padded", (1, 2, 5, 6), (2, 2, 3, 2), (1, 2, 3, 4), ((2, 2), (1, 1), (1, 1), 1)),
     ("dilated", (1, 1, 6, 6), (2, 1, 3, 2), (1, 2, 2, 4), ((1, 1), (0, 0), (2, 2), 1)),
@@ -24,28 +19,15 @@ _CONVOLUTIONS: list[
     ("depthwise", (2, 3, 4, 4), (3, 1, 3, 3), (2, 3, 4, 4), ((1, 1), (1, 1), (1, 1), 3)),
 ]
 
-CONVOLUTION = {
-    "conv2d": [
-        *[
-            Sample((Arr(i), Arr(w, seed=1), Arr((w[0],), seed=2), *how), name, True)
-            for name, i, w, _, how in _CONVOLUTIONS
-        ],
-        Sample((Arr((1, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no bias", True),
-        Sample((Arr((0, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no images"),
-    ],
-    "conv2d_input_grad": [
-        Sample((Arr(o), Arr(w, seed=1), i, *how), name, True)
-        for name, i, w, o, how in _CONVOLUTIONS
-    ],
-    "conv2d_weight_grad": [
-        Sample((Arr(o), Arr(i, seed=1), w, *how), name, True)
-        for name, i, w, o, how in _CONVOLUTIONS
-    ],
-}
+CONVOLUTION = convolutions(
+    "conv2d",
+    _CONVOLUTIONS,
+    Sample((Arr((1, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no bias", True),
+    Sample((Arr((0, 2, 3, 3)), Arr((2, 2, 2, 2), seed=1), None, *_PLAIN), "no images"),
+)
 
 _DISTINCT_IMAGE = Arr((2, 2, 5, 6), kind="distinct", low=-4, high=4)
-_AVERAGES: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
-    # name, input and output shapes, then kernel, stride, padding, ceil mode, count padding, divisor
+_AVERAGES: list[Average] = [
     ("plain", (2, 2, 4, 6), (2, 2, 2, 3), ((2, 2), (2, 2), (0, 0), False, True, None)),
     ("padded", (1, 2, 5, 5), (1, 2, 3, 3), ((3, 3), (2, 2), (1, 1), False, True, None)),
     (
@@ -72,8 +54,7 @@ POOLING = {
         Sample((Arr((2, 2, 2, 3)), indices((2, 2, 2, 3), 30), (2, 2, 5, 6)), "repeated", True),
         Sample((Arr((1, 1, 1, 1)), indices((1, 1, 1, 1), 4), (1, 1, 2, 2)), "one", True),
     ],
-    "avg_pool2d": [Sample((Arr(i), *how), name, True) for name, i, _, how in _AVERAGES],
-    "avg_pool2d_backward": [Sample((Arr(o), i, *how), name, True) for name, i, o, how in _AVERAGES],
+    **averages("avg_pool2d", _AVERAGES),
 }
 
 _BATCH = Arr((4, 3, 2, 2))

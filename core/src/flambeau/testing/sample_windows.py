@@ -7,10 +7,42 @@ from typing import Any
 from flambeau.testing.sample_arrays import Arr, Sample
 from flambeau.testing.sample_primitives import indices
 
-_CONVOLUTIONS: list[
-    tuple[str, tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[Any, ...]]
-] = [
-    # name, input, weight and output shapes, then stride, padding, dilation, groups
+Shape = tuple[int, ...]
+Convolution = tuple[str, Shape, Shape, Shape, tuple[Any, ...]]
+"""Name, input, weight and output shapes, then stride, padding, dilation, groups."""
+
+Average = tuple[str, Shape, Shape, tuple[Any, ...]]
+"""Name, input and output shapes, kernel, stride, padding, ceil mode, count padding, divisor."""
+
+
+def convolutions(name: str, cases: list[Convolution], *more: Sample) -> dict[str, list[Sample]]:
+    """Samples of a convolution, which may have more, and of its gradients."""
+    return {
+        name: [
+            *[
+                Sample((Arr(i), Arr(w, seed=1), Arr((w[0],), seed=2), *how), case, True)
+                for case, i, w, _, how in cases
+            ],
+            *more,
+        ],
+        f"{name}_input_grad": [
+            Sample((Arr(o), Arr(w, seed=1), i, *how), case, True) for case, i, w, o, how in cases
+        ],
+        f"{name}_weight_grad": [
+            Sample((Arr(o), Arr(i, seed=1), w, *how), case, True) for case, i, w, o, how in cases
+        ],
+    }
+
+
+def averages(name: str, cases: list[Average]) -> dict[str, list[Sample]]:
+    """Samples of average pooling and of its gradient."""
+    return {
+        name: [Sample((Arr(i), *how), case, True) for case, i, _, how in cases],
+        f"{name}_backward": [Sample((Arr(o), i, *how), case, True) for case, i, o, how in cases],
+    }
+
+
+_CONVOLUTIONS: list[Convolution] = [
     (
         "strided, padded",
         (1, 2, 3, 4, 3),
@@ -27,33 +59,17 @@ _CONVOLUTIONS: list[
     ),
 ]
 
-CONVOLUTION = {
-    "conv3d": [
-        *[
-            Sample((Arr(i), Arr(w, seed=1), Arr((w[0],), seed=2), *how), name, True)
-            for name, i, w, _, how in _CONVOLUTIONS
-        ],
-        Sample(
-            (
-                *(Arr((0, 2, 3, 3, 3)), Arr((2, 2, 2, 2, 2), seed=1), None),
-                *((1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
-            ),
-            "no volumes",
-        ),
-    ],
-    "conv3d_input_grad": [
-        Sample((Arr(o), Arr(w, seed=1), i, *how), name, True)
-        for name, i, w, o, how in _CONVOLUTIONS
-    ],
-    "conv3d_weight_grad": [
-        Sample((Arr(o), Arr(i, seed=1), w, *how), name, True)
-        for name, i, w, o, how in _CONVOLUTIONS
-    ],
-}
+_NO_VOLUMES = Sample(
+    (
+        *(Arr((0, 2, 3, 3, 3)), Arr((2, 2, 2, 2, 2), seed=1), None),
+        *((1, 1, 1), (0, 0, 0), (1, 1, 1), 1),
+    ),
+    "no volumes",
+)
+CONVOLUTION = convolutions("conv3d", _CONVOLUTIONS, _NO_VOLUMES)
 
 _VOLUME = Arr((1, 2, 4, 3, 5), kind="distinct", low=-4, high=4)
-_AVERAGES: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
-    # name, input and output shapes, then kernel, stride, padding, ceil mode, count padding, divisor
+_AVERAGES: list[Average] = [
     (
         "padded, ceil mode",
         (1, 2, 3, 4, 2),
@@ -73,11 +89,10 @@ POOLING = {
         Sample((_VOLUME, (2, 2, 2), (2, 1, 2), (0, 1, 0), (1, 1, 2), False), "dilated", True),
         Sample((_VOLUME, (3, 2, 2), (2, 2, 2), (1, 0, 1), (1, 1, 1), True), "ceil mode", True),
     ],
-    "avg_pool3d": [Sample((Arr(i), *how), name, True) for name, i, _, how in _AVERAGES],
-    "avg_pool3d_backward": [Sample((Arr(o), i, *how), name, True) for name, i, o, how in _AVERAGES],
+    **averages("avg_pool3d", _AVERAGES),
 }
 
-_COLUMNS: list[tuple[str, tuple[int, ...], tuple[int, ...], tuple[Any, ...]]] = [
+_COLUMNS: list[tuple[str, Shape, Shape, tuple[Any, ...]]] = [
     # name, shapes of images and columns, then kernel, dilation, padding, stride
     ("plain", (2, 2, 3, 4), (2, 8, 6), ((2, 2), (1, 1), (0, 0), (1, 1))),
     ("dilated, strided", (1, 1, 5, 4), (1, 6, 6), ((3, 2), (1, 2), (1, 0), (2, 1))),
