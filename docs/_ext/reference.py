@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 import functools
+import importlib
 import inspect
 import re
 from collections import defaultdict
@@ -17,39 +18,11 @@ from sphinx.util.inspect import stringify_signature
 
 import flambeau
 
-# Families of `flambeau.ops` by the page that shows their functions; a family that is not named
-# here is on the last one.
-THEMES = {
-    "creation": ("Creating tensors", "creation random sampling signal_windows"),
-    "pointwise": (
-        "Element by element",
-        "elementwise pairs special bessel incomplete_gamma normal_distribution hyperbolic "
-        "complexes shifts",
-    ),
-    "reductions": (
-        "Reductions, statistics and scans",
-        "reduction statistics running counting histogram slopes",
-    ),
-    "shapes": (
-        "Shapes, pieces and views",
-        "movement arrangement pieces forms diagonals shuffling padding",
-    ),
-    "indexing": ("Indexing and sorting", "indexing scattering index_reduction"),
-    "products": (
-        "Products and decompositions",
-        "linalg products einsum decompositions former_decompositions distance spectral",
-    ),
-    "layers": (
-        "Functions behind layers",
-        "activation random_activation adaptive_pooling attention average_pooling convolution ctc "
-        "dropout embedding fold fractional_pooling grid group_normalization loss normalization "
-        "pair_loss pooling recurrent recurrent_cells resampling target_loss "
-        "transposed_convolution",
-    ),
-    "inplace": ("Functions that write into their argument", ""),
-    "types": ("Types, devices, modes and settings", ""),
+# The pages of `flambeau` beside those of the groups of its ops, by the end of their address.
+OTHER_THEMES = {
+    "inplace": "Functions that write into their argument",
+    "types": "Types, devices, modes and settings",
 }
-OTHER = "pointwise"
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 GENERIC = re.compile(r"`\w+` of `flambeau\.ops|Create a collection|Initialize self")
 
@@ -130,34 +103,36 @@ class Reference:
         return "\n\n".join(parts) + "\n"
 
     def _core_pages(self, page: Page) -> Iterator[tuple[str, str]]:
-        theme_of = {
-            family: theme for theme, (_, families) in THEMES.items() for family in families.split()
-        }
-        themes: dict[str, dict[str, list[Entry]]] = {t: defaultdict(list) for t in THEMES}
+        themes: dict[str, dict[str, list[Entry]]] = defaultdict(lambda: defaultdict(list))
         for entry in page.entries:
             if entry.name == "flambeau.Tensor":
                 continue
             family = entry.family
             if family.startswith("flambeau.ops."):
-                theme = theme_of.get(family.rpartition(".")[2], OTHER)
+                theme = family.split(".")[2]
             elif family == "flambeau._api.inplace_functions":
                 theme = "inplace"
             else:
                 theme, family = "types", _kind(entry.value)
             themes[theme][family].append(entry)
         parts = ["# flambeau", "```{py:module} flambeau\n```", self.text(flambeau, "flambeau")]
-        rows = ["* {doc}`flambeau.Tensor`: the tensor and its methods"]
-        for theme, (title, _) in THEMES.items():
+        rows = ["* {doc}`flambeau.Tensor`: The tensor and its methods"]
+        order = sorted(themes, key=lambda theme: (theme in OTHER_THEMES, theme))
+        for theme in order:
             count = sum(map(len, themes[theme].values()))
-            rows.append(f"* {{doc}}`flambeau-{theme}`: {title[0].lower()}{title[1:]} ({count})")
-        hidden = "\n".join(["flambeau.Tensor", *(f"flambeau-{theme}" for theme in THEMES)])
+            about = OTHER_THEMES.get(theme) or group_summary(theme).rstrip(".")
+            rows.append(f"* {{doc}}`flambeau-{theme}`: {about} ({count})")
+        hidden = "\n".join(["flambeau.Tensor", *(f"flambeau-{theme}" for theme in order)])
         parts += ["\n".join(rows), f"```{{toctree}}\n:hidden:\n\n{hidden}\n```"]
         yield "flambeau", "\n\n".join(parts) + "\n"
-        for theme, (title, _) in THEMES.items():
-            yield f"flambeau-{theme}", self._theme_page(title, themes[theme])
+        for theme, families in themes.items():
+            yield f"flambeau-{theme}", self._theme_page(theme, families)
 
-    def _theme_page(self, title: str, families: dict[str, list[Entry]]) -> str:
+    def _theme_page(self, theme: str, families: dict[str, list[Entry]]) -> str:
+        title = OTHER_THEMES.get(theme) or theme.replace("_", " ").capitalize()
         parts = [f"# {title}", "```{py:currentmodule} flambeau\n```"]
+        if theme not in OTHER_THEMES:
+            parts.append(group_summary(theme))
         for family, entries in sorted(families.items()):
             if len(families) > 1:
                 parts.append(f"## {family_title(family)}")
@@ -253,6 +228,12 @@ def directive(
     rows = [f"{fence}{{py:{kind}}} {argument}"]
     rows += [f":{name}: {value}".rstrip() for name, value in (options or {}).items()]
     return "\n".join([*rows, "", body, fence])
+
+
+def group_summary(group: str) -> str:
+    """What a group of ops holds: what its package says first."""
+    package = importlib.import_module(f"flambeau.ops.{group}")
+    return (package.__doc__ or "").strip().split("\n")[0]
 
 
 @functools.cache

@@ -1,1 +1,1 @@
-"""Ops that compute nothing: views, joins, pieces, arrangements and copies."""
+"""Ops that compute nothing: views, joins, parts, repetitions and copies."""
