@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from torch_oracle import FLOATS, agree, draw, tensor, torch
 
-from flambeau_numpy.kernels.loss import KERNELS as LOSS
+from flambeau_numpy.kernels.classification_loss import KERNELS as LOSS
 from flambeau_numpy.kernels.normalization import KERNELS as NORM
 
 F = torch.nn.functional

@@ -53,6 +53,9 @@ from flambeau.ops.pointwise.binary import (
     logaddexp,
     logaddexp2,
 )
+from flambeau.ops.losses.binary_loss import (
+    binary_cross_entropy_with_logits,
+)
 from flambeau.ops.pointwise.bit_shifts import (
     bitwise_left_shift,
     bitwise_right_shift,
@@ -64,6 +67,10 @@ from flambeau.ops.shapes.broadcasting import (
     expand_as,
     is_same_size,
     sum_to_size,
+)
+from flambeau.ops.losses.classification_loss import (
+    cross_entropy,
+    nll_loss,
 )
 from flambeau.ops.pointwise.complexes import (
     adjoint,
@@ -154,9 +161,6 @@ from flambeau.ops.creation.creation import (
     zeros,
     zeros_like,
 )
-from flambeau.ops.losses.ctc import (
-    ctc_loss,
-)
 from flambeau.ops.reductions.cumulative import (
     cummax,
     cummin,
@@ -195,6 +199,10 @@ from flambeau.ops.matrices.distance import (
     cosine_similarity,
     pairwise_distance,
     pdist,
+)
+from flambeau.ops.losses.distribution_loss import (
+    kl_div,
+    poisson_nll_loss,
 )
 from flambeau.ops.layers.dropout import (
     alpha_dropout,
@@ -413,11 +421,6 @@ from flambeau.ops.matrices.linalg import (
     outer,
     vdot,
 )
-from flambeau.ops.losses.loss import (
-    cross_entropy,
-    mse_loss,
-    nll_loss,
-)
 from flambeau.ops.shapes.movement import (
     as_strided,
     cat,
@@ -525,6 +528,9 @@ from flambeau.ops.reductions.reduction import (
     var,
     var_mean,
 )
+from flambeau.ops.losses.regression_loss import (
+    mse_loss,
+)
 from flambeau.ops.shapes.repetition import (
     repeat,
     repeat_interleave,
@@ -565,6 +571,9 @@ from flambeau.ops.indices.scattering import (
     put,
     scatter_reduce,
     take_along_dim,
+)
+from flambeau.ops.losses.sequence_loss import (
+    ctc_loss,
 )
 from flambeau.ops.shapes.shuffling import (
     channel_shuffle,
@@ -648,11 +657,6 @@ from flambeau.ops.reductions.statistics import (
     nanquantile,
     nansum,
     quantile,
-)
-from flambeau.ops.losses.target_loss import (
-    binary_cross_entropy_with_logits,
-    kl_div,
-    poisson_nll_loss,
 )
 from flambeau.ops.spatial.transposed_convolution import (
     conv_transpose1d,

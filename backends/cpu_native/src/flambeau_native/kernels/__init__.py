@@ -7,10 +7,10 @@ from typing import Any
 
 from flambeau_native.kernels import (
     activation,
+    classification_loss,
     elementwise,
     grid,
     indexing,
-    loss,
     movement,
     normalization,
     optimizer,
@@ -18,6 +18,7 @@ from flambeau_native.kernels import (
     random,
     recurrent,
     reduction,
+    regression_loss,
     special,
 )
 
@@ -31,7 +32,8 @@ FAMILIES = (
     pooling,
     grid,
     normalization,
-    loss,
+    classification_loss,
+    regression_loss,
     recurrent,
     random,
     optimizer,

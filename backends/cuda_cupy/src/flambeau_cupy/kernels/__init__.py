@@ -5,24 +5,24 @@ from __future__ import annotations
 from flambeau_cupy.array_module import Kernel
 from flambeau_cupy.kernels import (
     activation,
+    classification_loss,
     complexes,
     creation,
-    ctc,
     elementwise,
     indexing,
     linalg,
-    loss,
     movement,
     normalization,
     optimizer,
     pooling,
     random,
     reduction,
+    sequence_loss,
 )
 from flambeau_cupy.layer import Layer
 
 FAMILIES = (creation, elementwise, complexes, reduction, movement, indexing, linalg, random)
-LAUNCHED = (activation, ctc, loss, normalization, optimizer, pooling)
+LAUNCHED = (activation, classification_loss, sequence_loss, normalization, optimizer, pooling)
 """The families that consist of kernels in CUDA C."""
 
 

@@ -32,3 +32,13 @@ def reduced(loss: Tensor, reduction: Any) -> Tensor:
     if name == "none":
         return loss
     return loss.mean() if name == "mean" else loss.sum()
+
+
+def check_reduction(reduction: str) -> None:
+    """Refuse what is not the name of a reduction.
+
+    Raises:
+        ValueError: an unknown `reduction`.
+    """
+    if reduction not in _NAMES:
+        raise ValueError(f"{reduction} is not a valid value for reduction")

@@ -1,4 +1,4 @@
-"""The loss of sequences of unknown alignment, and its gradient; `losses.ctc` explains it."""
+"""The loss of sequences of unknown alignment, and its gradient; the op explains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cross-entropy with its log-probabilities, and the squared error, in one pass."""
+"""Cross entropy with its log-probabilities in one pass."""
 
 from __future__ import annotations
 
@@ -54,23 +54,7 @@ def _fit(x: Array, target: Array) -> bool:
     return x.flags.c_contiguous and target.dtype == INT64 and target.flags.c_contiguous
 
 
-def _make_mse_loss() -> Kernel:
-    general, find = otherwise("mse_loss"), compiled("distance").get
-
-    def mse_loss(a: Array, b: Array, reduction: str) -> Any:
-        run = find(a.dtype)
-        fits = a.size and reduction != "none" and a.shape == b.shape and alike(a, b)
-        if run is None or not fits:
-            return general(a, b, reduction)
-        out = np.empty((), a.dtype)
-        run(out, a, b, a.size, a.size if reduction == "mean" else 1)
-        return out
-
-    return mse_loss
-
-
 KERNELS: dict[str, Kernel] = {
     "cross_entropy": _make_cross_entropy(),
     "cross_entropy_backward": _make_cross_entropy_backward(),
-    "mse_loss": _make_mse_loss(),
 }

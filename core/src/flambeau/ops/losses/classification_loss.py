@@ -1,11 +1,9 @@
-"""Losses: negative log-likelihood, cross entropy and squared error."""
+"""Losses of classification: negative log-likelihood and cross entropy."""
 
 from __future__ import annotations
 
-import math
-
 from flambeau._dispatch.arguments import checked, need_tensor
-from flambeau._dispatch.dispatch import cast, common, result_type
+from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
@@ -13,7 +11,7 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index, _scatter
 from flambeau.ops.layers.activation import _log_softmax, log_softmax, need_floating, wide
-from flambeau.ops.shapes.broadcasting import broadcast_tensors
+from flambeau.ops.losses.loss_reduction import check_reduction
 
 _CLASS_WEIGHT = (
     "the derivative for 'weight', the rescaling of classes, is not implemented: the weights of "
@@ -171,23 +169,6 @@ def _(F, g):
     return None, None
 
 
-@composite
-def _mse_loss(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    """(x - t)², its mean or its sum."""
-    d = wide(input) - wide(target)
-    loss = d * d
-    if reduction != "none":
-        loss = loss.sum() if reduction == "sum" else loss.mean()
-    return cast(loss, input.dtype)
-
-
-@_mse_loss.gradient
-def _(F, g, input, target, reduction, needs):
-    count = math.prod(input.shape) if reduction == "mean" else 1
-    slope = F.mul(F.mul(g, F.scalar(2 / max(count, 1), g)), F.sub(input, target))
-    return slope, F.neg(slope) if needs[1] else None
-
-
 @public(method=False)
 def nll_loss(
     input: Tensor,
@@ -212,7 +193,7 @@ def nll_loss(
     >>> fb.nll_loss(fb.tensor([[-0.5, -1.0]]), fb.tensor([0]))
     tensor(0.5000)
     """
-    _check_reduction(reduction)
+    check_reduction(reduction)
     x = need_floating(input, "nll_loss", "input")
     if weight is not None and need_tensor(weight, "nll_loss", "weight").requires_grad:
         raise RuntimeError(_CLASS_WEIGHT)
@@ -250,7 +231,7 @@ def cross_entropy(
     >>> fb.cross_entropy(fb.tensor([[2.0, 0.0]]), fb.tensor([0]))
     tensor(0.1269)
     """
-    _check_reduction(reduction)
+    check_reduction(reduction)
     x = need_floating(input, "cross_entropy", "input")
     t = need_tensor(target, "cross_entropy", "target")
     if not 0 <= label_smoothing <= 1:
@@ -268,29 +249,6 @@ def cross_entropy(
     uniform = _uniform_loss(log_probs, t, weight, reduction, ignore_index)
     classes = x.shape[min(1, x.dim() - 1)]
     return loss * (1 - label_smoothing) + uniform * (label_smoothing / classes)
-
-
-@public(method=False)
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """(x - t)², its mean or its sum; the operands are broadcast and promoted.
-
-    Raises:
-        ValueError: an unknown `reduction`.
-        NotImplementedError: the common dtype is neither floating nor complex.
-
-    >>> import flambeau as fb
-    >>> fb.mse_loss(fb.tensor([1.0, 2.0]), fb.tensor([0.0, 0.0]))
-    tensor(2.5000)
-    """
-    _check_reduction(reduction)
-    x, t = need_tensor(input, "mse_loss", "input"), need_tensor(target, "mse_loss", "target")
-    dtype = result_type(x, t)
-    if not dtype.fp:
-        raise NotImplementedError(f"mse_loss(): not implemented for {dtype}; cast to floats first")
-    x, t = common("mse_loss", (x, t), dtype)
-    if x.shape != t.shape:
-        x, t = broadcast_tensors(x, t)
-    return _mse_loss(x, t, reduction)
 
 
 def class_targets(
@@ -346,11 +304,6 @@ def _check_class_weight(x: Tensor, weight: Tensor, classes: int) -> None:
         raise RuntimeError(
             f"expected weight to have the input's dtype {x.dtype}, but found {weight.dtype}"
         )
-
-
-def _check_reduction(reduction: str) -> None:
-    if reduction not in ("none", "mean", "sum"):
-        raise ValueError(f"{reduction} is not a valid value for reduction")
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -1,15 +1,12 @@
-"""Losses over classes, and the squared error.  Targets are in range or `ignore_index`."""
+"""Losses over classes.  Targets are in range or `ignore_index`."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels.activation import log_softmax
-from flambeau_numpy.kernels.reduction import sum_over
 from flambeau_numpy.silence import quiet
 
 
@@ -111,24 +108,9 @@ def cross_entropy_backward(
     return out
 
 
-@quiet
-def mse_loss(a: Array, b: Array, reduction: str) -> Any:
-    """(a - b)², its mean or its sum."""
-    d = np.asarray(np.subtract(wide(a), wide(b)))
-    np.multiply(d, d, d)
-    if reduction == "none":
-        return d.astype(a.dtype, copy=False)
-    dims = tuple(range(d.ndim))
-    total = sum_over(d, dims, False)
-    if reduction == "mean":
-        total = total / np.asarray(d.size, d.dtype)
-    return np.asarray(total, a.dtype)
-
-
 KERNELS = {
     "nll_loss": nll_loss,
     "nll_loss_backward": nll_loss_backward,
     "cross_entropy": cross_entropy,
     "cross_entropy_backward": cross_entropy_backward,
-    "mse_loss": mse_loss,
 }
