@@ -53,20 +53,33 @@ from flambeau.nn.functional.binary_loss import (
     binary_cross_entropy,
     binary_cross_entropy_with_logits,
 )
+from flambeau.nn.functional.classification_loss import cross_entropy, nll_loss
 from flambeau.nn.functional.distribution_loss import (
     gaussian_nll_loss,
     kl_div,
     poisson_nll_loss,
 )
+from flambeau.nn.functional.dropout import (
+    alpha_dropout,
+    dropout,
+    dropout1d,
+    dropout2d,
+    dropout3d,
+    feature_alpha_dropout,
+)
+from flambeau.nn.functional.embedding import embedding, embedding_bag, one_hot
 from flambeau.nn.functional.fold import (
     fold,
     unfold,
 )
-from flambeau.nn.functional.linalg import bilinear
-from flambeau.nn.functional.loss import (
-    cross_entropy,
-    nll_loss,
+from flambeau.nn.functional.fractional_pooling import (
+    fractional_max_pool2d,
+    fractional_max_pool2d_with_indices,
+    fractional_max_pool3d,
+    fractional_max_pool3d_with_indices,
 )
+from flambeau.nn.functional.grid import affine_grid, grid_sample
+from flambeau.nn.functional.linalg import bilinear
 from flambeau.nn.functional.margin_loss import (
     multi_margin_loss,
     multilabel_margin_loss,
@@ -92,7 +105,7 @@ from flambeau.nn.functional.pair_loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from flambeau.nn.functional.piecewise import (
+from flambeau.nn.functional.piecewise_activation import (
     hardshrink,
     hardsigmoid,
     hardswish,
@@ -127,45 +140,22 @@ from flambeau.nn.functional.probability import (
     softmax,
     softmin,
 )
-from flambeau.nn.functional.random import (
-    alpha_dropout,
-    dropout,
-    dropout1d,
-    dropout2d,
-    dropout3d,
-    feature_alpha_dropout,
-)
 from flambeau.nn.functional.regression_loss import (
     huber_loss,
     l1_loss,
     mse_loss,
     smooth_l1_loss,
 )
-from flambeau.nn.functional.sequence_loss import (
-    ctc_loss,
-)
-from flambeau.nn.functional.sparse import (
-    embedding,
-    embedding_bag,
-    one_hot,
-)
-from flambeau.nn.functional.unpooling import (
-    fractional_max_pool2d,
-    fractional_max_pool2d_with_indices,
-    fractional_max_pool3d,
-    fractional_max_pool3d_with_indices,
-    max_unpool1d,
-    max_unpool2d,
-    max_unpool3d,
-)
-from flambeau.nn.functional.vision import (
-    affine_grid,
-    grid_sample,
+from flambeau.nn.functional.resampling import (
     interpolate,
     upsample,
     upsample_bilinear,
     upsample_nearest,
 )
+from flambeau.nn.functional.sequence_loss import (
+    ctc_loss,
+)
+from flambeau.nn.functional.unpooling import max_unpool1d, max_unpool2d, max_unpool3d
 from flambeau.overrides import offer_calls
 
 __all__ = [

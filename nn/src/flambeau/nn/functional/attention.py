@@ -6,7 +6,7 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional.random import dropout
+from flambeau.nn.functional.dropout import dropout
 
 
 def multi_head_attention_forward(

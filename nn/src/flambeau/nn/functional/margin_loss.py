@@ -1,4 +1,7 @@
-"""Losses of classification that ask the right classes to win by a margin."""
+"""Losses of classification that ask the right classes to win by a margin.
+
+No file of ops has this name: they are made of other ops here, and no device has kernels for them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Activations that turn the scores along a dimension into (log-)probabilities."""
+"""Activations that turn the scores along a dimension into (log-)probabilities.
+
+Their ops are in `flambeau.ops.layers.activation`.
+"""
 
 from __future__ import annotations
 

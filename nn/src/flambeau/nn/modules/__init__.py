@@ -30,6 +30,8 @@ from flambeau.nn.modules.batchnorm import (
     BatchNorm3d,
     SyncBatchNorm,
 )
+from flambeau.nn.modules.binary_loss import BCELoss, BCEWithLogitsLoss
+from flambeau.nn.modules.classification_loss import CrossEntropyLoss, NLLLoss, NLLLoss2d
 from flambeau.nn.modules.container import (
     ModuleDict,
     ModuleList,
@@ -65,6 +67,7 @@ from flambeau.nn.modules.fold import (
     Fold,
     Unfold,
 )
+from flambeau.nn.modules.fractional_pooling import FractionalMaxPool2d, FractionalMaxPool3d
 from flambeau.nn.modules.instancenorm import (
     InstanceNorm1d,
     InstanceNorm2d,
@@ -89,17 +92,6 @@ from flambeau.nn.modules.linear import (
     Bilinear,
     Identity,
     Linear,
-)
-from flambeau.nn.modules.loss import (
-    BCELoss,
-    BCEWithLogitsLoss,
-    CrossEntropyLoss,
-    HuberLoss,
-    L1Loss,
-    MSELoss,
-    NLLLoss,
-    NLLLoss2d,
-    SmoothL1Loss,
 )
 from flambeau.nn.modules.margin_loss import (
     MultiLabelMarginLoss,
@@ -143,7 +135,7 @@ from flambeau.nn.modules.parameter_container import (
     ParameterDict,
     ParameterList,
 )
-from flambeau.nn.modules.piecewise import (
+from flambeau.nn.modules.piecewise_activation import (
     Hardshrink,
     Hardsigmoid,
     Hardswish,
@@ -157,9 +149,15 @@ from flambeau.nn.modules.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AdaptiveMaxPool3d,
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
     MaxPool3d,
@@ -170,6 +168,7 @@ from flambeau.nn.modules.probability import (
     Softmax2d,
     Softmin,
 )
+from flambeau.nn.modules.regression_loss import HuberLoss, L1Loss, MSELoss, SmoothL1Loss
 from flambeau.nn.modules.rnn import (
     GRU,
     LSTM,
@@ -206,19 +205,7 @@ from flambeau.nn.modules.transposed_convolution import (
     ConvTranspose2d,
     ConvTranspose3d,
 )
-from flambeau.nn.modules.unpooling import (
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
+from flambeau.nn.modules.unpooling import MaxUnpool1d, MaxUnpool2d, MaxUnpool3d
 from flambeau.nn.modules.upsampling import (
     Upsample,
     UpsamplingBilinear2d,

@@ -8,7 +8,7 @@ from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Va
 from typing import Any, Self, overload
 
 from flambeau.nn.module import Module
-from flambeau.nn.modules._pairs import ACTIVATIONS, activated, together
+from flambeau.nn.modules._fused_layers import ACTIVATIONS, activated, together
 from flambeau.nn.modules.linear import Linear
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.nn.modules.loss import _Loss, _WeightedLoss
+from flambeau.nn.modules.loss_reduction import _Loss, _WeightedLoss
 
 
 class MultiMarginLoss(_WeightedLoss):

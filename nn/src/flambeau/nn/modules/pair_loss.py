@@ -7,7 +7,7 @@ from collections.abc import Callable
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.modules.distance import PairwiseDistance
-from flambeau.nn.modules.loss import _Loss
+from flambeau.nn.modules.loss_reduction import _Loss
 
 
 class _MarginLoss(_Loss):

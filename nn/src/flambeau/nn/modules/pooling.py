@@ -11,6 +11,7 @@ from flambeau.nn.module import Module
 from flambeau.nn.modules.utils import ntuple
 
 Size = int | Iterable[int]
+Sizes = int | Sequence[int | None] | None
 
 
 class _MaxPoolNd(Module):
@@ -275,3 +276,127 @@ class AdaptiveAvgPool3d(_AdaptiveAvgPoolNd):
     def forward(self, input: Tensor) -> Tensor:
         """`functional.adaptive_avg_pool3d` to this size."""
         return F.adaptive_avg_pool3d(input, self.output_size)
+
+
+class _AdaptiveMaxPoolNd(Module):
+    """The settings of maximum pooling to a given size."""
+
+    output_size: Sizes
+    return_indices: bool
+
+    def __init__(self, output_size: Sizes, return_indices: bool = False) -> None:
+        super().__init__()
+        self.output_size = output_size
+        self.return_indices = return_indices
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveMaxPool1d(_AdaptiveMaxPoolNd):
+    """The maxima of `output_size` windows that cover a signal, (N, C, L) or (C, L).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveMaxPool1d(5)(fb.randn(1, 64, 8)).shape
+    torch.Size([1, 64, 5])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.adaptive_max_pool1d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool2d(_AdaptiveMaxPoolNd):
+    """The maxima of `output_size` windows that cover an image, (N, C, H, W) or (C, H, W).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveMaxPool2d((5, None))(fb.randn(1, 64, 8, 9)).shape
+    torch.Size([1, 64, 5, 9])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.adaptive_max_pool2d(input, self.output_size, self.return_indices)
+
+
+class AdaptiveMaxPool3d(_AdaptiveMaxPoolNd):
+    """The maxima of `output_size` windows that cover a volume, (N, C, D, H, W) or (C, D, H, W).
+
+    >>> import flambeau as fb
+    >>> fb.nn.AdaptiveMaxPool3d(2)(fb.randn(1, 6, 8, 9, 4)).shape
+    torch.Size([1, 6, 2, 2, 2])
+    """
+
+    def forward(self, input: Tensor) -> Tensor | tuple[Tensor, Tensor]:
+        """The maxima and, if `return_indices`, where they stand."""
+        return F.adaptive_max_pool3d(input, self.output_size, self.return_indices)
+
+
+class _LPPoolNd(Module):
+    """The settings of pooling to norms."""
+
+    norm_type: float
+    kernel_size: Size
+    stride: Size | None
+    ceil_mode: bool
+
+    def __init__(
+        self,
+        norm_type: float,
+        kernel_size: Size,
+        stride: Size | None = None,
+        ceil_mode: bool = False,
+    ) -> None:
+        super().__init__()
+        self.norm_type = norm_type
+        self.kernel_size = kernel_size
+        self.stride = stride
+        self.ceil_mode = ceil_mode
+
+    def extra_repr(self) -> str:
+        return (
+            f"norm_type={self.norm_type}, kernel_size={self.kernel_size}, stride={self.stride}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class LPPool1d(_LPPoolNd):
+    """The `norm_type`-norm of each window of a signal; see `functional.lp_pool1d`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.LPPool1d(2, 3)(fb.ones(1, 4, 9)).shape
+    torch.Size([1, 4, 3])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The norms."""
+        settings = self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        return F.lp_pool1d(input, *settings)
+
+
+class LPPool2d(_LPPoolNd):
+    """The `norm_type`-norm of each window of an image; see `functional.lp_pool2d`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.LPPool2d(2, 3, stride=2)(fb.ones(1, 4, 9, 7)).shape
+    torch.Size([1, 4, 4, 3])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The norms."""
+        settings = self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        return F.lp_pool2d(input, *settings)
+
+
+class LPPool3d(_LPPoolNd):
+    """The `norm_type`-norm of each window of a volume; see `functional.lp_pool3d`.
+
+    >>> import flambeau as fb
+    >>> fb.nn.LPPool3d(2, 3)(fb.ones(1, 4, 9, 6, 3)).shape
+    torch.Size([1, 4, 3, 2, 1])
+    """
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The norms."""
+        settings = self.norm_type, self.kernel_size, self.stride, self.ceil_mode
+        return F.lp_pool3d(input, *settings)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.nn.modules.loss import _Loss
+from flambeau.nn.modules.loss_reduction import _Loss
 
 
 class CTCLoss(_Loss):

@@ -6,7 +6,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
-from flambeau.nn.functional.sparse import checked_padding
+from flambeau.nn.functional.embedding import checked_padding
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 

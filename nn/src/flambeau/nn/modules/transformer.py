@@ -12,7 +12,7 @@ from flambeau import Tensor
 from flambeau.nn import init
 from flambeau.nn.functional import gelu, relu
 from flambeau.nn.module import Module
-from flambeau.nn.modules._pairs import activated
+from flambeau.nn.modules._fused_layers import activated
 from flambeau.nn.modules.attention import MultiheadAttention
 from flambeau.nn.modules.container import ModuleList
 from flambeau.nn.modules.dropout import Dropout

@@ -1,4 +1,7 @@
-"""Activation functions made of straight pieces, and the shrinkage functions."""
+"""Activation functions made of straight pieces, and the shrinkage functions.
+
+Those with an op of their own have it in `flambeau.ops.layers.activation`.
+"""
 
 from __future__ import annotations
 
