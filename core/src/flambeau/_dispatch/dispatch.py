@@ -14,7 +14,7 @@ from flambeau._autograd import anomaly
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
 from flambeau._dispatch.promotion import python_number, result_type
-from flambeau._memory.record import TensorBase
+from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge, storage_of
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -94,9 +94,9 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
 
 
 def _spec(a: Any) -> Any:
-    if isinstance(a, TensorBase):
+    if is_tensor(a):
         return Spec(tuple(a._a.shape), a.dtype)
-    if isinstance(a, (list, tuple)) and a and isinstance(a[0], TensorBase):
+    if isinstance(a, (list, tuple)) and a and is_tensor(a[0]):
         return [_spec(x) for x in a]
     return a
 
@@ -198,7 +198,7 @@ def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:
     """Operands as tensors and Python numbers, or None if one of them is neither."""
     found = []
     for x in operands:
-        if not isinstance(x, TensorBase):
+        if not is_tensor(x):
             x = python_number(x)
             if not isinstance(x, (int, float, complex)):
                 return None
@@ -234,12 +234,12 @@ def slow_binary(name: str, x: Any, y: Any) -> Any:
         raise RuntimeError("Integers to negative integer powers are not allowed.")
     result = op(*common(name, operands, dtype))
     # The power of a number is row-major, whatever the exponents are.
-    return result if name != "pow" or isinstance(operands[0], TensorBase) else result.contiguous()
+    return result if name != "pow" or is_tensor(operands[0]) else result.contiguous()
 
 
 def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     """Operands as tensors of one dtype on one device; numbers and 0-d CPU tensors follow."""
-    tensors = [x for x in operands if isinstance(x, TensorBase)]
+    tensors = [x for x in operands if is_tensor(x)]
     be = tensors[0]._be
     if any(t._be is not be for t in tensors):
         large = [t for t in tensors if len(t._a.shape) > 0 or t._be.device.type != "cpu"]
@@ -248,7 +248,7 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
             raise device_error(name, tensors)
     out = []
     for x in operands:
-        if not isinstance(x, TensorBase):
+        if not is_tensor(x):
             out.append(wrap(be, scalar_native(be, x, dtype), dtype))
             continue
         if x._be is not be:

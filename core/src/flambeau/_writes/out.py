@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.warning import warn
-from flambeau._memory.record import TensorBase
+from flambeau._memory.record import is_tensor
 from flambeau._writes import inplace as _inplace
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def deliver(
     """
     if out is None:
         return result
-    if not isinstance(out, TensorBase):
+    if not is_tensor(out):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     if (result._rg or out._rg) and recording() and (result.requires_grad or out.requires_grad):
         raise RuntimeError(
@@ -53,7 +53,7 @@ def deliver(
         raise RuntimeError(
             f"Expected out tensor to have device {result.device}, but got {out.device} instead"
         )
-    operands = [x for x in inputs if isinstance(x, TensorBase)]
+    operands = [x for x in inputs if is_tensor(x)]
     _inplace.check_out(out, operands, share)
     if exact and result.dtype is not out.dtype:
         raise RuntimeError(
