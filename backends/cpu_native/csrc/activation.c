@@ -93,15 +93,15 @@ SOFTMAX(float, exp_f, logf, f32)
 SOFTMAX(double, exp_d, log, f64)
 
 const Row activation_rows[] = {
-    {"softmax_f32", "wrii", softmax_f32},
-    {"softmax_f64", "wrii", softmax_f64},
-    {"log_softmax_f32", "wrii", log_softmax_f32},
-    {"log_softmax_f64", "wrii", log_softmax_f64},
-    {"logsumexp_f32", "wrii", logsumexp_f32},
-    {"logsumexp_f64", "wrii", logsumexp_f64},
-    {"softmax_backward_f32", "wrrii", softmax_backward_f32},
-    {"softmax_backward_f64", "wrrii", softmax_backward_f64},
-    {"log_softmax_backward_f32", "wrrii", log_softmax_backward_f32},
-    {"log_softmax_backward_f64", "wrrii", log_softmax_backward_f64},
-    {NULL, NULL, NULL},
+    {"softmax_f32", "wrii", "t01,t01", softmax_f32},
+    {"softmax_f64", "wrii", "t01,t01", softmax_f64},
+    {"log_softmax_f32", "wrii", "t01,t01", log_softmax_f32},
+    {"log_softmax_f64", "wrii", "t01,t01", log_softmax_f64},
+    {"logsumexp_f32", "wrii", "t0,t01", logsumexp_f32},
+    {"logsumexp_f64", "wrii", "t0,t01", logsumexp_f64},
+    {"softmax_backward_f32", "wrrii", "t01,t01,t01", softmax_backward_f32},
+    {"softmax_backward_f64", "wrrii", "t01,t01,t01", softmax_backward_f64},
+    {"log_softmax_backward_f32", "wrrii", "t01,t01,t01", log_softmax_backward_f32},
+    {"log_softmax_backward_f64", "wrrii", "t01,t01,t01", log_softmax_backward_f64},
+    {NULL, NULL, NULL, NULL},
 };

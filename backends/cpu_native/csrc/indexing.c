@@ -271,6 +271,10 @@ SORT(int64_t, uint64_t, i64, 6)
         const int64_t rows = k->n[0], n = k->n[1], few = k->n[2];                               \
         const K turn = k->n[3] ? 0 : (K)-1;                                                     \
         K keys[FEW];                                                                            \
+        if (few > FEW || few > n) {                                                             \
+            *k->failure = "k is out of range";                                                  \
+            return;                                                                             \
+        }                                                                                       \
         for (int64_t row = 0; row < rows; row++) {                                              \
             const T *a = (const T *)k->p[2] + row * n;                                          \
             int64_t *at = places + row * few, held = 0;                                         \
@@ -300,30 +304,30 @@ TOPK(int32_t, uint32_t, i32)
 TOPK(int64_t, uint64_t, i64)
 
 const Row indexing_rows[] = {
-    {"topk_f32", "wwriiii", topk_f32},
-    {"topk_f64", "wwriiii", topk_f64},
-    {"topk_i32", "wwriiii", topk_i32},
-    {"topk_i64", "wwriiii", topk_i64},
-    {"add_rows_f32", "wrriii", add_rows_f32},
-    {"add_rows_f64", "wrriii", add_rows_f64},
-    {"scatter_add_f32", "wrriiii", scatter_add_f32},
-    {"scatter_add_f64", "wrriiii", scatter_add_f64},
-    {"tap_sum_f32", "wrrriiiii", tap_sum_f32},
-    {"tap_sum_f64", "wrrriiiii", tap_sum_f64},
-    {"tap_spread_f32", "wrrriiiii", tap_spread_f32},
-    {"tap_spread_f64", "wrrriiiii", tap_spread_f64},
-    {"tap_dot_f32", "wrrriiiii", tap_dot_f32},
-    {"tap_dot_f64", "wrrriiiii", tap_dot_f64},
-    {"take", "wrriii", take},
-    {"gather_w4", "wrriiii", gather_w4},
-    {"gather_w8", "wrriiii", gather_w8},
-    {"flip_w4", "wrii", flip_w4},
-    {"flip_w8", "wrii", flip_w8},
-    {"transpose_w4", "wriii", transpose_w4},
-    {"transpose_w8", "wriii", transpose_w8},
-    {"sort_f32", "wwrwiii", sort_f32},
-    {"sort_f64", "wwrwiii", sort_f64},
-    {"sort_i32", "wwrwiii", sort_i32},
-    {"sort_i64", "wwrwiii", sort_i64},
-    {NULL, NULL, NULL},
+    {"topk_f32", "wwriiii", "t02,d02,t01", topk_f32},
+    {"topk_f64", "wwriiii", "t02,d02,t01", topk_f64},
+    {"topk_i32", "wwriiii", "t02,d02,t01", topk_i32},
+    {"topk_i64", "wwriiii", "t02,d02,t01", topk_i64},
+    {"add_rows_f32", "wrriii", "t12,d0,t01", add_rows_f32},
+    {"add_rows_f64", "wrriii", "t12,d0,t01", add_rows_f64},
+    {"scatter_add_f32", "wrriiii", "t013,d023,t023", scatter_add_f32},
+    {"scatter_add_f64", "wrriiii", "t013,d023,t023", scatter_add_f64},
+    {"tap_sum_f32", "wrrriiiii", "t014,t012,d034,t034", tap_sum_f32},
+    {"tap_sum_f64", "wrrriiiii", "t014,t012,d034,t034", tap_sum_f64},
+    {"tap_spread_f32", "wrrriiiii", "t012,t014,d034,t034", tap_spread_f32},
+    {"tap_spread_f64", "wrrriiiii", "t012,t014,d034,t034", tap_spread_f64},
+    {"tap_dot_f32", "wrrriiiii", "t034,t012,d034,t014", tap_dot_f32},
+    {"tap_dot_f64", "wrrriiiii", "t034,t012,d034,t014", tap_dot_f64},
+    {"take", "wrriii", "b01,b12,d0", take},
+    {"gather_w4", "wrriiii", "t023,t013,d023", gather_w4},
+    {"gather_w8", "wrriiii", "t023,t013,d023", gather_w8},
+    {"flip_w4", "wrii", "t01,t01", flip_w4},
+    {"flip_w8", "wrii", "t01,t01", flip_w8},
+    {"transpose_w4", "wriii", "t012,t012", transpose_w4},
+    {"transpose_w8", "wriii", "t012,t012", transpose_w8},
+    {"sort_f32", "wwrwiii", "t01,d01,t01,16b1", sort_f32},
+    {"sort_f64", "wwrwiii", "t01,d01,t01,32b1", sort_f64},
+    {"sort_i32", "wwrwiii", "t01,d01,t01,16b1", sort_i32},
+    {"sort_i64", "wwrwiii", "t01,d01,t01,32b1", sort_i64},
+    {NULL, NULL, NULL, NULL},
 };

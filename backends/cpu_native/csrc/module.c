@@ -65,16 +65,143 @@ static void release(Held *held, int count) {
     }
 }
 
+/* -- extents -------------------------------------------------------------------------------------- */
+
+#define MAX_ARRAYS 10
+#define MAX_FACTORS 3
+
+/* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero. */
+typedef struct {
+    char how; /* 0, '+' or '|' */
+    int first, second;
+} Factor;
+
+typedef struct {
+    int64_t unit; /* bytes; 0 of no extent */
+    int count;
+    Factor factors[MAX_FACTORS];
+} Extent;
+
+/* A row, its text read. */
+typedef struct {
+    const Row *row;
+    Py_ssize_t wanted;
+    int arrays, of_one_shape;
+    Extent extents[MAX_ARRAYS];
+} Entry;
+
+static int64_t type_size(const char *name) {
+    const char *suffix = strrchr(name, '_');
+    if (suffix == NULL) return 0;
+    if (strstr("_f64_i64_w8", suffix)) return 8;
+    if (strstr("_f32_i32_w4", suffix)) return 4;
+    return strcmp(suffix, "_bf16") == 0 ? 2 : 1;
+}
+
+static int digit(const char **text) { return *(*text)++ - '0'; }
+
+/* Reads one extent up to its comma; 0 if it makes no sense. */
+static int read_extent(Extent *e, const char **text, const char *name) {
+    *e = (Extent){0};
+    if (**text == '-') {
+        (*text)++;
+        return 1;
+    }
+    int64_t times = 0;
+    while (**text >= '0' && **text <= '9') times = times * 10 + digit(text);
+    switch (*(*text)++) {
+        case 'b': e->unit = 1; break;
+        case 'h': e->unit = 2; break;
+        case 'w': e->unit = 4; break;
+        case 'd': e->unit = 8; break;
+        case 't': e->unit = type_size(name); break;
+        default: return 0;
+    }
+    if (times) e->unit *= times;
+    while (**text && **text != ',') {
+        if (e->count == MAX_FACTORS) return 0;
+        Factor *f = &e->factors[e->count++];
+        const int is_sum = **text == '(';
+        if (is_sum) (*text)++;
+        f->first = digit(text);
+        if (is_sum || **text == '|') {
+            f->how = *(*text)++;
+            f->second = digit(text);
+            if (is_sum) (*text)++;
+        }
+    }
+    return e->unit > 0;
+}
+
+static int is_integer(const Row *row, int number) {
+    int count = 0;
+    for (const char *kind = row->arguments; *kind; kind++) count += *kind == 'i';
+    return number >= 0 && number < count;
+}
+
+static int read_row(Entry *entry, const Row *row) {
+    const char *text = row->extents;
+    *entry = (Entry){.row = row, .wanted = (Py_ssize_t)strlen(row->arguments)};
+    if (*text == '=') entry->of_one_shape = 1, text++;
+    for (const char *kind = row->arguments; *kind; kind++) {
+        if (*kind == 'i' || *kind == 'f') continue;
+        if (entry->arrays == MAX_ARRAYS || !read_extent(&entry->extents[entry->arrays], &text, row->name))
+            return 0;
+        if (*text == ',') text++;
+        const Extent *e = &entry->extents[entry->arrays++];
+        for (int j = 0; j < e->count; j++)
+            if (!is_integer(row, e->factors[j].first) || !is_integer(row, e->factors[j].second)) return 0;
+    }
+    return *text == 0;
+}
+
+/* Whether every array is as long as the integers say; an exception is set if not. */
+static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t *n) {
+    for (int i = 0; i < entry->arrays; i++) {
+        const Extent *e = &entry->extents[i];
+        int64_t need = e->unit;
+        for (int j = 0; j < e->count; j++) {
+            const Factor *f = &e->factors[j];
+            int64_t value = n[f->first];
+            if (f->how == '+') value += n[f->second];
+            else if (f->how == '|' && n[f->second] != 0) value = n[f->second];
+            need *= value;
+        }
+        if (lengths[i] >= 0 && need > lengths[i]) {
+            PyErr_Format(PyExc_RuntimeError, "%s(): array %d has %zd bytes, where %lld are read or written",
+                         entry->row->name, i, lengths[i], (long long)need);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+static int are_of_one_shape(const Entry *entry, const Held *held, int count) {
+    const Py_buffer *first = &held[0].buffer;
+    for (int i = 1; i < count; i++) {
+        const Py_buffer *other = &held[i].buffer;
+        int same = other->ndim == first->ndim;
+        for (int d = 0; same && d < first->ndim; d++) same = other->shape[d] == first->shape[d];
+        if (!same) {
+            PyErr_Format(PyExc_RuntimeError, "%s(): the arrays must have one shape", entry->row->name);
+            return 0;
+        }
+    }
+    return 1;
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    const Row *row = PyCapsule_GetPointer(self, "flambeau_native.row");
-    if (row == NULL) return NULL;
-    Py_ssize_t wanted = (Py_ssize_t)strlen(row->arguments);
+    const Entry *entry = PyCapsule_GetPointer(self, "flambeau_native.entry");
+    if (entry == NULL) return NULL;
+    const Row *row = entry->row;
+    const Py_ssize_t wanted = entry->wanted;
     if (count != wanted) {
         PyErr_Format(PyExc_TypeError, "%s() takes %zd arguments, got %zd", row->name, wanted, count);
         return NULL;
     }
     Held held[MAX_ARGUMENTS];
     void *pointers[MAX_ARGUMENTS];
+    Py_ssize_t lengths[MAX_ARGUMENTS];
     int64_t integers[MAX_ARGUMENTS];
     double floats[MAX_ARGUMENTS] = {0};
     int arrays = 0, ints = 0, doubles = 0, holding = 0;
@@ -89,13 +216,16 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
             if (value == -1.0 && PyErr_Occurred()) goto failed;
             floats[doubles++] = value;
         } else if ((kind == 'o' || kind == 'W') && args[i] == Py_None) {
+            lengths[arrays] = -1;
             pointers[arrays++] = NULL;
         } else {
             int is_written = kind == 'w' || kind == 'W';
             if (!hold(&held[holding], args[i], is_written, &pointers[arrays])) goto failed;
-            holding++, arrays++;
+            lengths[arrays++] = held[holding++].buffer.len;
         }
     }
+    if (!are_long(entry, lengths, integers)) goto failed;
+    if (entry->of_one_shape && !are_of_one_shape(entry, held, holding)) goto failed;
     const char *error = NULL, *failure = NULL;
     Args packed = {pointers, integers, floats, thread_limit, &error, &failure};
     Py_BEGIN_ALLOW_THREADS
@@ -157,8 +287,14 @@ PyMODINIT_FUNC PyInit__native(void) {
         for (const Row *row = tables[t]; row->name != NULL; row++) {
             /* The definitions live as long as the process, as the functions do. */
             PyMethodDef *method = PyMem_Malloc(sizeof(PyMethodDef));
-            PyObject *capsule = PyCapsule_New((void *)row, "flambeau_native.row", NULL);
-            if (method == NULL || capsule == NULL) return PyErr_NoMemory();
+            Entry *entry = PyMem_Malloc(sizeof(Entry));
+            if (method == NULL || entry == NULL) return PyErr_NoMemory();
+            if (!read_row(entry, row)) {
+                PyErr_Format(PyExc_SystemError, "%s: its extents are no extents", row->name);
+                return NULL;
+            }
+            PyObject *capsule = PyCapsule_New(entry, "flambeau_native.entry", NULL);
+            if (capsule == NULL) return NULL;
             *method = (PyMethodDef){row->name, (PyCFunction)(void (*)(void))call, METH_FASTCALL,
                                     row->arguments};
             PyObject *function = PyCFunction_NewEx(method, capsule, NULL);

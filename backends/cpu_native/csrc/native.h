@@ -23,10 +23,17 @@ typedef void (*Kernel)(const Args *);
 
 /* One row: the name in Python and the arguments, one letter each: r an array to read, w one to
    write, o an array to read or None, W one to write or None, i an integer, f a float.  Arrays are
-   C-contiguous and aligned to their items. */
+   C-contiguous and aligned to their items.
+
+   `extents` says how far each array reaches at least, which every call is held to: separated by commas,
+   the product of a constant, a unit and integers of the call by their numbers.  The unit is b, h, w or d
+   for 1, 2, 4 or 8 bytes or t for an item of the kernel's type; (0+1) is a sum, and 0|1 the second
+   number or, where that is zero, the first.  An array of no extent is -, and after = all have one
+   shape. */
 typedef struct {
     const char *name;
     const char *arguments;
+    const char *extents;
     Kernel kernel;
 } Row;
 

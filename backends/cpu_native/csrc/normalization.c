@@ -2,13 +2,14 @@
 #define TEMPLATE "normalization_template.h"
 #include "both.h"
 
-#define BOTH(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}
+#define BOTH(name, arguments, extents)                         \
+    {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}
 
 const Row normalization_rows[] = {
-    BOTH(layer_norm, "wwwrooiif"),
-    BOTH(layer_norm_backward, "wwwwrrorriii"),
-    BOTH(batch_norm_train, "wwwrooiiif"),
-    BOTH(batch_norm, "wroorriii"),
-    BOTH(batch_norm_backward, "wwwrrorriii"),
-    {NULL, NULL, NULL},
+    BOTH(layer_norm, "wwwrooiif", "t01,t0,t0,t01,t1,t1"),
+    BOTH(layer_norm_backward, "wwwwrrorriii", "t01,t1,t1,-,t01,t01,t1,t0,t0"),
+    BOTH(batch_norm_train, "wwwrooiiif", "t012,t1,t1,t012,t1,t1"),
+    BOTH(batch_norm, "wroorriii", "t012,t012,t1,t1,t1,t1"),
+    BOTH(batch_norm_backward, "wwwrrorriii", "t012,t1,t1,t012,t012,t1,t1,t1"),
+    {NULL, NULL, NULL, NULL},
 };

@@ -65,13 +65,13 @@ static void quartered_step(const void *context, int64_t begin, int64_t end) {
 #endif
 
 const Row pooling_rows[] = {
-    {"max_pool2d_f32", "wwriiiiiiiiiiiii", max_pool2d_f32},
-    {"max_pool2d_f64", "wwriiiiiiiiiiiii", max_pool2d_f64},
-    {"max_pool2d_backward_f32", "wrriii", max_pool2d_backward_f32},
-    {"max_pool2d_backward_f64", "wrriii", max_pool2d_backward_f64},
-    {"avg_pool2d_f32", "wriiiiiiiiiiiif", avg_pool2d_f32},
-    {"avg_pool2d_f64", "wriiiiiiiiiiiif", avg_pool2d_f64},
-    {"avg_pool2d_backward_f32", "wriiiiiiiiiiiif", avg_pool2d_backward_f32},
-    {"avg_pool2d_backward_f64", "wriiiiiiiiiiiif", avg_pool2d_backward_f64},
-    {NULL, NULL, NULL},
+    {"max_pool2d_f32", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f32},
+    {"max_pool2d_f64", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f64},
+    {"max_pool2d_backward_f32", "wrriii", "t01,t02,d02", max_pool2d_backward_f32},
+    {"max_pool2d_backward_f64", "wrriii", "t01,t02,d02", max_pool2d_backward_f64},
+    {"avg_pool2d_f32", "wriiiiiiiiiiiif", "t034,t012", avg_pool2d_f32},
+    {"avg_pool2d_f64", "wriiiiiiiiiiiif", "t034,t012", avg_pool2d_f64},
+    {"avg_pool2d_backward_f32", "wriiiiiiiiiiiif", "t012,t034", avg_pool2d_backward_f32},
+    {"avg_pool2d_backward_f64", "wriiiiiiiiiiiif", "t012,t034", avg_pool2d_backward_f64},
+    {NULL, NULL, NULL, NULL},
 };

@@ -28,10 +28,11 @@ typedef __m512d Vector_f64;
 #endif
 #include "both.h"
 
-#define BOTH(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}
+#define BOTH(name, arguments, extents)                         \
+    {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}
 
 const Row product_rows[] = {
-    BOTH(pack, "wriiii"),
-    BOTH(packed_product, "wrriii"),
-    {NULL, NULL, NULL},
+    BOTH(pack, "wriiii", "t01,t01"),
+    BOTH(packed_product, "wrriii", "t02,t01,t12"),
+    {NULL, NULL, NULL, NULL},
 };

@@ -2,12 +2,14 @@
 #define TEMPLATE "recurrent_template.h"
 #include "both.h"
 
-#define BOTH(name, arguments) {#name "_f32", arguments, name##_f32}, {#name "_f64", arguments, name##_f64}
+#define BOTH(name, arguments, extents)                         \
+    {#name "_f32", arguments, extents, name##_f32}, {#name "_f64", arguments, extents, name##_f64}
 
 const Row recurrent_rows[] = {
-    BOTH(lstm_step, "wwwwriiii"),
-    BOTH(lstm_step_backward, "wwwooorrriii"),
-    BOTH(gru_step, "wwwrroiii"),
-    BOTH(gru_step_backward, "wwwoorriii"),
-    {NULL, NULL, NULL},
+    BOTH(lstm_step, "wwwwriiii", "4t(0+1)2,t(0+1)2,t12,t(3+1)2,4t(0+1)2"),
+    BOTH(lstm_step_backward, "wwwooorrriii",
+         "4t(0+1)2,t12,t12,t(0+1)2,t(0+1)2,4t(0+1)2,4t(0+1)2,t(0+1)2,t(0+1)2"),
+    BOTH(gru_step, "wwwrroiii", "4t(0+1)2,t12,t(0+1)2,3t12,3t(0+1)2,3t2"),
+    BOTH(gru_step_backward, "wwwoorriii", "3t(0+1)2,3t(0+1)2,t12,t(0+1)2,4t(0+1)2,4t(0+1)2,t(0+1)2"),
+    {NULL, NULL, NULL, NULL},
 };

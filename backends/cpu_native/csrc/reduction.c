@@ -31,12 +31,12 @@ EXTREME(amin_i64, INT64_MAX, <)
 EXTREME(amax_i64, INT64_MIN, >)
 
 const Row reduction_rows[] = {
-    {"sum_f32", "wriiif", sum_f32},       {"sum_f64", "wriiif", sum_f64},
-    {"prod_f32", "wriii", prod_f32},      {"prod_f64", "wriii", prod_f64},
-    {"norm2_f32", "wriii", norm2_f32},    {"norm2_f64", "wriii", norm2_f64},
-    {"var_f32", "wriif", var_f32},        {"var_f64", "wriif", var_f64},
-    {"distance_f32", "wrrif", distance_f32}, {"distance_f64", "wrrif", distance_f64},
-    {"amin_i64", "wri", amin_i64},        {"amax_i64", "wri", amax_i64},
-    {"cumsum_f32", "wriii", cumsum_f32},  {"cumsum_f64", "wriii", cumsum_f64},
-    {NULL, NULL, NULL},
+    {"sum_f32", "wriiif", "t02,t012", sum_f32},       {"sum_f64", "wriiif", "t02,t012", sum_f64},
+    {"prod_f32", "wriii", "t02,t012", prod_f32},      {"prod_f64", "wriii", "t02,t012", prod_f64},
+    {"norm2_f32", "wriii", "t02,t012", norm2_f32},    {"norm2_f64", "wriii", "t02,t012", norm2_f64},
+    {"var_f32", "wriif", "t0,t01", var_f32},        {"var_f64", "wriif", "t0,t01", var_f64},
+    {"distance_f32", "wrrif", "t,t0,t0", distance_f32}, {"distance_f64", "wrrif", "t,t0,t0", distance_f64},
+    {"amin_i64", "wri", "t,t0", amin_i64},        {"amax_i64", "wri", "t,t0", amax_i64},
+    {"cumsum_f32", "wriii", "t012,t012", cumsum_f32},  {"cumsum_f64", "wriii", "t012,t012", cumsum_f64},
+    {NULL, NULL, NULL, NULL},
 };

@@ -307,8 +307,8 @@ static void sgemm(const Args *args) {
 
 const Row sgemm_rows[] = {
 #if HAS_AVX512
-    {"linear", "wrroiii", linear},
+    {"linear", "wrroiii", "w01,w02,w12,w1", linear},
 #endif
-    {"sgemm", "iiiiiioiiiiiiiiiff", sgemm},
-    {NULL, NULL, NULL},
+    {"sgemm", "iiiiiioiiiiiiiiiff", "w7", sgemm},
+    {NULL, NULL, NULL, NULL},
 };

@@ -18,10 +18,15 @@ Numbers = Callable[[int], tuple[float, ...]]
 
 
 def _dense(arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The arrays (or None) in the order of their memory, if it is the same dense one for all."""
+    """The arrays (or None) in the order of their memory, if it is the same dense one for all.
+
+    Row-major ones are compared by compiled code: see ``checks`` below.
+    """
     if alike(*arrays):
         return arrays
     first, *others = arrays
+    if any(a is not None and a.shape != first.shape for a in others):
+        raise RuntimeError("the arrays must have one shape")
     turned = (first.T, *[None if a is None else a.T for a in others])
     return turned if first.ndim > 1 and alike(*turned) else None
 
@@ -309,3 +314,6 @@ KERNELS: dict[str, Callable[..., Any]] = {
     "rprop_step_": rprop_step_,
     "sgd_step_": sgd_step_,
 }
+
+for _kernel in KERNELS.values():
+    _kernel.checks = True  # type: ignore[attr-defined]  # shapes, which the core then does not

@@ -72,6 +72,7 @@ class Op:
         self.refuses_complex = refuses_complex
         self.results = results
         self.missing_reason: str | None = None
+        self.checks: Callable[..., None] | None = None
         self.params = parameters(body)
         annotations = body.__annotations__
         self.kinds = tuple([kind_of(annotations.get(name)) for name in self.params])
@@ -125,6 +126,17 @@ class Op:
             return formula
 
         return declare
+
+    def demand(self, checks: Callable[..., None]) -> Callable[..., None]:
+        """Declare what every call of the op fulfils: `checks` raises otherwise.
+
+        It is called with the op's arguments before a kernel sees them.  For composites, whose
+        bodies are not run where a kernel trusts the shapes of its operands.
+        """
+        if parameters(checks) != self.params:
+            raise TypeError(f"{self.name}: its demands take {self.params}")
+        self.checks = checks
+        return checks
 
     def gradient_missing(self, reason: str) -> None:
         """Declare that the gradient is not implemented; backward raises `reason`."""
@@ -285,6 +297,8 @@ class Op:
                 if t._rg:
                     record = True
         assert be is not None and first is not None, self.name
+        if self.checks is not None:
+            self.checks(*args)
         try:
             r = getattr(be, self.name)(*native)
         except be.error as error:

@@ -46,7 +46,7 @@ def run({args}):
     if x is None:
         return op._run({args})
     be = x._be
-    g = x._rg{inputs}
+    g = x._rg{inputs}{checks}
     kernel = be.{name}
     try:
         r = kernel({native})
@@ -110,6 +110,7 @@ def running(op: Op) -> Callable[..., Any]:
         args=args,
         first=first,
         inputs=inputs,
+        checks=f"\n    op.checks({args})" if op.checks else "",
         native=", ".join(native),
         dtype={"same": "x.dtype", None: "be.dtype_of(r)"}.get(op.out, "op.out"),
     )

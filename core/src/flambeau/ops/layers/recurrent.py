@@ -27,6 +27,7 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
+from flambeau.ops.layers import recurrent_rules as _rules
 from flambeau.ops.layers import recurrent_steps as _recurrence
 from flambeau.ops.layers.recurrent_layers import all_layers
 from flambeau.ops.matrices.linalg import linear
@@ -46,6 +47,9 @@ def _lstm_sequence(
 ) -> tuple[Tensor, ...]:
     """(outputs (N, P), last h (B, P), last c (B, H), cells (N, H), gates i, f, g, o (N, 4H))."""
     return _recurrence.lstm_steps(input, hx, cx, weight, projection, batch_sizes, reverse)
+
+
+_lstm_sequence.demand(_rules.lstm_sequence)
 
 
 @_lstm_sequence.gradient
@@ -76,6 +80,9 @@ def _lstm_sequence_backward(
     grads = grad_output, grad_hidden, grad_cell, grad_cells, grad_gates
     saved = hx, cx, weight, projection, output, cells, gates
     return _recurrence.lstm_backward_steps(*grads, *saved, batch_sizes, reverse)
+
+
+_lstm_sequence_backward.demand(_rules.lstm_sequence_backward)
 
 
 @_lstm_sequence_backward.gradient
@@ -116,6 +123,9 @@ def _gru_sequence(
     return _recurrence.gru_steps(input, hx, weight, bias, batch_sizes, reverse)
 
 
+_gru_sequence.demand(_rules.gru_sequence)
+
+
 @_gru_sequence.gradient
 def _(F, g, hx, weight, bias_shape, batch_sizes, reverse, result0, result2):
     *grads, over_bias = F.gru_sequence_backward(
@@ -139,6 +149,9 @@ def _gru_sequence_backward(
     """The gradients of `gru_sequence`."""
     grads = grad_output, grad_hidden, grad_gates
     return _recurrence.gru_backward_steps(*grads, hx, weight, output, gates, batch_sizes, reverse)
+
+
+_gru_sequence_backward.demand(_rules.gru_sequence_backward)
 
 
 @_gru_sequence_backward.gradient
@@ -173,6 +186,9 @@ def _rnn_sequence(
     return _recurrence.rnn_steps(input, hx, weight, nonlinearity, batch_sizes, reverse)
 
 
+_rnn_sequence.demand(_rules.rnn_sequence)
+
+
 @_rnn_sequence.gradient
 def _(F, g, hx, weight, nonlinearity, batch_sizes, reverse, result0):
     return F.rnn_sequence_backward(*g[:2], hx, weight, result0, nonlinearity, batch_sizes, reverse)
@@ -193,6 +209,9 @@ def _rnn_sequence_backward(
     return _recurrence.rnn_backward_steps(
         grad_output, grad_hidden, hx, weight, output, nonlinearity, batch_sizes, reverse
     )
+
+
+_rnn_sequence_backward.demand(_rules.rnn_sequence_backward)
 
 
 @_rnn_sequence_backward.gradient
@@ -283,6 +302,8 @@ def _run(
     settings = [given[k] for k in _PADDED[1:-1]]
     if packed:
         sizes = tuple(int(n) for n in given["batch_sizes"].tolist())
+        if input.shape[0] > (total := sum(sizes)):
+            input = input[:total]  # the rows beyond are of no step
         return all_layers(mode, input, sizes, states, *settings)
     x = input.transpose(0, 1) if given["batch_first"] else input
     steps, batch = x.shape[:2]

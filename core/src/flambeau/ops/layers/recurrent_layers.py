@@ -14,6 +14,7 @@ from flambeau._autograd.modes import enable_grad, recording
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.table import composite
+from flambeau.ops.layers import recurrent_rules as _rules
 from flambeau.ops.layers.activation import dropout as drop
 from flambeau.ops.layers.recurrent_steps import through
 from flambeau.ops.shapes.movement import cat, stack
@@ -47,6 +48,9 @@ def _recurrent_layers(
     )
     cell = input.new_zeros((0,)) if cx is None else finals[1]
     return output, finals[0], cell, input.new_zeros((0,), dtype=D.uint8)
+
+
+_recurrent_layers.demand(_rules.recurrent_layers)
 
 
 @_recurrent_layers.gradient
@@ -112,6 +116,9 @@ def _recurrent_layers_backward(
     return whole[0], whole[1], input.new_zeros((0,)) if cx is None else whole[2], last
 
 
+_recurrent_layers_backward.demand(_rules.recurrent_layers_backward)
+
+
 @_recurrent_layers_backward.gradient
 def _(
     F,
@@ -151,6 +158,7 @@ def all_layers(
 ) -> tuple[Tensor, States]:
     """Layers on packed rows: the last layer's output and the final states of all."""
     directions = 2 if bidirectional else 1
+    _rules.check_counts(mode, states, params, num_layers * directions)
     each = len(params) // (num_layers * directions)
     between = dropout if train and num_layers > 1 else 0.0
     at_once = 1 if between else num_layers

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._autograd.modes import recording
+from flambeau._dispatch.dispatch import kernel_error
 from flambeau._memory.views import storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import Op
@@ -57,11 +58,17 @@ class StepOp(Op):
         ):
             self.body(*args)
             return
+        if not getattr(kernel, "checks", False):
+            self._check(lists)
         natives: list[list[Any]] = [[t._a for t in tensors] for tensors in lists]
         for i in told:
             first = i == self._counts
             natives[i] = [(t.add_(1) if first else t).item() for t in lists[i]]
-        kernel(*natives, *plain)
+        try:
+            kernel(*natives, *plain)
+        except (RuntimeError, *be.error) as error:
+            self._check(lists)
+            raise kernel_error(self.name, error, args) from error
         for i in told:
             if i != self._counts:
                 for t, value in zip(lists[i], natives[i], strict=True):
@@ -70,6 +77,22 @@ class StepOp(Op):
             if i != 1 and i not in told:
                 for t in tensors:
                     storage_of(t).version += 1
+
+    def _check(self, lists: tuple[Any, ...]) -> None:
+        """Refuse gradients and state that have not the shape of their parameter.
+
+        A kernel whose attribute ``checks`` is true refuses them itself, with any exception: this
+        then words it, and a step in which all is well does not pay for looking twice.
+        """
+        for i, tensors in enumerate(lists):
+            if i in self._numbers or not tensors:
+                continue
+            for param, t in zip(lists[0], tensors, strict=True):
+                if t._a.shape != param._a.shape:
+                    raise RuntimeError(
+                        f"{self.name}: a parameter has shape {tuple(param._a.shape)}, and its "
+                        f"entry of {self.params[i]} {tuple(t._a.shape)}"
+                    )
 
     def _counted_on_host(self, be: Any, lists: tuple[Any, ...]) -> bool:
         """Whether the tensors are an accelerator's and the numbers that they have the host's."""
