@@ -127,6 +127,26 @@ def test_gradients_travel_back_through_copies_between_devices(name):
     assert x.grad.device == x.device and x.grad.tolist() == [2.0, 2.0]
 
 
+def test_leaves_on_two_devices_each_sum_their_gradients_on_their_own(name):
+    class Mixed(fb.autograd.Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b.to(a.device)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad, (2 * grad).to("ref")
+
+    a = fb.ones(2, device="fake:0", requires_grad=True)
+    b = fb.ones(2, device="ref", requires_grad=True)
+    y = Mixed.apply(a, b) + Mixed.apply(a, b)
+    grads = fb.autograd.grad(y.sum(), [a, b], retain_graph=True)
+    y.to("fake:1").sum().backward()
+    assert [x.tolist() for x in (a.grad, b.grad)] == [[2.0, 2.0], [4.0, 4.0]]
+    assert [x.tolist() for x in grads] == [[2.0, 2.0], [4.0, 4.0]]
+    assert [x.grad.device for x in (a, b)] == [x.device for x in grads] == [a.device, b.device]
+
+
 def test_without_a_device_the_reason_is_said_and_questions_have_answers(name, fake):
     fake.count = 0
     assert not name.is_available() and name.device_count() == 0

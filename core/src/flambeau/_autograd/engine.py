@@ -192,15 +192,18 @@ class _Walk:
                 node = todo.pop(s)
                 g = sums.pop(s)
             if special:
-                self.visit(node.seq, node, g)
-                continue
-            if type(g) is not array and native and type(g) is not dict:
-                g = F.to_array(g)
-            if node._hooks is None:
-                parts = node.apply(F, g)
+                if (visited := self.visit(node, g)) is None:
+                    continue
+                parts, g, F = visited
+                add = F.add
             else:
-                g = _run_pre_hooks(node, F, g)
-                parts = _run_post_hooks(node, F, node.apply(F, g), g)
+                if type(g) is not array and native and type(g) is not dict:
+                    g = F.to_array(g)
+                if node._hooks is None:
+                    parts = node.apply(F, g)
+                else:
+                    g = _run_pre_hooks(node, F, g)
+                    parts = _run_post_hooks(node, F, node.apply(F, g), g)
             if not retain and node.saved:
                 node.saved = None
             for e, p in zip(node.edges, parts):  # noqa: B905 - `strict` costs 10 % of the loop
@@ -222,7 +225,9 @@ class _Walk:
                             s = alone.seq
                             sums[s], todo[s], alone = waiting, alone, None
                             heappush(heap, -s)
-                elif (held := leaves.get(id(e))) is not None:
+                elif special:
+                    self.push_leaf(e, p, p is not g)
+                elif (held := leaves.get(id(e))) is not None:  # the same, without a call
                     try:
                         held[1] = add(held[1], p)
                     except Exception as error:
@@ -231,12 +236,18 @@ class _Walk:
                 else:
                     leaves[id(e)] = [e, p, p is not g]
 
-    def visit(self, s: int, node: Node, g: Any) -> None:
-        """One step of the loop with captured inputs, several devices or watchers."""
+    def visit(self, node: Node, g: Any) -> tuple[Any, Any, Any] | None:
+        """Apply a node in a pass with captured inputs, several devices or watchers.
+
+        Returns:
+            The gradients of its inputs, that of its output after hooks, and the F of the inputs;
+            None if no gradient is wanted behind this node.
+        """
         needed, wanted = self.needed, self.wanted
+        s = node.seq
         F = self.where.pop(s, self.F)
         if needed is not None and s not in needed:
-            return
+            return None
         if F.native and type(g) is not F.array and type(g) is not dict:
             g = F.to_array(g)
         if node._hooks is not None:
@@ -244,7 +255,7 @@ class _Walk:
         if wanted is not None and s in wanted:
             wanted[s] = (F, g)
             if not any(_reaches(e, needed, wanted) for e in node.edges):
-                return
+                return None
         apply = _watched_apply if watchers else _apply
         if F.native and F.formulas is not F and isinstance(node, FORMULAS):
             parts = F.settle(apply(node, F.formulas, g))
@@ -252,24 +263,13 @@ class _Walk:
             parts = apply(node, F, g)
         if node._hooks is not None:
             parts = _run_post_hooks(node, F, parts, g)
-        if not self.retain and node.saved:
-            node.saved = None
         if isinstance(node, DeviceMove) and F.native:
             F = node.args  # the gradient now lives on the source's device
-        for e, p in zip(node.edges, parts, strict=False):
-            if p is None or e is None:
-                continue
-            if not isinstance(e, Node):
-                self.push_leaf(e, p, p is not g)
-            elif (s := e.seq) in self.sums:
-                have = self.sums[s]
-                self.sums[s] = F.add(have, p) if e.n_out == 1 else _merge(F.add, have, p)
-            else:
-                self.sums[s] = p
-                self.todo[s] = e
-                heappush(self.heap, -s)
-                if F is not self.F:
-                    self.where[s] = F
+        if F is not self.F:
+            for e, p in zip(node.edges, parts, strict=False):
+                if p is not None and isinstance(e, Node) and e.seq not in self.sums:
+                    self.where[e.seq] = F
+        return parts, g, F
 
     def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
         """Run the leaves' hooks and add the sums into their ``.grad``."""
