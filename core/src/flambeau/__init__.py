@@ -64,7 +64,7 @@ _SUBMODULES = frozenset(
     plugin random return_types serialization signal sparse special testing utils version""".split()
 )
 _CHECKPOINTS = frozenset({"load", "save"})
-_PARTS = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")
+_PARTS: dict[str, str] = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:

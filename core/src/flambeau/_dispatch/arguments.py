@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
-from flambeau._memory.record import TensorBase
 from flambeau._memory.views import edge
 from flambeau._types.spec import Spec
 
@@ -273,7 +272,7 @@ def need_tensor(value: Any, function: str, argument: str) -> Tensor:
     Raises:
         TypeError: it is not.
     """
-    if not isinstance(value, TensorBase):
+    if not isinstance(value, _dispatch.Tensor_):
         raise TypeError(
             f"{function}(): argument {argument!r} must be Tensor, not {type(value).__name__}"
         )
