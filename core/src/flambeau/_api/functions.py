@@ -137,18 +137,15 @@ from flambeau.ops.reductions.covariance import (
     cov,
 )
 from flambeau.ops.creation.creation import (
-    arange,
     as_tensor,
     asarray,
     empty,
     empty_like,
     empty_strided,
-    eye,
     fill,
     from_numpy,
     full,
     full_like,
-    linspace,
     new_empty,
     new_full,
     new_ones,
@@ -164,6 +161,8 @@ from flambeau.ops.creation.creation import (
 from flambeau.ops.reductions.cumulative import (
     cummax,
     cummin,
+    cumprod,
+    cumsum,
     logcumsumexp,
 )
 from flambeau.ops.matrices.decompositions import (
@@ -189,6 +188,7 @@ from flambeau.ops.indices.diagonals import (
     block_diag,
     diag_embed,
     diagflat,
+    eye,
     fill_diagonal_,
     trace,
     tril_indices,
@@ -455,6 +455,13 @@ from flambeau.ops.layers.normalization import (
     batch_norm,
     layer_norm,
 )
+from flambeau.ops.reductions.norms import (
+    dist,
+    frobenius_norm,
+    norm,
+    nuclear_norm,
+    renorm,
+)
 from flambeau.ops.shapes.padding import (
     constant_pad_nd,
 )
@@ -488,6 +495,8 @@ from flambeau.ops.layers.random_activation import (
     rrelu,
 )
 from flambeau.ops.creation.ranges import (
+    arange,
+    linspace,
     logspace,
     range,
 )
@@ -510,18 +519,11 @@ from flambeau.ops.reductions.reduction import (
     any,
     argmax,
     argmin,
-    cumprod,
-    cumsum,
-    dist,
-    frobenius_norm,
     logsumexp,
     max,
     mean,
     min,
-    norm,
-    nuclear_norm,
     prod,
-    renorm,
     std,
     std_mean,
     sum,

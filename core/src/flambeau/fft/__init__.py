@@ -38,7 +38,7 @@ from flambeau.fft._arguments import (
     one,
     real_to_complex,
 )
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.shapes.movement import roll
 from flambeau.ops.spectra.spectral import fft as on_pairs
 

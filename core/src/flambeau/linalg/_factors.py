@@ -11,7 +11,7 @@ from flambeau._types import dtype as D
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.autograd.function import Function
 from flambeau.linalg import _results as R
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices.matrix_algebra import (
     LinAlgError,

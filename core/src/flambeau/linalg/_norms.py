@@ -16,7 +16,7 @@ from flambeau.linalg._solutions import tolerances
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.matrices.matrix_algebra import matrices, squares
 from flambeau.ops.pointwise.elementwise import maximum, where
-from flambeau.ops.reductions.reduction import norm as _norm
+from flambeau.ops.reductions.norms import norm as _norm
 
 Order = float | int | str
 

@@ -28,7 +28,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.layout import strided
-from flambeau.ops.creation.creation import _vector
+from flambeau.ops.creation.ranges import _vector
 from flambeau.ops.spectra.signal_windows import bessel_i0
 
 __all__ = [

@@ -14,7 +14,7 @@ from flambeau._tensor.printing import sparse_repr
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import sparse_coo
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 
 _new = object.__new__
 

@@ -9,7 +9,8 @@ from flambeau._dispatch.arguments import need_tensor, need_tensors
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange, ones
+from flambeau.ops.creation.creation import ones
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import stack
 

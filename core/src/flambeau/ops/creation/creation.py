@@ -1,21 +1,15 @@
-"""Creation: tensors from data, constants and ranges."""
+"""Creation: tensors from data and constants."""
 
 from __future__ import annotations
 
 import functools
-import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._dispatch.arguments import (
-    checked_sizes,
-    need_list,
-    need_tensor,
-    sizes,
-)
+from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
 from flambeau._dispatch.bound import bind
-from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import many
 from flambeau._dispatch.promotion import fitting, scalar_dtype
 from flambeau._dispatch.warning import warn
@@ -37,27 +31,15 @@ def _full(shape: tuple[int, ...], value: Any, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
-@primitive(differentiable=False)
-def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
-    return Spec((length,), dtype)
-
-
 def finished(
     t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
 ) -> Tensor:
     """A new tensor after ``out=`` and ``requires_grad=``."""
     if out is not None:
-        if _need_out(out).shape != t.shape:
+        if need_out(out).shape != t.shape:
             out.resize_(t.shape)  # an explicit size: no warning
         t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
-
-
-def finished_range(t: Tensor, requires_grad: bool, out: Tensor | None) -> Tensor:
-    """`finished` for a vector, which an `out=` of as many elements takes in its own shape."""
-    if out is not None and _need_out(out).numel() == t.numel():
-        t = t.reshape(tuple(out._a.shape))
-    return finished(t, requires_grad, out)
 
 
 def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
@@ -72,15 +54,6 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
         return wrap(be, be.full(size, value, dtype), dtype)
     except be.error as error:
         raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
-
-
-def _vector(value: Callable[[int], Any], count: int, dtype: DType, device: Any) -> Tensor:
-    """``value(i)`` for i below `count`; none is computed on ``meta``, nor before there is room."""
-    t = empty((count,), dtype=dtype, device=device)
-    if t.device.type == "meta":
-        return t
-    be = t._be
-    return wrap(be, be.host_array([value(i) for i in range(count)], (count,), dtype), dtype)
 
 
 @public(method=False)
@@ -101,7 +74,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    t = filled(size_of("zeros", shape, size), 0, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of("zeros", shape, size), 0, dtype_or(dtype, out), device_or(device, out))
     return finished(t, requires_grad, out)
 
 
@@ -122,7 +95,7 @@ def ones(
     >>> fb.ones(2, dtype=fb.int64)
     tensor([1, 1])
     """
-    t = filled(size_of("ones", shape, size), 1, _dtype_or(dtype, out), _device_or(device, out))
+    t = filled(size_of("ones", shape, size), 1, dtype_or(dtype, out), device_or(device, out))
     return finished(t, requires_grad, out)
 
 
@@ -144,8 +117,8 @@ def empty(
     >>> fb.empty(2, 3).shape
     torch.Size([2, 3])
     """
-    dtype = _dtype_or(dtype, out)
-    be = bind(_device_or(device, out))
+    dtype = dtype_or(dtype, out)
+    be = bind(device_or(device, out))
     found = checked_sizes(size_of("empty", shape, size))
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
         return finished(out.resize_(found), requires_grad, None)  # and no write
@@ -180,9 +153,9 @@ def full(
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
     if dtype is None:
         dtype = scalar_dtype(fill_value) if out is None else out.dtype
-    shape, dtype = sizes((need_list(size, "full", "size"),)), _dtype_or(dtype, None)
+    shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, None)
     fill_value = fitting(fill_value, dtype)
-    return finished(filled(shape, fill_value, dtype, _device_or(device, out)), requires_grad, out)
+    return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
 
 
 def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
@@ -199,19 +172,30 @@ def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]
     return sizes((many(function, "size", shape, size),))
 
 
-def _dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
+def dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
+    """The dtype of a new tensor: the one asked for, that of ``out=``, or the default.
+
+    Raises:
+        TypeError: it is no dtype, or `out` no tensor.
+    """
     if dtype is None:
-        return D.get_default_dtype() if out is None else _need_out(out).dtype
+        return D.get_default_dtype() if out is None else need_out(out).dtype
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
     return dtype
 
 
-def _device_or(device: Any, out: Tensor | None) -> Any:
-    return _need_out(out).device if device is None and out is not None else device
+def device_or(device: Any, out: Tensor | None) -> Any:
+    """The device of a new tensor: the one asked for, or that of ``out=``."""
+    return need_out(out).device if device is None and out is not None else device
 
 
-def _need_out(out: Any) -> Tensor:
+def need_out(out: Any) -> Tensor:
+    """`out` if it is a tensor.
+
+    Raises:
+        TypeError: it is not.
+    """
     if not isinstance(out, Tensor):
         raise TypeError(f"argument 'out' must be Tensor, not {type(out).__name__}")
     return out
@@ -245,7 +229,7 @@ def _like(
     memory_format: Any,
 ) -> Tensor:
     x = input if type(input) is Tensor else need_tensor(input, name, "input")
-    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    kind, where = dtype_or(dtype, x), x._be.device if device is None else device
     if order_like(x, memory_format) is None:
         t = filled(x._a.shape, value, kind, where)
     else:
@@ -312,7 +296,7 @@ def full_like(
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     x = need_tensor(input, "full_like", "input")
-    fill_value = fitting(fill_value, _dtype_or(dtype, x))
+    fill_value = fitting(fill_value, dtype_or(dtype, x))
     t = _like("full_like", x, fill_value, dtype, device, requires_grad, memory_format)
     return deliver(t, out, input, share="anything")
 
@@ -334,7 +318,7 @@ def empty_like(
     torch.int64
     """
     x = need_tensor(input, "empty_like", "input")
-    kind, where = _dtype_or(dtype, x), x._be.device if device is None else device
+    kind, where = dtype_or(dtype, x), x._be.device if device is None else device
     if order_like(x, memory_format) is None:
         t = unfilled(bind(where), tuple(x._a.shape), kind)
     else:
@@ -361,7 +345,7 @@ def new_zeros(
     """
     where = input.device if device is None else device
     return finished(
-        filled(size_of("new_zeros", shape, size), 0, _dtype_or(dtype, input), where),
+        filled(size_of("new_zeros", shape, size), 0, dtype_or(dtype, input), where),
         requires_grad,
         None,
     )
@@ -386,7 +370,7 @@ def new_ones(
     """
     where = input.device if device is None else device
     return finished(
-        filled(size_of("new_ones", shape, size), 1, _dtype_or(dtype, input), where),
+        filled(size_of("new_ones", shape, size), 1, dtype_or(dtype, input), where),
         requires_grad,
         None,
     )
@@ -413,9 +397,9 @@ def new_full(
     where = input.device if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
-    fill_value = fitting(fill_value, _dtype_or(dtype, input))
+    fill_value = fitting(fill_value, dtype_or(dtype, input))
     return finished(
-        filled(tuple(size), fill_value, _dtype_or(dtype, input), where), requires_grad, None
+        filled(tuple(size), fill_value, dtype_or(dtype, input), where), requires_grad, None
     )
 
 
@@ -439,7 +423,7 @@ def new_empty(
     return empty(
         *shape,
         size=size,
-        dtype=_dtype_or(dtype, input),
+        dtype=dtype_or(dtype, input),
         device=input.device if device is None else device,
         requires_grad=requires_grad,
     )
@@ -463,154 +447,7 @@ def new_tensor(
     tensor([1., 2.])
     """
     where = input.device if device is None else device
-    return finished(from_data(data, _dtype_or(dtype, input), where, copy=True), requires_grad, None)
-
-
-@public(method=False)
-def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
-    *,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """start, start + step, ... below `end`; int64 if all three are integers.
-
-    Raises:
-        RuntimeError: step is 0, or its sign leads away from `end`.
-
-    >>> import flambeau as fb
-    >>> fb.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    if end is None:
-        start, end = 0, start
-    elif start is None:
-        start = 0
-    if end is None:
-        raise TypeError("arange() needs an end")
-    whole = type(start) is type(end) is type(step) is int
-    if not whole:
-        start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
-    if dtype is None:
-        whole = whole or all(isinstance(x, int) for x in (start, end, step))
-        dtype = D.int64 if whole else D.get_default_dtype()
-        dtype = dtype if out is None else _need_out(out).dtype
-    check_range(start, end, step)
-    if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
-        start, end, step = bounds_in(dtype, start, end, step)
-        check_range(start, end, step)
-    length = math.ceil((end - start) / step)
-    if dtype.category == 1 and not whole:
-        start, step = bounds_in(D.int64, start, step)
-    be = bind(_device_or(device, out))
-    try:
-        native = be.arange(start, step, *checked_sizes((length,)), dtype)
-    except be.error as error:
-        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
-    t = wrap(be, native, dtype)
-    if out is not None and out.numel() and out.numel() != length:
-        warn(
-            f"The number of elements in the out tensor of shape {list(out.shape)} is "
-            f"{out.numel()} which does not match the computed number of elements {length}. The "
-            "out tensor is resized to a vector of that many elements."
-        )
-    return finished_range(t, requires_grad, out)
-
-
-def check_range(start: Any, end: Any, step: Any) -> None:
-    """Refuse a range that never ends.
-
-    Raises:
-        RuntimeError: the step is 0 or leads away from `end`, or a bound is infinite or no number.
-    """
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
-        raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
-        raise RuntimeError(
-            "upper bound and lower bound inconsistent with step sign: "
-            f"start={start}, end={end}, step={step}"
-        )
-
-
-def bounds_in(dtype: DType, *numbers: Any) -> tuple[Any, ...]:
-    """The bounds of a range as its arithmetic takes them: numbers of `dtype`.
-
-    Raises:
-        RuntimeError: the dtype does not hold one.
-    """
-    fitted = [fitting(number, dtype) for number in numbers]
-    return tuple(D.unpack(D.pack(fitted, dtype), dtype) if dtype.category in (1, 2) else fitted)
-
-
-@public(method=False)
-def linspace(
-    start: Any,
-    end: Any,
-    steps: int,
-    *,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """`steps` values evenly spaced from `start` to `end`, both included.
-
-    >>> import flambeau as fb
-    >>> fb.linspace(0, 1, 3)
-    tensor([0.0000, 0.5000, 1.0000])
-    """
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
-    n = operator.index(steps)
-    if n < 0:
-        raise RuntimeError(f"number of steps must be non-negative, got {n}")
-    dtype = _dtype_or(dtype, out)
-    if n:
-        start, end = bounds_in(dtype, start, end if n > 1 else start)
-    # Counted from both ends, so that the last value is exactly `end`.
-    step = (end - start) / (n - 1) if n > 1 else 0.0
-    half = n // 2
-
-    def value(i: int) -> float:
-        return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
-
-    return finished_range(_vector(value, n, dtype, _device_or(device, out)), requires_grad, out)
-
-
-@public(method=False)
-def eye(
-    n: int,
-    m: int | None = None,
-    *,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
-    pin_memory: bool = False,
-) -> Tensor:
-    """A matrix with ones on the diagonal.
-
-    >>> import flambeau as fb
-    >>> fb.eye(2)
-    tensor([[1., 0.],
-            [0., 1.]])
-    """
-    m = n if m is None else m
-    if n < 0 or m < 0:
-        raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
-    where = _device_or(device, out)
-    rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
-    return finished(cast(rows == columns, _dtype_or(dtype, out)), requires_grad, out)
+    return finished(from_data(data, dtype_or(dtype, input), where, copy=True), requires_grad, None)
 
 
 @public(method=False)

@@ -2,21 +2,122 @@
 
 from __future__ import annotations
 
+import builtins
+import math
+import operator
+from collections.abc import Callable
 from typing import Any
 
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.arguments import checked_sizes
+from flambeau._dispatch.bound import bind
+from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.promotion import fitting
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import (
-    arange,
-    bounds_in,
-    check_range,
-    finished_range,
-    linspace,
-)
+from flambeau._types.spec import Spec
+from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished, need_out
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import primitive
+
+
+@primitive(differentiable=False)
+def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
+    return Spec((length,), dtype)
+
+
+@public(method=False)
+def arange(
+    start: Any = None,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """start, start + step, ... below `end`; int64 if all three are integers.
+
+    Raises:
+        RuntimeError: step is 0, or its sign leads away from `end`.
+
+    >>> import flambeau as fb
+    >>> fb.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    elif start is None:
+        start = 0
+    if end is None:
+        raise TypeError("arange() needs an end")
+    whole = type(start) is type(end) is type(step) is int
+    if not whole:
+        start, end, step = (x.item() if isinstance(x, Tensor) else x for x in (start, end, step))
+    if dtype is None:
+        whole = whole or all(isinstance(x, int) for x in (start, end, step))
+        dtype = D.int64 if whole else D.get_default_dtype()
+        dtype = dtype if out is None else need_out(out).dtype
+    check_range(start, end, step)
+    if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
+        start, end, step = bounds_in(dtype, start, end, step)
+        check_range(start, end, step)
+    length = math.ceil((end - start) / step)
+    if dtype.category == 1 and not whole:
+        start, step = bounds_in(D.int64, start, step)
+    be = bind(device_or(device, out))
+    try:
+        native = be.arange(start, step, *checked_sizes((length,)), dtype)
+    except be.error as error:
+        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
+    t = wrap(be, native, dtype)
+    if out is not None and out.numel() and out.numel() != length:
+        warn(
+            f"The number of elements in the out tensor of shape {list(out.shape)} is "
+            f"{out.numel()} which does not match the computed number of elements {length}. The "
+            "out tensor is resized to a vector of that many elements."
+        )
+    return finished_range(t, requires_grad, out)
+
+
+@public(method=False)
+def linspace(
+    start: Any,
+    end: Any,
+    steps: int,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """`steps` values evenly spaced from `start` to `end`, both included.
+
+    >>> import flambeau as fb
+    >>> fb.linspace(0, 1, 3)
+    tensor([0.0000, 0.5000, 1.0000])
+    """
+    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    n = operator.index(steps)
+    if n < 0:
+        raise RuntimeError(f"number of steps must be non-negative, got {n}")
+    dtype = dtype_or(dtype, out)
+    if n:
+        start, end = bounds_in(dtype, start, end if n > 1 else start)
+    # Counted from both ends, so that the last value is exactly `end`.
+    step = (end - start) / (n - 1) if n > 1 else 0.0
+    half = n // 2
+
+    def value(i: int) -> float:
+        return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
+
+    return finished_range(_vector(value, n, dtype, device_or(device, out)), requires_grad, out)
 
 
 @public(method=False)
@@ -89,3 +190,48 @@ def range(
     count = int(last) + 1
     places = arange(count, dtype=D.int64 if dtype.category < 2 else D.float64, device=device)
     return finished_range(cast(places * step + start, dtype), requires_grad, out)
+
+
+def finished_range(t: Tensor, requires_grad: bool, out: Tensor | None) -> Tensor:
+    """`finished` for a vector, which an `out=` of as many elements takes in its own shape."""
+    if out is not None and need_out(out).numel() == t.numel():
+        t = t.reshape(tuple(out._a.shape))
+    return finished(t, requires_grad, out)
+
+
+def _vector(value: Callable[[int], Any], count: int, dtype: DType, device: Any) -> Tensor:
+    """``value(i)`` for i below `count`; none is computed on ``meta``, nor before there is room."""
+    t = empty((count,), dtype=dtype, device=device)
+    if t.device.type == "meta":
+        return t
+    be = t._be
+    return wrap(
+        be, be.host_array([value(i) for i in builtins.range(count)], (count,), dtype), dtype
+    )
+
+
+def check_range(start: Any, end: Any, step: Any) -> None:
+    """Refuse a range that never ends.
+
+    Raises:
+        RuntimeError: the step is 0 or leads away from `end`, or a bound is infinite or no number.
+    """
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not (math.isfinite(start) and math.isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if (end - start) * step < 0:
+        raise RuntimeError(
+            "upper bound and lower bound inconsistent with step sign: "
+            f"start={start}, end={end}, step={step}"
+        )
+
+
+def bounds_in(dtype: DType, *numbers: Any) -> tuple[Any, ...]:
+    """The bounds of a range as its arithmetic takes them: numbers of `dtype`.
+
+    Raises:
+        RuntimeError: the dtype does not hold one.
+    """
+    fitted = [fitting(number, dtype) for number in numbers]
+    return tuple(D.unpack(D.pack(fitted, dtype), dtype) if dtype.category in (1, 2) else fitted)

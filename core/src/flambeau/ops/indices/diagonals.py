@@ -12,7 +12,8 @@ from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import arange, empty
+from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.shapes.movement import cat
@@ -191,3 +192,30 @@ def block_diag(*tensors: Any) -> Tensor:
         rows.append(cat([left, cast(block, dtype), right], 1))
         before += m
     return cat(rows, 0)
+
+
+@public(method=False)
+def eye(
+    n: int,
+    m: int | None = None,
+    *,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor:
+    """A matrix with ones on the diagonal.
+
+    >>> import flambeau as fb
+    >>> fb.eye(2)
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    m = n if m is None else m
+    if n < 0 or m < 0:
+        raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
+    where = device_or(device, out)
+    rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
+    return finished(cast(rows == columns, dtype_or(dtype, out)), requires_grad, out)

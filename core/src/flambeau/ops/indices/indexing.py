@@ -17,7 +17,8 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
-from flambeau.ops.creation.creation import arange, ones
+from flambeau.ops.creation.creation import ones
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
 

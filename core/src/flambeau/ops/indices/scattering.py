@@ -11,7 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
 from flambeau._writes.out import deliver
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.indices.indexing import (

@@ -9,13 +9,14 @@ from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange, full, zeros
+from flambeau.ops.creation.creation import full, zeros
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _index, _index_put
 from flambeau.ops.indices.scattering import index_add, index_copy, scatter_reduce
 from flambeau.ops.reductions.counting import searchsorted, unique
-from flambeau.ops.reductions.reduction import norm
+from flambeau.ops.reductions.norms import norm
 
 
 @composite

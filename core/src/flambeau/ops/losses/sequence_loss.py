@@ -21,7 +21,8 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.autograd.function import Function
-from flambeau.ops.creation.creation import arange, full, tensor, zeros
+from flambeau.ops.creation.creation import full, tensor, zeros
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index

@@ -10,7 +10,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.public import public
 from flambeau.ops.indices.diagonals import triu_indices
-from flambeau.ops.reductions.reduction import norm
+from flambeau.ops.reductions.norms import norm
 
 
 @public(method=False)

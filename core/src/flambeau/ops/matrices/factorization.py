@@ -12,7 +12,7 @@ from typing import Any
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.matrices import ldl as _ldl
 from flambeau.ops.matrices.matrix_algebra import (

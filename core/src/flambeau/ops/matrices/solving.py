@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.matrices import ldl as _ldl

@@ -1,18 +1,21 @@
-"""Cumulative extrema and sums of exponentials."""
+"""Cumulative sums, products and extrema, and logarithms of sums of exponentials."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.arguments import dim_of, need_input, need_tensor
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver, deliver_all
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import primitive
 from flambeau.ops.pointwise.binary import logaddexp
 from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.reductions.reduction import _part, accumulated
 from flambeau.ops.shapes.movement import cat
 
 
@@ -28,6 +31,74 @@ class cummax_return(_Running):  # noqa: N801
 
 class cummin_return(_Running):  # noqa: N801
     """What `cummin` returns."""
+
+
+@primitive
+def _cumsum(self: Tensor, dim: int) -> Any:
+    return self
+
+
+@_cumsum.gradient
+def _(F, g, dim):
+    if not g.shape:
+        return g
+    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,))
+
+
+@primitive
+def _cumprod(self: Tensor, dim: int) -> Any:
+    return self
+
+
+@_cumprod.gradient
+def _(F, g, self, dim):
+    # For each element j the products without it, so that zeros are exact.
+    if not self.shape or 0 in self.shape:
+        return g
+    n = self.shape[dim]
+    line = tuple(1 if d == dim else m for d, m in enumerate(self.shape))
+    one = F.add(F.zeros(line, g), F.scalar(1, g))
+    parts = []
+    for j in range(n):
+        before = F.prod(_part(F, self, dim, 0, j), (dim,), True)
+        after = F.cumprod(F.cat([one, _part(F, self, dim, j + 1, n)], dim), dim)
+        weighted = F.sum(F.mul(_part(F, g, dim, j, n), after), (dim,), True)
+        parts.append(F.mul(before, weighted))
+    return F.cat(parts, dim)
+
+
+@public(inplace="method", same_dtype=True)
+def cumsum(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running sums along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 3, 6])
+    """
+    x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumsum(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
+
+
+@public(inplace="method", same_dtype=True)
+def cumprod(
+    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
+) -> Tensor:
+    """Running products along `dim`.
+
+    >>> import flambeau as fb
+    >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
+    tensor([1, 2, 6])
+    """
+    x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
+    result = _cumprod(x, d) if rank else x.clone()
+    return result if out is None else deliver(result, out, input, exact=True)
 
 
 @public

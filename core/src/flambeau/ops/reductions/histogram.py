@@ -12,7 +12,7 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver_all
-from flambeau.ops.creation.creation import linspace
+from flambeau.ops.creation.ranges import linspace
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.reductions.counting import bucketize

@@ -1,4 +1,4 @@
-"""Reductions: sums, products, extrema, statistics, and cumulative forms."""
+"""Reductions: sums, products, extrema, variances and logarithms of sums of exponentials."""
 
 from __future__ import annotations
 
@@ -6,13 +6,7 @@ import builtins
 import math
 from typing import Any, NamedTuple
 
-from flambeau._dispatch.arguments import (
-    dim_of,
-    dims_of,
-    need_input,
-    need_tensor,
-    reduced,
-)
+from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
@@ -23,7 +17,7 @@ from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
 from flambeau.ops.pointwise.complexes import view_as_real
-from flambeau.ops.pointwise.elementwise import binary, where
+from flambeau.ops.pointwise.elementwise import binary
 from flambeau.ops.shapes.movement import cat
 
 
@@ -112,8 +106,9 @@ def _prod_of_others(self: Tensor, dim: tuple[int, ...]) -> Tensor:
     ones = flat.new_ones((*flat.shape[:-1], 1))
     if count == 0:
         return self
-    left = _cumprod(_cat([ones, flat[..., :-1]]), len(keep))
-    right = _cumprod(_cat([ones, flat.flip(-1)[..., :-1]]), len(keep)).flip(-1)
+    cumprod = OPS["cumprod"]
+    left = cumprod(_cat([ones, flat[..., :-1]]), len(keep))
+    right = cumprod(_cat([ones, flat.flip(-1)[..., :-1]]), len(keep)).flip(-1)
     inverse = [0] * len(order)
     for i, d in enumerate(order):
         inverse[d] = i
@@ -217,40 +212,6 @@ def _all(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
 @primitive(out=D.bool_, differentiable=False)
 def _any(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Spec:
     return Spec(reduced(self.shape, dim, keepdim), D.bool_)
-
-
-@primitive
-def _cumsum(self: Tensor, dim: int) -> Any:
-    return self
-
-
-@_cumsum.gradient
-def _(F, g, dim):
-    if not g.shape:
-        return g
-    return F.flip(F.cumsum(F.flip(g, (dim,)), dim), (dim,))
-
-
-@primitive
-def _cumprod(self: Tensor, dim: int) -> Any:
-    return self
-
-
-@_cumprod.gradient
-def _(F, g, self, dim):
-    # For each element j the products without it, so that zeros are exact.
-    if not self.shape or 0 in self.shape:
-        return g
-    n = self.shape[dim]
-    line = tuple(1 if d == dim else m for d, m in enumerate(self.shape))
-    one = F.add(F.zeros(line, g), F.scalar(1, g))
-    parts = []
-    for j in range(n):
-        before = F.prod(_part(F, self, dim, 0, j), (dim,), True)
-        after = F.cumprod(F.cat([one, _part(F, self, dim, j + 1, n)], dim), dim)
-        weighted = F.sum(F.mul(_part(F, g, dim, j, n), after), (dim,), True)
-        parts.append(F.mul(before, weighted))
-    return F.cat(parts, dim)
 
 
 @composite(out=None)
@@ -587,40 +548,6 @@ def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
     return deliver(found, out, x, share="anything")
 
 
-@public(inplace="method", same_dtype=True)
-def cumsum(
-    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
-) -> Tensor:
-    """Running sums along `dim`.
-
-    >>> import flambeau as fb
-    >>> fb.cumsum(fb.tensor([1, 2, 3]), 0)
-    tensor([1, 3, 6])
-    """
-    x = accumulated(need_input(input, "cumsum", "input"), dtype, out)
-    rank = len(x._a.shape)
-    d = dim_of(dim, rank)
-    result = _cumsum(x, d) if rank else x.clone()
-    return result if out is None else deliver(result, out, input, exact=True)
-
-
-@public(inplace="method", same_dtype=True)
-def cumprod(
-    input: Tensor, dim: int, *, dtype: DType | None = None, out: Tensor | None = None
-) -> Tensor:
-    """Running products along `dim`.
-
-    >>> import flambeau as fb
-    >>> fb.cumprod(fb.tensor([1, 2, 3]), 0)
-    tensor([1, 2, 6])
-    """
-    x = accumulated(need_input(input, "cumprod", "input"), dtype, out)
-    rank = len(x._a.shape)
-    d = dim_of(dim, rank)
-    result = _cumprod(x, d) if rank else x.clone()
-    return result if out is None else deliver(result, out, input, exact=True)
-
-
 def _correction(unbiased: Any, correction: Any) -> float:
     if correction is not None:
         return correction
@@ -736,178 +663,3 @@ def logsumexp(
     if not x.dtype.fp:
         x = cast(x, D.get_default_dtype())
     return deliver(_logsumexp(x, dims_of(dim, x.dim()), keepdim), out, input, share="anything")
-
-
-def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
-    """Refuse a dtype that does not hold the numbers of `x`, or is of another kind."""
-    given, wanted = D.type_name(x.dtype), D.type_name(dtype)
-    if not dtype.fp:
-        raise RuntimeError(f"{name}: dtype should be floating point or complex, but got {wanted}")
-    if dtype.is_complex != x.dtype.is_complex:
-        kind = "complex" if x.dtype.is_complex else "real"
-        raise RuntimeError(f"{name}: dtype should be {kind} for {kind} inputs, but got {wanted}")
-    if D.promote_types(x.dtype, dtype) is not dtype:
-        raise RuntimeError(
-            f"{name}: the dtype of the input ({given}) should be convertible without narrowing to "
-            f"the specified dtype ({wanted})"
-        )
-
-
-@public
-def norm(
-    input: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
-    keepdim: bool = False,
-    out: Tensor | None = None,
-    dtype: DType | None = None,
-) -> Tensor:
-    """The vector p-norm of all elements or along dimensions; "fro" is p = 2.
-
-    "nuc" is the sum of the singular values of matrices, which stand in two dimensions.
-
-    Raises:
-        RuntimeError: the dtype is not floating, or `p` is another string.
-
-    >>> import flambeau as fb
-    >>> fb.norm(fb.tensor([3.0, 4.0]))
-    tensor(5.)
-    """
-    x = need_input(input, "norm", "input")
-    if x.dtype.category < 2:
-        raise RuntimeError(
-            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
-            f"{D.type_name(x.dtype)}"
-        )
-    if dtype is not None:
-        if not isinstance(dtype, D.dtype):
-            raise TypeError(f"norm(): argument 'dtype' must be a dtype, not {type(dtype).__name__}")
-        _need_wider("linalg.vector_norm", x, dtype)
-        x = cast(x, dtype)
-    dims = dims_of(dim, x.dim())
-    if not isinstance(p, (int, float, str, type(None))):
-        raise TypeError(f"norm(): argument 'p' must be Number or str, not {type(p).__name__}")
-    if p == "fro" or p is None:
-        p = 2
-    if p == "nuc":
-        from flambeau.linalg import matrix_norm
-
-        return deliver(
-            matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim),
-            out,
-            input,
-            exact=True,
-            share="anything",
-        )
-    if isinstance(p, str):
-        raise RuntimeError(f"norm: order {p!r} is not supported; use 'fro', 'nuc' or a number")
-    if builtins.abs(p) == float("inf") and builtins.any(x.shape[d] == 0 for d in dims):
-        raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {p} norm of no elements: input has shape "
-            f"{list(x.shape)}; the operation has no identity"
-        )
-    magnitude = x if p == 2 and not x.dtype.is_complex else x.abs()
-    if p == 0:
-        result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)
-    elif p == float("inf"):
-        result = _amax(magnitude, dims, keepdim)
-    elif p == -float("inf"):
-        result = _amin(magnitude, dims, keepdim)
-    elif p == 1:
-        result = _sum(magnitude, dims, keepdim)
-    elif p == 2:
-        result = _norm2(magnitude, dims, keepdim)
-    else:
-        result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
-    return deliver(result, out, input, exact=True, share="anything")
-
-
-@composite(title="LinalgVectorNormBackward0")
-def _norm2(self: Tensor, dim: tuple[int, ...], keepdim: bool) -> Tensor:
-    return _sum(self * self, dim, keepdim).sqrt()
-
-
-@_norm2.gradient
-def _(F, g, self, result, dim, keepdim):
-    # The gradient at zero is the subgradient 0.
-    length = spread(F, result, self.shape, dim, keepdim)
-    zero = F.scalar(0, length)
-    unit = F.div(self, F.where(F.eq(length, zero), F.scalar(1, length), length))
-    return F.mul(spread(F, g, self.shape, dim, keepdim), unit)
-
-
-@public
-def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The p-norm of input - other.
-
-    >>> import flambeau as fb
-    >>> fb.dist(fb.tensor([3.0]), fb.tensor([1.0]))
-    tensor(2.)
-    """
-    return norm(input - other, p)
-
-
-@public(method=False)
-def frobenius_norm(
-    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
-) -> Tensor:
-    """The root of the sum of squares, of all elements or along dimensions.
-
-    >>> import flambeau as fb
-    >>> fb.frobenius_norm(fb.ones(2, 2))
-    tensor(2.)
-    """
-    return norm(input, 2, dim, keepdim, out=out)
-
-
-@public(method=False)
-def nuclear_norm(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
-) -> Tensor:
-    """The sum of the singular values of the matrices in two dimensions, by default the last.
-
-    Raises:
-        RuntimeError: the input has fewer than two dimensions.
-
-    >>> import flambeau as fb
-    >>> fb.nuclear_norm(fb.eye(3))
-    tensor(3.)
-    """
-    if isinstance(dim, bool):  # nuclear_norm(input, keepdim)
-        dim, keepdim = None, dim
-    if dim is None:
-        if need_tensor(input, "nuclear_norm", "input").dim() < 2:
-            raise RuntimeError(
-                f"nuclear_norm: the input must have at least 2 dimensions, got {input.dim()}"
-            )
-        dim = (input.dim() - 2, input.dim() - 1)
-    return norm(input, "nuc", dim, keepdim, out=out)
-
-
-@public(inplace="method")
-def renorm(
-    input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
-) -> Tensor:
-    """Each sub-tensor along `dim` shrunk to the p-norm `maxnorm` where its p-norm is larger.
-
-    Raises:
-        RuntimeError: `p` is not positive, `maxnorm` is negative, or the input has one dimension.
-
-    >>> import flambeau as fb
-    >>> fb.renorm(fb.tensor([[3.0, 4.0], [0.3, 0.4]]), 2, 0, 1)
-    tensor([[0.6000, 0.8000],
-            [0.3000, 0.4000]])
-    """
-    x = need_tensor(input, "renorm", "input")
-    if not p > 0:
-        raise RuntimeError(f"renorm: non-positive-norm not supported, got p = {p}")
-    if maxnorm < 0:
-        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm}")
-    if x.dim() < 2:
-        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {x.dim()} dimensions")
-    d = dim_of(dim, x.dim())
-    others = tuple(i for i in builtins.range(x.dim()) if i != d)
-    length = x.norm(p, others, True)
-    # PyTorch's margin against the rounding of the quotient.
-    factor = where(length > maxnorm, maxnorm / (length + 1e-7), length.new_ones(()))
-    return deliver((x * factor).contiguous(), out, input, exact=True)

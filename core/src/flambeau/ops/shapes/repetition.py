@@ -8,7 +8,8 @@ from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_ten
 from flambeau._dispatch.dispatch import cast, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange, tensor
+from flambeau.ops.creation.creation import tensor
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.reductions.counting import searchsorted

@@ -8,7 +8,8 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange, full
+from flambeau.ops.creation.creation import full
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.image_windows import Sizes

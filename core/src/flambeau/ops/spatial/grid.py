@@ -15,7 +15,8 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import linspace, ones_like, zeros, zeros_like
+from flambeau.ops.creation.creation import ones_like, zeros, zeros_like
+from flambeau.ops.creation.ranges import linspace
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _scatter_add

@@ -15,7 +15,7 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import _vector
+from flambeau.ops.creation.ranges import _vector
 from flambeau.ops.declaration.public import public
 
 

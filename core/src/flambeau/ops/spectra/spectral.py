@@ -16,7 +16,7 @@ from flambeau._dispatch.warning import warn
 from flambeau._memory.views import geometry_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import arange
+from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.pointwise.complexes import complex as compose
