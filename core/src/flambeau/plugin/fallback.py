@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -18,8 +18,8 @@ from flambeau.plugin.hookspecs import hookimpl
 from flambeau.plugin.validation import writes_or_aliases
 
 if TYPE_CHECKING:
+    from flambeau.plugin.activation import Activation
     from flambeau.plugin.backend import Backend
-    from flambeau.plugin.host import PluginHost
     from flambeau.plugin.kernels import Kernel
 
 _process_wide = False
@@ -88,19 +88,24 @@ def cpu_fallback_counts() -> dict[tuple[str, str], int]:
 class CpuFallback:
     """The plugin behind `set_cpu_fallback`; it answers last."""
 
-    def __init__(self, host: PluginHost) -> None:
-        self._host = host
+    def __init__(
+        self,
+        activate: Callable[[str], Activation],
+        missing_kernel_error: Callable[[str, str], Exception],
+    ) -> None:
+        self._activate = activate  # both of the host that this one serves
+        self._missing_kernel_error = missing_kernel_error
 
     @hookimpl(trylast=True)
     def flambeau_missing_kernel(self, op: str, device_type: str) -> Kernel | None:
         """A kernel that runs `op` on the CPU, if that is wanted and copies keep its meaning."""
         if not is_cpu_fallback_enabled() or device_type == "cpu":
             return None
-        device = self._host.activate(device_type).backend
+        device = self._activate(device_type).backend
         if writes_or_aliases(op, strided=device.strided):
             return None
         try:
-            cpu = self._host.activate("cpu")
+            cpu = self._activate("cpu")
         except RuntimeError as error:
             error.add_note(f"The CPU fallback of op {op!r} for device {device_type!r} needs it.")
             raise
@@ -112,7 +117,7 @@ class CpuFallback:
         def run_on_cpu(*args: Any) -> Any:
             # Asked at each call: this kernel may be kept beyond the block that switched it on.
             if not is_cpu_fallback_enabled():
-                raise self._host.missing_kernel_error(op, device.device_type)
+                raise self._missing_kernel_error(op, device.device_type)
             _record(op, device.device_type)
             index = _device_index(args, device)
             result = kernel(*(_copied(arg, device, cpu, 0) for arg in args))

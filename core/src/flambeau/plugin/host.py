@@ -70,7 +70,8 @@ class PluginHost:
         self._copiers: dict[tuple[str, str], Copier | None] = {}
         self._listeners: list[Callable[[str], object]] = []
         self._lock = threading.RLock()
-        self._registry.add_local(CpuFallback(self), "flambeau-core:cpu-fallback", frozenset())
+        fallback = CpuFallback(self.activate, self.missing_kernel_error)
+        self._registry.add_local(fallback, "flambeau-core:cpu-fallback", frozenset())
 
     def installed(self) -> Mapping[str, tuple[discovery.Entry, ...]]:
         """Announced device types with their entries, blocked ones included; nothing is imported.

@@ -9,9 +9,9 @@ from importlib.metadata import entry_points
 import pluggy
 
 from flambeau.plugin import Format, hookspecs
+from flambeau.serialization import safetensors
 
 GROUP = "flambeau.serializers"
-
 
 _registered: dict[str, Format] = {}
 _scanned = False
@@ -30,8 +30,6 @@ def _all() -> dict[str, Format]:
     global _scanned
     if not _scanned:
         _scanned = True
-        from flambeau.serialization import safetensors
-
         for format in (safetensors.FORMAT, *_installed()):
             _registered.setdefault(format.name, format)
     return _registered

@@ -9,8 +9,6 @@ import sys
 from io import BytesIO
 from typing import Any
 
-from flambeau._dispatch.bound import bind
-from flambeau._memory.record import Storage
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import swapped
@@ -21,8 +19,9 @@ from flambeau.serialization import _formats, _names
 from flambeau.serialization._archive import ArchiveReader
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._interpreter import Interpreter
-from flambeau.serialization._locations import MapLocation, direct, restored
+from flambeau.serialization._locations import MapLocation, direct, made, restored
 from flambeau.serialization._rebuild import check_positions, unchecked
+from flambeau.serialization._stream import read_stream
 
 _KINDS = {legacy_name(d): d for d in D.ALL}
 
@@ -196,8 +195,6 @@ class _Reader:
         if head[:4] == b"PK\3\4":
             return self._archived()
         if head[:1] == b"\x80" and b"\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19." in head[:32]:
-            from flambeau.serialization._stream import read_stream
-
             if self.mapped:
                 raise RuntimeError(
                     f"{self.path}: mmap=True needs the archive format; this file has the older one"
@@ -331,18 +328,3 @@ class _Reader:
                 f"damaged pickle: {type(error).__name__}: {error}", self.path, start + file.tell()
             ) from error
         return found, start + file.tell()
-
-
-def made(view: Any, dtype: Any, device: Any) -> UntypedStorage:
-    """A storage on a device from a copy of little-endian bytes."""
-    be = bind(device)
-    count = memoryview(view).nbytes // dtype.itemsize
-    if be.device.type == "meta":
-        native = be.full((count,), 0, dtype)
-    else:
-        native = be.backend.from_host(view, (count,), dtype, be.device.index or 0)
-    st = Storage(native, be, dtype)
-    st.shared = True
-    if not be.strided:
-        st.aliases = []
-    return UntypedStorage._of(st)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.bound import bind
+from flambeau._memory.record import Storage
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._types.device import device as Device
 from flambeau.plugin.host import host
@@ -109,3 +111,18 @@ def direct(location: str, map_location: MapLocation) -> Device | None:
         return None
     known = target.type in host.device_types() and host.is_available(target.type)
     return target if known else None
+
+
+def made(view: Any, dtype: Any, device: Any) -> UntypedStorage:
+    """A storage on a device from a copy of little-endian bytes."""
+    be = bind(device)
+    count = memoryview(view).nbytes // dtype.itemsize
+    if be.device.type == "meta":
+        native = be.full((count,), 0, dtype)
+    else:
+        native = be.backend.from_host(view, (count,), dtype, be.device.index or 0)
+    st = Storage(native, be, dtype)
+    st.shared = True
+    if not be.strided:
+        st.aliases = []
+    return UntypedStorage._of(st)

@@ -21,9 +21,7 @@ from flambeau.serialization._pickler import (
     host_bytes,
     reduced,
 )
-
-LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
-LEGACY_PROTOCOL = 1001
+from flambeau.serialization._stream import LEGACY_MAGIC, LEGACY_PROTOCOL
 
 
 def save(

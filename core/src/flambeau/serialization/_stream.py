@@ -11,7 +11,9 @@ from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._types import dtype as D
 from flambeau.serialization._errors import CheckpointError
-from flambeau.serialization._save import LEGACY_MAGIC, LEGACY_PROTOCOL
+
+LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
+LEGACY_PROTOCOL = 1001
 
 
 class SourceChangeWarning(Warning):

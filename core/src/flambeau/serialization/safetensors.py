@@ -16,9 +16,11 @@ from flambeau._storages.typed import TypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
+from flambeau.plugin import Format
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._files import replacing
-from flambeau.serialization._formats import Format
+from flambeau.serialization._locations import made
+from flambeau.serialization._rebuild import rebuild_tensor
 
 _CODES = {
     D.bool_: "BOOL",
@@ -134,9 +136,6 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read(data: Any, path: str, device: Any) -> dict[str, Tensor]:
-    from flambeau.serialization._load import made
-    from flambeau.serialization._rebuild import rebuild_tensor
-
     header, _, start = _header(data, path)
     view = memoryview(data)
     spans = []
