@@ -89,7 +89,7 @@ def public(function: Any = None, /, **facts: Any) -> Any:
     return note
 
 
-def alias(name: str, function: F, **facts: Unpack[Facts]) -> F:
+def alias(name: str, function: F, /, **facts: Unpack[Facts]) -> F:
     """The function, which under this other name is offered in other forms."""
     vars(function).setdefault("aliases", {})[name] = Public(**facts)
     return function

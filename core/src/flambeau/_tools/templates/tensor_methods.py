@@ -1,0 +1,761 @@
+"""Methods of tensors that are ops.
+
+The template of ``_tensor/methods.py``; `flambeau._tools.expansion` says how it is read.
+"""
+
+# pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from flambeau._autograd.node import next_seq
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import (
+    PLAIN,
+    cast,
+    kernel_error,
+    new,
+    record_binary,
+    record_scalar,
+    record_unary,
+    recording,
+    scalar_native,
+    slow_binary,
+    slow_unary,
+)
+from flambeau._dispatch.dispatch import as_operands as operands
+from flambeau._dispatch.keywords import many, only_one
+from flambeau._memory.states import UNBUILT_VIEW, VIEW
+from flambeau._memory.views import NO_GRAD, make_view, storage_of
+from flambeau._tools.templates.placeholders import (
+    DTYPE,
+    FIRST,
+    FLOATING,
+    GENERAL,
+    LISTED,
+    PASSED,
+    RECORDS,
+    RETURNS,
+    SAVED,
+    SAVES,
+    SUMMABLE,
+    UNFIT,
+)
+from flambeau._types import dtype as D
+
+if TYPE_CHECKING:
+    from flambeau._api import functions as _ops
+    from flambeau._api import predicates as _misc
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
+    from flambeau.ops.layers.activation import probabilities
+    from flambeau.ops.reductions.reduction import averaged, extreme, summed
+    from flambeau.ops.shapes.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
+
+modes = 0
+bool_, int64 = D.bool_, D.int64
+# These are bound by `link`.
+node_OP: Any = None
+node_matmul: Any = None
+op_OP: Any = None
+ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
+
+
+def _shift(count: int) -> None:
+    global modes
+    modes = count
+
+
+_dispatch.on_shift.append(_shift)
+
+
+def count_write(t: Tensor) -> None:
+    """Note one write to memory that nobody shares."""
+    st = t._st
+    if st is None:
+        st = storage_of(t)
+    st.version += 1
+
+
+def expanded_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `expand` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
+    unknown = False
+    for n in sizes:
+        if type(n) is not int or n < -1:
+            return None
+        if n < 0:
+            unknown = True
+    if not unknown:
+        return sizes
+    lead = len(sizes) - len(shape)
+    if lead < 0 or -1 in sizes[:lead]:
+        return None
+    return (*sizes[:lead], *[m if n < 0 else n for n, m in zip(sizes[lead:], shape, strict=True)])
+
+
+def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The sizes that `view` is given, -1 worked out; None where they need a closer look."""
+    if len(sizes) == 1 and isinstance(sizes[0], tuple):
+        sizes = tuple(sizes[0])
+    unknown = -1
+    known = 1
+    for i, n in enumerate(sizes):
+        if type(n) is not int:
+            return None
+        if n < 0:
+            if n < -1 or unknown >= 0:
+                return None
+            unknown = i
+        else:
+            known *= n
+    if unknown < 0:
+        return sizes
+    count = 1
+    for n in shape:
+        count *= n
+    if not known or count % known:
+        return None
+    return (*sizes[:unknown], count // known, *sizes[unknown + 1 :])
+
+
+def link() -> None:
+    """Bind the names of modules that themselves need `Tensor`."""
+    global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
+    global expanded, flattened, permuted, reshaped, squeezed, transposed
+    global averaged, extreme, probabilities, summed
+    from flambeau._api import functions as _ops
+    from flambeau._api import predicates as _misc
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
+    from flambeau.ops.declaration.table import OPS
+    from flambeau.ops.indices.subscripts import getitem, setitem
+    from flambeau.ops.layers.activation import probabilities
+    from flambeau.ops.reductions.reduction import averaged, extreme, summed
+    from flambeau.ops.shapes.movement import (
+        expanded,
+        flattened,
+        permuted,
+        reshaped,
+        squeezed,
+        transposed,
+    )
+
+    found = globals()
+    for name in _CALLED:
+        found[f"op_{name}"] = OPS[name]
+    for name in _RECORDED:
+        found[f"node_{name}"] = OPS[name].node
+
+
+# Written out where they are called: a call would be a good part of the time of such a method.
+def end_of_view(self: Tensor, be: Any, r: Any, OP: str, ARGS: tuple[Any, ...], NODE: str) -> Tensor:
+    """The result of every view method.
+
+    `make_view` for its commonest case, a floating tensor that is no view itself.
+    """
+    dtype = self.dtype
+    g = self._rg
+    if dtype.fp and (g is False or g is True) and be.strided:
+        st = self._st
+        if st is None:
+            st = storage_of(self)
+        st.shared = True
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = dtype
+        t._st = st
+        t._base = self
+        t._view = (self, OP, ARGS, NODE)
+        t._seen = st.version
+        if not recording():
+            t._rg = VIEW
+            t._made = NO_GRAD
+        elif g:
+            t._rg = UNBUILT_VIEW
+            t._fn = self._fn
+        else:
+            t._rg = VIEW
+        return t
+    return make_view(self, OP, ARGS, r, NODE)
+
+
+def end_of_call(self: Tensor, be: Any, a: Any, *ARGS: Any) -> Tensor:
+    """The result of an op of one tensor and plain arguments: `Op.__call__` spelt out."""
+    kernel = be.OP
+    r = kernel(a, *ARGS)
+    if type(r) is not be.array:
+        r = be.to_array(r)
+    t = new(Tensor)
+    t._a = r
+    t._be = be
+    t.dtype = self.dtype
+    t._rg = False
+    if self._rg and recording():
+        op_OP.record((self, *ARGS), t)
+    return t
+
+
+class TensorMethods:
+    """Everything a tensor can do that is an op; `Tensor` adds what is not."""
+
+    _a: Any
+    _be: Any
+    _fn: Any
+    _rg: Any
+    _st: Any
+    dtype: D.dtype
+
+    def BINARY(self, other: Any) -> RETURNS:
+        k = type(other)
+        if k is Tensor or k in PLAIN:
+            be = self._be
+            if be is other._be and self.dtype is other.dtype and FLOATING and not modes:
+                a = self._a
+                b = other._a
+                kernel = be.OP
+                try:
+                    r = kernel(a, b)
+                except be.error as error:
+                    raise kernel_error("OP", error, (self, other)) from error
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = DTYPE
+                if RECORDS:
+                    if self._rg is True is other._rg and recording():
+                        n = node_OP()
+                        n._hooks = None
+                        n.edges = (self._fn or self, other._fn or other)
+                        n.shapes = None if a.shape == b.shape else (a.shape, b.shape)
+                        n.saved = SAVED
+                        n.seq = next_seq()
+                        t._fn = n
+                        t._rg = True
+                        return t
+                t._rg = False
+                if RECORDS:
+                    if (self._rg or other._rg) and recording():
+                        record_binary(t, self, other, node_OP)
+                return t
+        elif k in self.dtype.takes and not modes and FLOATING:
+            be = self._be
+            if (v := be.consts[self.dtype].get(other)) is None:
+                v = scalar_native(be, other, self.dtype)
+            kernel = be.OP
+            try:
+                r = kernel(self._a, v)
+            except be.error as error:
+                raise kernel_error("OP", error, (self, other)) from error
+            if type(r) is not be.array:
+                r = be.to_array(r)
+            t = new(Tensor)
+            t._a = r
+            t._be = be
+            t.dtype = DTYPE
+            t._rg = False
+            if RECORDS:
+                if self._rg and recording():
+                    record_scalar(t, self, v, node_OP)
+            return t
+        return slow_binary("OP", self, other)
+
+    def SLOW_BINARY(self, other: Any) -> Tensor:
+        return slow_binary("OP", self, other)
+
+    def REFLECTED(self, other: Any) -> Tensor:
+        return slow_binary("OP", other, self)
+
+    def INPLACE(self, other: Any) -> Tensor:
+        k = type(other)
+        be = self._be
+        st = self._st
+        if (st is None or not st.shared) and be.strided and not modes and FLOATING:
+            if k is Tensor or k in PLAIN:
+                if (
+                    be is other._be
+                    and self.dtype is other.dtype
+                    and (not (self._rg or other._rg) or not recording())
+                ):
+                    kernel = be.OP_
+                    try:
+                        kernel(self._a, other._a)
+                    except be.error:
+                        return inplace(slow_OP, self, other, _saves_self=SAVES)
+                    count_write(self)
+                    return self
+            elif k in self.dtype.takes and (not self._rg or not recording()):
+                if (v := be.consts[self.dtype].get(other)) is None:
+                    v = scalar_native(be, other, self.dtype)
+                kernel = be.OP_
+                try:
+                    kernel(self._a, v)
+                except be.error as error:
+                    raise kernel_error("OP", error, (self, other)) from error
+                count_write(self)
+                return self
+        if operands("OP", self, other) is None:
+            return NotImplemented
+        return inplace(slow_OP, self, other, _saves_self=SAVES)
+
+    def SLOW_INPLACE(self, other: Any) -> Tensor:
+        return self.OP_(other)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        k = type(key)
+        if k is int:
+            a = self._a
+            shape = a.shape
+            if shape and -(n := shape[0]) <= key < n:
+                be = self._be
+                items = (key if key >= 0 else key + n,)
+                kernel = be.part if len(shape) > 1 else be.slice
+                r = kernel(a, items)
+                return end_of_view(self, be, r, "slice", (items,), "Select")
+        elif k is slice and key.step is None:
+            a = self._a
+            shape = a.shape
+            if shape:
+                start, stop = key.start, key.stop
+                n = shape[0]
+                if start is None:
+                    start = 0
+                if stop is None:
+                    stop = n
+                if type(start) is int and type(stop) is int:
+                    if start < 0:
+                        start = max(start + n, 0)
+                    elif start > n:
+                        start = n
+                    if stop < 0:
+                        stop += n
+                    elif stop > n:
+                        stop = n
+                    if stop < start:
+                        stop = start
+                    be = self._be
+                    items = (slice(start, stop, 1),)
+                    kernel = be.part
+                    r = kernel(a, items)
+                    return end_of_view(self, be, r, "slice", (items,), "Slice")
+        return getitem(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        setitem(self, key, value)
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix; vectors and scalars as they are."""
+        a = self._a
+        if len(a.shape) == 2:
+            be = self._be
+            kernel = be.permute
+            r = kernel(a, (1, 0))
+            return end_of_view(self, be, r, "permute", ((1, 0),), "T")
+        return _ops.t(self)
+
+    def transpose(self, dim0: Any, dim1: Any) -> Tensor:
+        """A view with two dimensions swapped."""
+        a = self._a
+        n = len(a.shape)
+        if type(dim0) is int and type(dim1) is int and -n <= dim0 < n and -n <= dim1 < n:
+            if n == 2:
+                dims = (1, 0) if dim0 % 2 != dim1 % 2 else (0, 1)
+            else:
+                order = list(range(n))
+                order[dim0], order[dim1] = order[dim1], order[dim0]
+                dims = tuple(order)
+            be = self._be
+            kernel = be.permute
+            r = kernel(a, dims)
+            return end_of_view(self, be, r, "permute", (dims,), "Transpose")
+        return transposed(self, dim0, dim1)
+
+    @property
+    def T(self) -> Tensor:
+        """The tensor with its dimensions reversed."""
+        a = self._a
+        n = len(a.shape)
+        if n == 2 and type(self) in PLAIN:
+            be = self._be
+            kernel = be.permute
+            r = kernel(a, (1, 0))
+            return end_of_view(self, be, r, "permute", ((1, 0),), "Permute")
+        return self.permute(tuple(range(n - 1, -1, -1)))
+
+    def permute(self, *order: Any, dims: Any = None) -> Tensor:
+        """A view with the dimensions in the order of `dims`."""
+        if len(order) == 1 and dims is None and type(order[0]) is tuple:
+            order = order[0]
+        elif len(order) < 2 or dims is not None:
+            order = tuple(many("permute", "dims", order, dims))
+        a = self._a
+        n = len(a.shape)
+        if len(order) == n:
+            left = (1 << n) - 1
+            for d in order:
+                if type(d) is not int or not 0 <= d < n:
+                    break
+                left ^= 1 << d
+            if not left:
+                be = self._be
+                kernel = be.permute
+                r = kernel(a, order)
+                return end_of_view(self, be, r, "permute", (order,), "Permute")
+        return permuted(self, order)
+
+    def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+        """The same memory in another shape, or read as another dtype."""
+        be = self._be
+        if be.strided and size is None and dtype is None:
+            a = self._a
+            sizes = shape[0] if len(shape) == 1 and type(shape[0]) is tuple else shape or None
+            for n in sizes or ():
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(sizes, a.shape)
+                    break
+            if sizes is not None:
+                try:
+                    kernel = be.view
+                    r = kernel(a, sizes)
+                except be.error:
+                    pass  # worded or copied below
+                else:
+                    return end_of_view(self, be, r, "view", (sizes,), "View")
+        return _ops.view(self, *shape, size=size, dtype=dtype)
+
+    def reshape(self, *given: Any, shape: Any = None) -> Tensor:
+        """The elements in another shape: a view where strides allow it, else a copy."""
+        be = self._be
+        if be.strided and shape is None:
+            a = self._a
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
+                if type(n) is not int or n < 0:
+                    sizes = plain_sizes(sizes, a.shape)
+                    break
+            if sizes is not None:
+                try:
+                    kernel = be.view
+                    r = kernel(a, sizes)
+                except be.error:
+                    pass  # worded or copied below
+                else:
+                    return end_of_view(self, be, r, "view", (sizes,), "View")
+        return reshaped(self, many("reshape", "shape", given, shape))
+
+    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim` as one."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(start_dim) is int and type(end_dim) is int and -n <= start_dim < n:
+            first = start_dim if start_dim >= 0 else start_dim + n
+            last = end_dim if end_dim >= 0 else end_dim + n
+            if first < last < n:
+                count = 1
+                if last - first == n - 1:
+                    for m in shape:
+                        count *= m
+                    sizes = (count,)
+                else:
+                    for m in shape[first : last + 1]:
+                        count *= m
+                    sizes = (*shape[:first], count, *shape[last + 1 :])
+                be = self._be
+                if be.strided:
+                    try:
+                        kernel = be.view
+                        r = kernel(a, sizes)
+                    except be.error:
+                        pass  # copied below
+                    else:
+                        return end_of_view(self, be, r, "view", (sizes,), "View")
+                return reshaped(self, sizes)
+        return flattened(self, start_dim, end_dim)
+
+    def unsqueeze(self, dim: Any) -> Tensor:
+        """A view with a new dimension of size 1 at `dim`."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and -n - 1 <= dim <= n:
+            be = self._be
+            d = dim if dim >= 0 else dim + n + 1
+            items = (*[slice(0, m, 1) for m in shape[:d]], None) if d else (None,)
+            kernel = be.part
+            r = kernel(a, items)
+            return end_of_view(self, be, r, "slice", (items,), "Unsqueeze")
+        return _ops.unsqueeze(self, dim)
+
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """A view without the dimensions of size 1, or without those among `dim`."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and -n <= dim < n:
+            be = self._be
+            d = dim if dim >= 0 else dim + n
+            items = ()
+            if shape[d] == 1:
+                items = (*[slice(0, m, 1) for m in shape[:d]], 0) if d else (0,)
+            kernel = be.part if n > 1 else be.slice
+            r = kernel(a, items)
+            return end_of_view(self, be, r, "slice", (items,), "Squeeze")
+        if dim is None:
+            be = self._be
+            ones = shape.count(1)
+            head = shape[: n - shape[::-1].index(1)] if ones else ()
+            if len(head) == ones:
+                items = (0,) * ones
+            else:
+                items = tuple([0 if m == 1 else slice(0, m, 1) for m in head])
+            kernel = be.part if ones < n else be.slice
+            r = kernel(a, items)
+            return end_of_view(self, be, r, "slice", (items,), "Squeeze")
+        return squeezed(self, dim)
+
+    def select(self, dim: Any, index: Any) -> Tensor:
+        """The view at one index of dimension `dim`, without that dimension."""
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(index) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            m = shape[d]
+            if -m <= index < m:
+                be = self._be
+                i = index if index >= 0 else index + m
+                items = (*[slice(0, k, 1) for k in shape[:d]], i) if d else (i,)
+                kernel = be.part if n > 1 else be.slice
+                r = kernel(a, items)
+                return end_of_view(self, be, r, "slice", (items,), "Select")
+        return _ops.select(self, dim, index)
+
+    def narrow(
+        self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None
+    ) -> Tensor:
+        """The view of `length` entries of dimension `dim` from `start`."""
+        if dim is None or dimension is not None:
+            dim = only_one("narrow", dim=dim, dimension=dimension)
+        a = self._a
+        shape = a.shape
+        n = len(shape)
+        if type(dim) is int and type(start) is int and type(length) is int and -n <= dim < n:
+            d = dim if dim >= 0 else dim + n
+            if 0 <= start <= start + length <= shape[d]:
+                be = self._be
+                piece = slice(start, start + length, 1)
+                items = (*[slice(0, k, 1) for k in shape[:d]], piece) if d else (piece,)
+                kernel = be.part
+                r = kernel(a, items)
+                return end_of_view(self, be, r, "slice", (items,), "Slice")
+        return _ops.narrow(self, dim, start, length)
+
+    def expand(self, *given: Any, size: Any = None, implicit: Any = False) -> Tensor:
+        """A view in which dimensions of size 1 are repeated without copying"""
+        be = self._be
+        if be.strided and size is None:
+            a = self._a
+            sizes = given[0] if len(given) == 1 and type(given[0]) is tuple else given or None
+            for n in sizes or ():
+                if type(n) is not int or n < 0:
+                    sizes = expanded_sizes(sizes, a.shape)
+                    break
+            if sizes is not None:
+                try:
+                    kernel = be.expand
+                    r = kernel(a, sizes)
+                except be.error:
+                    pass  # worded or copied below
+                else:
+                    return end_of_view(self, be, r, "expand", (sizes,), "Expand")
+        return expanded(self, many("expand", "size", given, size))
+
+    def REDUCTION(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
+        """DOC"""
+        if dtype is None and SUMMABLE and not modes:
+            a = self._a
+            n = len(a.shape)
+            if dim is None:
+                dims = ALL_DIMS[n]
+            elif type(dim) is int and -n <= dim < n:
+                dims = (dim if dim >= 0 else dim + n,)
+            else:
+                return GENERAL(self, dim, keepdim)
+            be = self._be
+            return end_of_call(self, be, a, dims, keepdim)
+        return GENERAL(self, dim, keepdim, dtype)
+
+    def SOFTMAX(self, dim: Any, dtype: Any = None) -> Tensor:
+        """DOC"""
+        if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
+            a = self._a
+            n = len(a.shape)
+            if -n <= dim < n:
+                be = self._be
+                d = dim if dim >= 0 else dim + n
+                return end_of_call(self, be, a, d)
+        return probabilities("OP", self, dim, dtype)
+
+    def EXTREME(self, *args: Any, **kwargs: Any) -> Any:
+        """DOC"""
+        if not args and not kwargs and not self.dtype.is_complex and not modes:
+            a = self._a
+            shape = a.shape
+            if 0 not in shape:
+                be = self._be
+                dims = ALL_DIMS[len(shape)]
+                return end_of_call(self, be, a, dims, False)
+        return extreme("NAME", self, args, kwargs)
+
+    def __matmul__(self, other: Any) -> Tensor:
+        k = type(other)
+        if k is Tensor or k in PLAIN:
+            be = self._be
+            if be is other._be and self.dtype is other.dtype and not modes:
+                kernel = be.matmul
+                try:
+                    r = kernel(self._a, other._a)
+                except be.error as error:
+                    raise kernel_error("matmul", error, (self, other)) from error
+                if type(r) is not be.array:
+                    r = be.to_array(r)
+                t = new(Tensor)
+                t._a = r
+                t._be = be
+                t.dtype = self.dtype
+                t._rg = False
+                if (self._rg or other._rg) and recording():
+                    record_binary(t, self, other, node_matmul)
+                return t
+        elif not isinstance(other, Tensor):
+            return NotImplemented
+        return slow_matmul(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
+        return self.reciprocal() * other
+
+    def __rmatmul__(self, other: Any) -> Tensor:
+        return NotImplemented
+
+    def __neg__(self) -> Tensor:
+        return self.neg()
+
+    def __pos__(self) -> Tensor:
+        return self
+
+    def __abs__(self) -> Tensor:
+        return self.abs()
+
+    def __invert__(self) -> Tensor:
+        return self.bitwise_not()
+
+    def UNARY(self, *TAKEN: Any) -> Tensor:
+        """DOC"""
+        be = self._be
+        if modes or UNFIT:
+            return slow_unary("OP", self)
+        kernel = be.OP
+        try:
+            r = kernel(self._a)
+        except be.error as error:
+            raise kernel_error("OP", error, (self,)) from error
+        if type(r) is not be.array:
+            r = be.to_array(r)
+        t = new(Tensor)
+        t._a = r
+        t._be = be
+        t.dtype = DTYPE
+        t._rg = False
+        if RECORDS:
+            if self._rg and recording():
+                record_unary(t, self, node_OP)
+        return t
+
+    def FORWARDED(self, *TAKEN: Any) -> RETURNS:
+        """DOC"""
+        FIRST()
+        return _ops.NAME(self, *PASSED)
+
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """Elements of this tensor where `condition` holds, else of `other`."""
+        return _ops.where(condition, self, other)
+
+    def polygamma(self, n: Any) -> Tensor:
+        """The n-th derivative of digamma."""
+        return _ops.polygamma(n, self)
+
+    def polygamma_(self, n: Any) -> Tensor:
+        """`polygamma` in place."""
+        return inplace(lambda x: _ops.polygamma(n, x), self)
+
+    def isclose(
+        self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+    ) -> Tensor:
+        """Whether abs(self - other) <= atol + rtol * abs(other), elementwise."""
+        return _misc.isclose(self, other, rtol, atol, equal_nan)
+
+    def allclose(
+        self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+    ) -> Any:
+        """Whether all elements are close in the sense of `isclose`."""
+        return _misc.allclose(self, other, rtol, atol, equal_nan)
+
+    def equal(self, other: Tensor) -> Any:
+        """Whether two tensors have the same shape and elements."""
+        return _misc.equal(self, other)
+
+    def is_nonzero(self) -> Any:
+        """Whether a one-element tensor is not zero."""
+        return _misc.is_nonzero(self)
+
+    def FORWARDED_(self, *TAKEN: Any) -> Tensor:
+        """`NAME` in place."""
+        FIRST()
+        return inplace(_ops.NAME, self, *PASSED)
+
+    def VIEW_(self, *TAKEN: Any) -> Tensor:
+        """`NAME` of this very tensor."""
+        return become_view(self, lambda x: _ops.NAME(x, *PASSED))
+
+    def CAST(self, memory_format: Any = None) -> Tensor:
+        """The tensor as KIND."""
+        if memory_format is None and type(self) is Tensor:
+            return cast(self, D.DTYPE)
+        return self.to(D.DTYPE, memory_format=memory_format)
+
+
+_RECORDED = LISTED
+_CALLED = LISTED
+
+
+def slow_OP(self: Tensor, other: Any) -> Tensor:
+    """`OP` for the in-place variant."""
+    return slow_binary("OP", self, other)
+
+
+def slow_matmul(self: Any, other: Any) -> Any:
+    """`matmul` of operands that the fast path does not take."""
+    if type(self) not in PLAIN or type(other) not in PLAIN:
+        from flambeau._tensor import overrides as _overrides
+
+        if _overrides.wanted((self, other)):
+            return _overrides.call(_ops.matmul, (self, other), {})
+    if self.dtype is not other.dtype:
+        raise RuntimeError(
+            f"expected m1 and m2 to have the same dtype, but got: {self.dtype} != {other.dtype}"
+        )
+    return _dispatch.op("matmul")(self, other)
