@@ -1,8 +1,9 @@
 """Documented functions and methods on both libraries, over dtypes, layouts and argument variants.
 
-An `Entry` says how to call some names: ``Entry("add sub", "x, y; x, y, alpha=2")``.  Its forms
-(function, method, in-place method, ``out=``) are those that PyTorch has; `cases` is their product
-with dtypes and layouts, `compare` runs one case and says how the libraries differ.
+An `Entry` says how to call some names: ``Entry("add sub", "x, y; x, y, alpha=2")``, or by programs,
+``Entry("gather", programs=[lambda f, x, i: f(x, 1, i)])``.  Its forms (function, method, in-place
+method, ``out=``) are those that PyTorch has; `cases` is their product with dtypes and layouts,
+`compare` runs one case and says how the libraries differ.
 
 Operands are letters: `SHAPES` has their usual shapes, an entry may say others.  Lengths of 3 become
 0 in the layout ``empty``.  Where a call makes no sense for a layout, both must refuse it alike.
@@ -10,14 +11,16 @@ Operands are letters: `SHAPES` has their usual shapes, an entry may say others. 
 
 from __future__ import annotations
 
+import ast
 import functools
 import itertools
+import linecache
 import math
 import random
 import re
 import warnings
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -59,11 +62,17 @@ class Index:
 
 @dataclass(frozen=True)
 class Entry:
-    """How to call some names that take the same arguments; see the module."""
+    """How to call some names that take the same arguments; see the module.
+
+    `programs` are lambdas of operands, of the library ``t`` and of the dtype ``d``.  Where the
+    first parameter is ``f``, a lambda is a call of it and stands for all forms of a name; else it
+    is the case itself.
+    """
 
     names: str
     arguments: str = ""
     calls: str = ""  # whole expressions, for what is not `name(x, ...)`
+    programs: list[Callable[..., Any]] = field(default_factory=list)
     values: str = "any"
     dtypes: list[str] = field(default_factory=lambda: DTYPES)
     layouts: list[str] = field(default_factory=lambda: LAYOUTS[:7])
@@ -93,7 +102,14 @@ def calls_of(entry: Entry, name: str) -> Iterator[str]:
     """The expressions of an entry for one of its names, in every form that PyTorch has."""
     for call in filter(None, map(str.strip, entry.calls.split(";"))):
         yield call.replace("NAME", name)
-    for text in filter(None, map(str.strip, entry.arguments.split(";"))):
+    lists = [text.strip() for text in entry.arguments.split(";") if text.strip()]
+    for program in entry.programs:
+        text = _body(program)
+        if program.__code__.co_varnames[0] == "f":
+            lists.append(text.removeprefix("f(").removesuffix(")"))
+        else:
+            yield text
+    for text in lists:
         first, _, rest = text.partition(", ")
         if hasattr(torch, name):
             yield f"t.{name}({text})"
@@ -103,6 +119,18 @@ def calls_of(entry: Entry, name: str) -> Iterator[str]:
             yield f"{first}.{name}_({rest})"
             if hasattr(torch, name + "_"):
                 yield f"t.{name}_({text})"
+
+
+def _body(program: Callable[..., Any]) -> str:
+    """The expression of a lambda, in one line."""
+    code = program.__code__
+    parts = [part for part in code.co_positions() if part[2:] != (0, 0)]  # without its frame's
+    first, start = min((line, column) for line, _, column, _ in parts)
+    last, end = max((line, column) for _, line, _, column in parts)
+    lines = linecache.getlines(code.co_filename)[first - 1 : last]
+    lines[-1] = lines[-1][:end]
+    lines[0] = lines[0][start:]
+    return ast.unparse(ast.parse(f"({''.join(lines)})", mode="eval"))
 
 
 def cases(entry: Entry, name: str) -> Iterator[Case]:

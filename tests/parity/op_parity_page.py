@@ -16,16 +16,28 @@ from pathlib import Path
 from typing import Any
 
 from op_parity import Case, cases, compare, torch
+from op_parity_arrangement import ARRANGEMENT
 from op_parity_differences import DIFFERENCES, reason_for
+from op_parity_indexing import INDEXING
 from op_parity_layers import LAYERS
 from op_parity_math import LINALG, PRODUCTS, REDUCTION
 from op_parity_pointwise import CREATION, POINTWISE
-from op_parity_shapes import INDEXING, MOVEMENT
+from op_parity_views import VIEWS
 
 PAGE = Path(__file__).parents[2] / "docs" / "parity.md"
 WITHOUT_CASE = ("Tensor.cuda", "Tensor.pin_memory", "compiled_with_cxx11_abi")
 DOCUMENTED = Path(__file__).with_name("documented_names.txt")
-ENTRIES = [*POINTWISE, *CREATION, *MOVEMENT, *INDEXING, *REDUCTION, *PRODUCTS, *LINALG, *LAYERS]
+ENTRIES = [
+    *POINTWISE,
+    *CREATION,
+    *VIEWS,
+    *ARRANGEMENT,
+    *INDEXING,
+    *REDUCTION,
+    *PRODUCTS,
+    *LINALG,
+    *LAYERS,
+]
 
 _HEAD = """# Parity with PyTorch, op by op
 
