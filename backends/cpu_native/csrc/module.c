@@ -65,8 +65,6 @@ static void release(Held *held, int count) {
     }
 }
 
-/* -- extents -------------------------------------------------------------------------------------- */
-
 #define MAX_ARRAYS 10
 #define MAX_FACTORS 3
 
