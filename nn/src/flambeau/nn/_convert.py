@@ -7,11 +7,11 @@ from typing import Any, Self
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._traversal import Traversal
+from flambeau.nn._members import Members
 from flambeau.nn.parameter import Parameter, is_lazy
 
 
-class Conversion(Traversal):
+class Conversion(Members):
     """The part of `Module` that applies one function to every parameter and buffer."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections import OrderedDict
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
 from flambeau.nn import _global_hooks
@@ -34,6 +34,16 @@ class Registry:
     _state_dict_pre_hooks: Hooks
     _load_state_dict_pre_hooks: Hooks
     _load_state_dict_post_hooks: Hooks
+
+    if TYPE_CHECKING:  # the tree, which `Module` defines and its other parts walk
+
+        def children(self) -> Iterator[Any]: ...
+
+        def named_modules(
+            self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True
+        ) -> Iterator[tuple[str, Any]]: ...
+
+        def get_submodule(self, target: str) -> Any: ...
 
     def _get_name(self) -> str:
         return type(self).__name__

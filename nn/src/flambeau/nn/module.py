@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 from flambeau.nn._call import call_with_hooks
@@ -102,6 +102,120 @@ class Module(HookRegistration, StateDict, Conversion):
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
+
+    def children(self) -> Iterator[Module]:
+        """The immediate children, each once.
+
+        >>> import flambeau as fb
+        >>> list(fb.nn.Sequential(fb.nn.ReLU(), fb.nn.Tanh()).children())
+        [ReLU(), Tanh()]
+        """
+        for _, module in self.named_children():
+            yield module
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        """Pairs of name and immediate child, each child once.
+
+        >>> import flambeau as fb
+        >>> list(fb.nn.Sequential(fb.nn.ReLU()).named_children())
+        [('0', ReLU())]
+        """
+        seen: set[int] = set()
+        for name, module in self._modules.items():
+            if module is not None and id(module) not in seen:
+                seen.add(id(module))
+                yield name, module
+
+    def modules(self, remove_duplicate: bool = True) -> Iterator[Module]:
+        """This module and all its descendants, parents first, each once unless told otherwise.
+
+        >>> import flambeau as fb
+        >>> relu = fb.nn.ReLU()
+        >>> len(list(fb.nn.Sequential(relu, relu).modules()))
+        2
+        """
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
+            yield module
+
+    def named_modules(
+        self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """Pairs of full name and module: this one (named `prefix`) and all its descendants.
+
+        `memo` collects the modules seen so far, which are passed over.
+
+        >>> import flambeau as fb
+        >>> [name for name, _ in fb.nn.Sequential(fb.nn.ReLU()).named_modules()]
+        ['', '0']
+        """
+        if memo is None:
+            memo = set()
+        if self in memo:
+            return
+        if remove_duplicate:
+            memo.add(self)
+        yield prefix, self
+        for name, module in self._modules.items():
+            if module is not None:
+                path = f"{prefix}.{name}" if prefix else name
+                yield from module.named_modules(memo, path, remove_duplicate)
+
+    def get_submodule(self, target: str) -> Module:
+        """The descendant with the dotted name `target`; this module for ``""``.
+
+        Raises:
+            AttributeError: a part of the path does not exist or is not a module.
+
+        >>> import flambeau as fb
+        >>> fb.nn.Sequential(fb.nn.Sequential(fb.nn.ReLU())).get_submodule("0.0")
+        ReLU()
+        """
+        module: Any = self
+        for part in target.split(".") if target else ():
+            if not hasattr(module, part):
+                raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+            module = getattr(module, part)
+            if not isinstance(module, Module):
+                raise AttributeError(f"`{part}` is not an nn.Module")
+        return module
+
+    def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
+        """Put `module` at the dotted name `target`; with `strict` it must replace a module.
+
+        Raises:
+            ValueError: `target` is empty or `module` is not a module.
+            AttributeError: the parent does not exist, or what is there is not a module.
+
+        >>> import flambeau as fb
+        >>> model = fb.nn.Sequential(fb.nn.ReLU())
+        >>> model.set_submodule("0", fb.nn.Tanh()); model[0]
+        Tanh()
+        """
+        if target == "":
+            raise ValueError("Cannot set the submodule without a target name!")
+        if not isinstance(module, Module):
+            raise ValueError(f"`module` is not an nn.Module, found {type(module)}")
+        parent, name = self._parent(target)
+        if hasattr(parent, name):
+            if not isinstance(getattr(parent, name), Module):
+                raise AttributeError(f"`{name}` is not an nn.Module")
+        elif strict:
+            raise AttributeError(f"{parent._get_name()} has no attribute `{name}`")
+        setattr(parent, name, module)
+
+    def apply(self, fn: Callable[[Module], object]) -> Self:
+        """Call ``fn(module)`` for every descendant, children first, then for this module.
+
+        >>> import flambeau as fb
+        >>> model = fb.nn.Sequential(fb.nn.ReLU())
+        >>> model = model.apply(lambda module: print(type(module).__name__))
+        ReLU
+        Sequential
+        """
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
 
     def train(self, mode: bool = True) -> Self:
         """Set training mode, or evaluation mode if `mode` is false, here and in all descendants.
