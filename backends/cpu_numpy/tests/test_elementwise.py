@@ -22,8 +22,9 @@ from torch_oracle import (
 
 from flambeau import plugin
 from flambeau_numpy.dtypes import FROM_NUMPY
-from flambeau_numpy.kernels.creation import arange, full
+from flambeau_numpy.kernels.creation import full
 from flambeau_numpy.kernels.elementwise import KERNELS
+from flambeau_numpy.kernels.ranges import arange
 
 FLOAT_UNARY = (
     *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh"),

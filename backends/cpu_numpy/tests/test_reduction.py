@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from torch_oracle import COMPLEX, DTYPES, FLOATS, INTEGERS, agree, draw, layouts, tensor, torch
 
-from flambeau_numpy.kernels.reduction import KERNELS
+from flambeau_numpy.kernels import KERNELS
 
 DIMS = [dims for n in (1, 2, 3) for dims in combinations(range(3), n)]
 

@@ -1,4 +1,4 @@
-"""Sums, means, products, norms, variances and running sums of row-major arrays.
+"""Sums, means, products, extrema and variances of row-major arrays.
 
 Sums of short runs are taken in the dtype and added up in float64.
 """
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, made_like, otherwise
+from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, otherwise
 
 Dims = tuple[int, ...]
 
@@ -24,7 +24,8 @@ def _folded(shape: Dims, dims: Dims) -> tuple[int, int, int] | None:
     return prod(shape[:first]), prod(shape[first : last + 1]), prod(shape[last + 1 :])
 
 
-def _reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
+def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
+    """The kernel of a reduction: the compiled `function` where it applies, else that of NumPy."""
     general = otherwise(name)
     find = compiled(function or name).get
     made = np.empty
@@ -81,23 +82,6 @@ def _make_var() -> Kernel:
     return var
 
 
-def _make_cumsum() -> Kernel:
-    general, find = otherwise("cumsum"), compiled("cumsum").get
-
-    def cumsum(a: Array, dim: int) -> Any:
-        run = find(a.dtype)
-        if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
-            return general(a, dim)
-        out, shape = made_like(a), a.shape
-        if len(shape) == 1:
-            run(out, a, 1, shape[0], 1)
-        else:
-            run(out, a, prod(shape[:dim]), shape[dim], prod(shape[dim + 1 :]))
-        return out
-
-    return cumsum
-
-
 def _make_extreme(name: str) -> Kernel:
     """The least or greatest of a whole array of indices, whose range every op on them checks."""
     general, run = otherwise(name), getattr(native, f"{name}_i64", None)
@@ -117,10 +101,8 @@ def _make_extreme(name: str) -> Kernel:
 KERNELS: dict[str, Kernel] = {
     "amin": _make_extreme("amin"),
     "amax": _make_extreme("amax"),
-    "sum": _reduction("sum"),
-    "mean": _reduction("mean", "sum", mean=True),
-    "prod": _reduction("prod"),
-    "norm2": _reduction("norm2"),
+    "sum": reduction("sum"),
+    "mean": reduction("mean", "sum", mean=True),
+    "prod": reduction("prod"),
     "var": _make_var(),
-    "cumsum": _make_cumsum(),
 }

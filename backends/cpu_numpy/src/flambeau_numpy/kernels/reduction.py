@@ -1,4 +1,4 @@
-"""Reductions and scans over dimensions.
+"""Reductions over dimensions.
 
 Sums of float16 and bfloat16 are accumulated in float32. Large float32 and float64 sums over
 trailing dimensions are products with a vector of ones, which BLAS vectorises and NumPy's pairwise
@@ -151,18 +151,6 @@ def _reduced(reduce: Any) -> Callable[..., Any]:
     return silent(kernel)
 
 
-def _scan(ufunc: np.ufunc) -> Callable[[Array, int], Array]:
-    @quiet
-    def kernel(a: Array, dim: int) -> Array:
-        if not a.ndim:
-            return a.copy()
-        if a.dtype.itemsize == 2 and is_half(a.dtype):
-            return row_major(ufunc.accumulate(a, dim, FLOAT32)).astype(a.dtype)
-        return row_major(ufunc.accumulate(a, dim, a.dtype))
-
-    return kernel
-
-
 def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
     def kernel(a: Array, dim: int, keepdim: bool) -> Any:
         if not a.ndim:
@@ -239,14 +227,6 @@ def _squares_about_mean(x: Array) -> Array:
 
 
 @quiet
-def norm2(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """√Σa²."""
-    x = wide(a)
-    root = np.sqrt(sum_over(np.multiply(x, x), dims, keepdim))
-    return row_major(np.asarray(root, a.dtype))
-
-
-@quiet
 def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
     """log Σ exp(a), shifted by the maximum."""
     x = wide(a)
@@ -274,10 +254,7 @@ KERNELS = {
     "argmax": _position(np.ndarray.argmax),
     "argmin": _position(np.ndarray.argmin),
     "extremum": extremum,
-    "cumsum": _scan(np.add),
-    "cumprod": _scan(np.multiply),
     "mean": mean,
-    "norm2": norm2,
     "var": var,
     "logsumexp": logsumexp,
 }
