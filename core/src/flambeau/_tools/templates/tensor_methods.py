@@ -43,12 +43,12 @@ from flambeau._tools.templates.placeholders import (
     UNFIT,
 )
 from flambeau._types import dtype as D
+from flambeau._writes.inplace import become_view, check_same_dtype, inplace
 
 if TYPE_CHECKING:
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _misc
     from flambeau._tensor.tensor import Tensor
-    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
     from flambeau.ops.layers.activation import probabilities
     from flambeau.ops.reductions.reduction import averaged, extreme, summed
     from flambeau.ops.shapes.movement import (
@@ -130,14 +130,12 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
 
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, become_view, check_same_dtype, inplace, Tensor, getitem, setitem
+    global _misc, _ops, Tensor, getitem, setitem
     global expanded, flattened, permuted, reshaped, squeezed, transposed
     global averaged, extreme, probabilities, summed
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _misc
-    from flambeau._tensor.tensor import Tensor
-    from flambeau._writes.inplace import become_view, check_same_dtype, inplace
-    from flambeau.ops.declaration.table import OPS
+    from flambeau._tensor.tensor import Tensor  # the class that has these methods
     from flambeau.ops.indices.subscripts import getitem, setitem
     from flambeau.ops.layers.activation import probabilities
     from flambeau.ops.reductions.reduction import averaged, extreme, summed
@@ -152,9 +150,9 @@ def link() -> None:
 
     found = globals()
     for name in _CALLED:
-        found[f"op_{name}"] = OPS[name]
+        found[f"op_{name}"] = _dispatch.OPS[name]
     for name in _RECORDED:
-        found[f"node_{name}"] = OPS[name].node
+        found[f"node_{name}"] = _dispatch.OPS[name].node
 
 
 # Written out where they are called: a call would be a good part of the time of such a method.
