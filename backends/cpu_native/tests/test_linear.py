@@ -1,4 +1,4 @@
-"""Linear layers of some rows or of a small weight, which `products.linear` makes in one call."""
+"""Linear layers of some rows or of a small weight, which `offered.linear` makes in one call."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 import flambeau as fb
 from flambeau_native.extension import native
 from flambeau_native.kernels.linalg import linear
-from flambeau_numpy import products
+from flambeau_numpy.extending import offered
 
 pytestmark = pytest.mark.skipif(not native.has_linear(), reason="the processor has no AVX-512")
 
@@ -87,11 +87,11 @@ def test_layers_on_cpu_are_made_here(monkeypatch):
         return linear(x, weight, bias)
 
     fb.ones(1)  # the device is in use, so the kernels are registered
-    monkeypatch.setattr(products, "linear", counted)
+    monkeypatch.setattr(offered, "linear", counted)
     layer = fb.nn.Linear(12, 7)
     x = fb.randn(20, 12)
     found = layer(x)
     assert made == [(20, 12)]
-    monkeypatch.setattr(products, "linear", None)
+    monkeypatch.setattr(offered, "linear", None)
     fb.testing.assert_close(found, layer(x))
     assert found.grad_fn is not None

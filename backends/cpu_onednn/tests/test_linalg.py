@@ -13,7 +13,9 @@ import flambeau as fb
 from flambeau.plugin.host import host
 from flambeau_numpy import products
 from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.extending import offered
 from flambeau_numpy.kernels import KERNELS as NUMPY
+from flambeau_numpy.kernels import linalg as general
 from flambeau_onednn.kernels import linalg
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import Plans
@@ -84,8 +86,8 @@ def parts(monkeypatch, request):
         if native is None:
             pytest.skip("flambeau-native was installed without a compiler")
         sgemm = native.sgemm
-    monkeypatch.setattr(products, "sgemm", sgemm)
-    monkeypatch.setattr(products, "linear", None)  # it would be asked first
+    monkeypatch.setattr(offered, "sgemm", sgemm)
+    monkeypatch.setattr(offered, "linear", None)  # it would be asked first
     return request.param
 
 
@@ -95,9 +97,9 @@ def everything(monkeypatch):
     monkeypatch.setattr(linalg, "LEAST", 0)
     monkeypatch.setattr(linalg, "LEAST_HALF", 0)
     with monkeypatch.context() as small:
-        small.setattr(linalg.general, "SMALL", 0)
-        matmul = linalg.general.make_matmul(linalg._large_matmul, linalg._half_matmul)
-        linear = linalg.general.make_linear(linalg._any_linear)
+        small.setattr(general, "SMALL", 0)
+        matmul = general.make_matmul(linalg._large_matmul, linalg._half_matmul)
+        linear = general.make_linear(linalg._any_linear)
     monkeypatch.setattr(linalg, "matmul", matmul)
     monkeypatch.setattr(linalg, "linear", linear)
     made: list[int] = []
@@ -355,7 +357,7 @@ def test_linear_and_relu_in_one_are_the_two(everything, threads, shape, shift, c
     np.testing.assert_array_equal(found, NUMPY["relu"](linalg.linear(x, weight, bias)))
     assert nothing.size == 0
     taken = linalg.linear_activation.takes(x, weight, bias, "relu", True)
-    assert taken == (products.sgemm is not None and x.ndim > 1)
+    assert taken == (offered.sgemm is not None and x.ndim > 1)
     assert not linalg.linear_activation.takes(x, weight, bias, "gelu_tanh", True)
 
 

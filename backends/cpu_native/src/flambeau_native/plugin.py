@@ -21,12 +21,12 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_native.kernels import KERNELS
     from flambeau_native.kernels.linalg import linear
-    from flambeau_numpy import products
-    from flambeau_numpy.threads import follow
+    from flambeau_numpy.extending import follow, offer_products
 
     follow("flambeau-native", native.set_threads)
-    products.sgemm = native.sgemm
-    products.linear = linear if native.has_linear() else None
+    offer_products(
+        "flambeau-native", sgemm=native.sgemm, linear=linear if native.has_linear() else None
+    )
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 
 

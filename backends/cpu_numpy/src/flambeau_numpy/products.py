@@ -31,17 +31,54 @@ SERIAL = 1 << 18
 SMALLEST = 1 << 22
 """Multiplications that a part must have, to be worth waking a thread for."""
 
-sgemm: Callable[..., object] | None = None
-"""flambeau-native's function that makes float32 products on its own threads, or lets a library.
+Sgemm = Callable[..., object]
+Linear = Callable[[Array, Array, Array | None], Array | None]
 
-Waking those takes less than waking Python's.  None where that package offers no kernels.
-"""
 
-linear: Callable[[Array, Array, Array | None], Array | None] | None = None
-"""flambeau-native's x @ weightᵀ + bias, which answers None where it is not the fastest.
+class Offered:
+    """What other packages offer for products; an attribute is None where nobody does.
 
-None where that package has none for the processor.
-"""
+    Attributes:
+        sgemm: ``sgemm(library, get_threads, set_threads, out, a, b, line, rows, columns, depth,
+            out_step, a_step, b_step, a_turned, b_turned, relu, alpha, beta)`` makes ``out``
+            alpha·(a @ b) + beta·out of float32 matrices on threads of its own, which are woken
+            sooner than Python's.  Matrices and functions are addresses, steps count the elements
+            from one line to the next, a turned matrix is stored column by column.  ``line``, an
+            array or None, is what each line of ``out`` becomes first; with ``relu`` numbers below 0
+            become 0.  ``library`` has the arguments of BLAS's sgemm by value, as ``dnnl_sgemm``;
+            it computes what `sgemm` does not do better, in one thread, which the other two
+            functions see to (0 where there are none).
+        linear: ``linear(x, weight, bias)`` is x @ weightᵀ + bias, or None where others do better.
+    """
+
+    __slots__ = ("linear", "sgemm")
+
+    def __init__(self) -> None:
+        self.sgemm: Sgemm | None = None
+        self.linear: Linear | None = None
+
+
+offered = Offered()
+"""What products ask for first: of each function that of the package that was asked first."""
+
+_offers: dict[str, tuple[Sgemm | None, Linear | None]] = {}
+
+
+def offer_products(
+    provider: str, *, sgemm: Sgemm | None = None, linear: Linear | None = None
+) -> None:
+    """Let products ask a package first; `Offered` says what the functions are.
+
+    A package calls it where it offers its kernels, with everything that it has: what it offered
+    before is forgotten.  Of several packages the first one counts, as with kernels.
+    """
+    _offers.pop(provider, None)
+    if sgemm is not None or linear is not None:
+        _offers[provider] = sgemm, linear
+    offers = _offers.values()
+    offered.sgemm = next((sgemm for sgemm, _ in offers if sgemm is not None), None)
+    offered.linear = next((linear for _, linear in offers if linear is not None), None)
+
 
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
 

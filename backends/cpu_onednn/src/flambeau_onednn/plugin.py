@@ -19,7 +19,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
 
     if onednn() is None:
         return None
-    from flambeau_numpy.threads import follow
+    from flambeau_numpy.extending import follow
     from flambeau_onednn import threads
     from flambeau_onednn.kernels import KERNELS
 

@@ -16,8 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.allocator import empty
-from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.extending import BFLOAT16, empty
 from flambeau_onednn.library import BF16, DIMS, F16, F32, IN_ORDER, Argument, Library, Unsupported
 
 Array = np.ndarray[Any, Any]

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_numpy.allocator import THRESHOLD, empty
-from flambeau_numpy.dtypes import BFLOAT16
-from flambeau_numpy.kernels import KERNELS as NUMPY
-
-Array = np.ndarray[Any, Any]
-Kernel = Callable[..., Any]
+from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty
+from flambeau_numpy.extending import KERNELS as NUMPY
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)

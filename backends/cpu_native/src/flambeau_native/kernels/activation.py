@@ -17,8 +17,8 @@ from flambeau_native.kernels._common import (
     otherwise,
     unary,
 )
-from flambeau_numpy.kernels.activation import ZERO
-from flambeau_numpy.silence import silent
+from flambeau_numpy.extending import silent
+from flambeau_numpy.extending.parts import ZERO
 
 
 def _make_relu() -> Kernel:

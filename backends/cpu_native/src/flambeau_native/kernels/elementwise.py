@@ -24,11 +24,9 @@ from flambeau_native.kernels._common import (
     unary,
     zeros,
 )
-from flambeau_numpy.allocator import THRESHOLD, empty
-from flambeau_numpy.dtypes import TO_NUMPY
-from flambeau_numpy.kernels import _pointwise
-from flambeau_numpy.kernels._pointwise import copy_order
-from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY, large_cast, make_cast
+from flambeau_numpy import pointwise
+from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
+from flambeau_numpy.extending.parts import BINARY, ROUNDING, UNARY, large_cast, make_cast
 
 _contiguous, _clamp = otherwise("contiguous"), otherwise("clamp")
 _assign, _fill, _full = otherwise("assign"), otherwise("fill_"), otherwise("full")
@@ -91,7 +89,7 @@ def contiguous(a: Array) -> Any:
 
 def clone(a: Array) -> Any:
     if a.nbytes < THRESHOLD or not a.flags.c_contiguous:
-        return a.copy(copy_order(a))
+        return a.copy(pointwise.copy_order(a))
     return copied(a)
 
 
@@ -197,8 +195,8 @@ _FUNCTIONS = ("neg", "abs", "exp", "log", "sin", "cos", "tanh", "sqrt", "square"
 _ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 KERNELS: dict[str, Kernel] = {
-    **{name: _pointwise.unary(UNARY[name], _large_unary(name)) for name in _FUNCTIONS},
-    **{name: _pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
+    **{name: pointwise.unary(UNARY[name], _large_unary(name)) for name in _FUNCTIONS},
+    **{name: pointwise.binary(BINARY[name], _large_binary(name)) for name in _ARITHMETIC},
     **{name: _make_rounding(name) for name in ROUNDING},
     "clamp": _make_clamp(),
     "pow": _make_pow(),

@@ -21,12 +21,12 @@ from flambeau_native.kernels._common import (
     otherwise,
     zeros,
 )
-from flambeau_numpy.kernels.elementwise import clone, contiguous
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
 _topk, _embedding_backward = otherwise("topk"), otherwise("embedding_backward")
 _index_put_, _scatter_add_ = otherwise("index_put_"), otherwise("scatter_add_")
+_clone, _contiguous = otherwise("clone"), otherwise("contiguous")
 
 _WORDS = {4: native.gather_w4, 8: native.gather_w8} if native else {}
 _SORTS = {
@@ -122,7 +122,7 @@ def embedding_backward(grad: Array, indices: Array, rows: int) -> Array:
 
 
 def index_put(a: Array, indices: Indices, values: Array, accumulate: bool) -> Array:
-    out = clone(a)
+    out = _clone(a)
     index_put_(out, indices, values, accumulate)
     return out
 
@@ -146,7 +146,7 @@ def scatter_add_(a: Array, dim: int, index: Array, src: Array) -> None:
 
 
 def scatter_add(a: Array, dim: int, index: Array, src: Array) -> Array:
-    out = contiguous(a)
+    out = _contiguous(a)
     scatter_add_(out, dim, index, src)
     return out
 

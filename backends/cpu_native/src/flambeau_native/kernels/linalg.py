@@ -1,4 +1,4 @@
-"""Linear layers of some rows or of a small weight, for `flambeau_numpy.products.linear`."""
+"""Linear layers of some rows or of a small weight, which products ask for first."""
 
 from __future__ import annotations
 

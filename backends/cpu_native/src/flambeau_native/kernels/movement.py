@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import Array, Kernel, bytes_of, made, otherwise
-from flambeau_numpy.kernels.movement import large_cat, large_stack, make_cat, make_stack
+from flambeau_numpy.extending.parts import large_cat, large_stack, make_cat, make_stack
 
 _flip = otherwise("flip")
 _FLIPS = {4: native.flip_w4, 8: native.flip_w8} if native else {}

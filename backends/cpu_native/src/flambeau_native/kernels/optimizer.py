@@ -10,8 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau_native.kernels._common import Array, alike, compiled, otherwise
-from flambeau_numpy.kernels.optimizer import advanced, next_rates, split_decay
-from flambeau_numpy.kernels.optimizer_adaptive import nadam_rates, rectification
+from flambeau_numpy.extending.parts import (
+    advanced,
+    nadam_rates,
+    next_rates,
+    rectification,
+    split_decay,
+)
 
 Arrays = Sequence[Array]
 Numbers = Callable[[int], tuple[float, ...]]

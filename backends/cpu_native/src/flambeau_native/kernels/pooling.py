@@ -6,7 +6,7 @@ from math import prod
 from typing import Any
 
 from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, made, otherwise
-from flambeau_numpy.kernels.pooling import out_size
+from flambeau_numpy.extending.parts import out_size
 
 Pair = tuple[int, int]
 _LARGEST = 1 << 31  # positions in a plane are counted in 32 bits

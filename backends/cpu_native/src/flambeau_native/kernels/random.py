@@ -9,10 +9,7 @@ import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel, otherwise
-from flambeau_numpy.allocator import empty
-from flambeau_numpy.dtypes import FROM_NUMPY, TO_NUMPY
-from flambeau_numpy.generator import MT19937
-from flambeau_numpy.silence import quiet
+from flambeau_numpy.extending import FROM_NUMPY, MT19937, TO_NUMPY, empty, quiet
 
 Shape = tuple[int, ...]
 

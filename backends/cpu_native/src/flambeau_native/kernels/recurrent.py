@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from flambeau_native.kernels._common import Array, Kernel, compiled, made, otherwise
-from flambeau_numpy import products
-from flambeau_numpy.kernels.recurrent import states_before, steps_of
+from flambeau_numpy.extending import multiply, product
+from flambeau_numpy.extending.parts import states_before, steps_of
 
 Sizes = tuple[int, ...]
 
@@ -20,7 +20,7 @@ _PANEL = 16  # columns to which packed weights are filled up at most
 def _multiplier(weight: Array, batch: int) -> Callable[[Array, Array], object]:
     """A function ``(x, out)`` that puts x @ weightᵀ into `out`, for up to `batch` rows."""
     if batch > _FEW:
-        return lambda x, out: products.multiply(x, weight.T, out)
+        return lambda x, out: multiply(x, weight.T, out)
     columns, depth = weight.shape
     if not (weight.flags.c_contiguous or weight.T.flags.c_contiguous):
         weight = np.ascontiguousarray(weight)
@@ -64,11 +64,11 @@ def _make_lstm_sequence() -> Kernel:
         gates, cells = made((total, width), kind), made((total, size), kind)
         output = made((total, hx.shape[1]), kind)
         h, c = hx.copy("C"), cx.copy("C")
-        multiply = _multiplier(weight, len(hx))
+        times = _multiplier(weight, len(hx))
         inner = output if projection is None else np.empty((len(hx), size), kind)
         for rows, n in steps_of(sizes, reverse):
             start = rows.start
-            multiply(h[:n], gates[rows])
+            times(h[:n], gates[rows])
             run(gates, cells, c, inner, x, start, n, size, start if projection is None else 0)
             if projection is not None:
                 np.matmul(inner[:n], projection.T, output[rows])
@@ -108,7 +108,7 @@ def _make_lstm_sequence_backward() -> Kernel:
         over_h, over_c = _state(grad_hidden, hx), _state(grad_cell, cx)
         grad = made((total, 4 * size), kind)
         outputs, others = _rows(grad_output), (_rows(grad_cells), _rows(grad_gates))
-        saved, multiply = (gates, cells, before), _multiplier(weight.T, len(hx))
+        saved, times = (gates, cells, before), _multiplier(weight.T, len(hx))
         over_output = None if projection is None else made(output.shape, kind)
         for rows, n in steps_of(sizes, not reverse):
             if projection is None or over_output is None:
@@ -119,8 +119,8 @@ def _make_lstm_sequence_backward() -> Kernel:
                 over_output[rows] = over_h[:n]
                 over, added = over_h[:n] @ projection, None
             run(grad, over_c, over, added, *others, *saved, rows.start, n, size)
-            multiply(grad[rows], over_h[:n])
-        over_weight = products.product(grad.T, states_before(hx, output, sizes, reverse))
+            times(grad[rows], over_h[:n])
+        over_weight = product(grad.T, states_before(hx, output, sizes, reverse))
         if over_output is None:
             over_projection = np.zeros((0,), kind)
         else:
@@ -143,9 +143,9 @@ def _make_gru_sequence() -> Kernel:
         kind, x, bias = x.dtype, np.ascontiguousarray(x), _rows(bias)
         gates, output = made((total, 4 * size), kind), made((total, size), kind)
         h = hx.copy("C")
-        multiply, inner = _multiplier(weight, len(hx)), np.empty((len(hx), 3 * size), kind)
+        times, inner = _multiplier(weight, len(hx)), np.empty((len(hx), 3 * size), kind)
         for rows, n in steps_of(sizes, reverse):
-            multiply(h[:n], inner[:n])
+            times(h[:n], inner[:n])
             run(gates, h, output, inner, x, bias, rows.start, n, size)
         return output, h, gates
 
@@ -175,12 +175,12 @@ def _make_gru_sequence_backward() -> Kernel:
         over_h = _state(grad_hidden, hx)
         outer, inner = made((total, 3 * size), kind), made((total, 3 * size), kind)
         grads = _rows(grad_output), _rows(grad_gates)
-        product, multiply = np.empty(hx.shape, kind), _multiplier(weight.T, len(hx))
+        passed, times = np.empty(hx.shape, kind), _multiplier(weight.T, len(hx))
         for rows, n in steps_of(sizes, not reverse):
             run(outer, inner, over_h, *grads, gates, before, rows.start, n, size)
-            multiply(inner[rows], product[:n])
-            over_h[:n] += product[:n]
-        return outer, over_h, products.product(inner.T, before), inner.sum(0)
+            times(inner[rows], passed[:n])
+            over_h[:n] += passed[:n]
+        return outer, over_h, product(inner.T, before), inner.sum(0)
 
     return gru_sequence_backward
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import Array
 from flambeau_numpy.kernels._unfold import Plan
+from flambeau_numpy.pointwise import Array
 
 BLOCK = 1 << 15  # elements of a block of channels: image, sum and term stay in the cache
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.pointwise import Array
 
 Pair = tuple[int, int]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.pointwise import Array
 
 Triple = tuple[int, int, int]
 

@@ -10,9 +10,9 @@ from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import TO_NUMPY
-from flambeau_numpy.kernels._pointwise import BLOCK, Array, binary, blockwise, is_half, wide
 from flambeau_numpy.kernels.elementwise import erf_block, where
 from flambeau_numpy.kernels.reduction import SMALL, maximum_over, ones, sum_along
+from flambeau_numpy.pointwise import BLOCK, Array, binary, blockwise, is_half, wide
 from flambeau_numpy.silence import quiet, silent
 
 ZERO = {d: np.zeros((), d) for d in TO_NUMPY.values()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels.activation import log_softmax
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 

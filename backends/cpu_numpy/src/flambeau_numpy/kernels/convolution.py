@@ -19,9 +19,9 @@ import numpy as np
 
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels import _depthwise
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels._unfold import Pair, Plan
 from flambeau_numpy.kernels._volumes import Stack, Triple
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.products import multiply
 from flambeau_numpy.silence import quiet
 

@@ -10,7 +10,8 @@ from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import TO_NUMPY
-from flambeau_numpy.kernels._pointwise import (
+from flambeau_numpy.kernels.creation import fill
+from flambeau_numpy.pointwise import (
     BLOCK,
     binary,
     binary_in_place,
@@ -20,7 +21,6 @@ from flambeau_numpy.kernels._pointwise import (
     unary_in_place,
     wide,
 )
-from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]

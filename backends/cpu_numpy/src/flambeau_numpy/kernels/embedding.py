@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from flambeau_numpy.allocator import zeros
-from flambeau_numpy.kernels._pointwise import Array
 from flambeau_numpy.kernels.indexing import index_put_
+from flambeau_numpy.pointwise import Array
 
 
 def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_freq: bool) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 Pair = tuple[int, int]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 

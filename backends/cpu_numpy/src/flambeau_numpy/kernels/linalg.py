@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import Kernel, is_half, wide
-from flambeau_numpy.products import multiply, product
+from flambeau_numpy.pointwise import Kernel, is_half, wide
+from flambeau_numpy.products import multiply, offered, product
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]
@@ -122,14 +121,14 @@ def any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
 
 
 def make_linear(general: Kernel) -> Kernel:
-    """The kernel: what is compiled, if it has one for the arguments; else NumPy for few and
+    """The kernel: what is offered, if it has one for the arguments; else NumPy for few and
     shallow rows of a small weight, and `general` for the rest.
     """
-    product, limit, registry = np.matmul, SMALL, products
+    product, limit, others = np.matmul, SMALL, offered
 
     def linear(x: Array, weight: Array, bias: Array | None) -> Array:
         """x @ weightᵀ + bias, over the last dimension of `x`."""
-        if (compiled := registry.linear) is not None:
+        if (compiled := others.linear) is not None:
             out = compiled(x, weight, bias)
             if out is not None:
                 return out

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
 from flambeau_numpy.kernels.reduction import sum_columns, sum_over, sum_rows
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 BLOCK = 1 << 16  # elements

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.pointwise import Array
 
 
 def constant_pad_nd(a: Array, pad: tuple[tuple[int, int], ...], value: Any) -> Array:

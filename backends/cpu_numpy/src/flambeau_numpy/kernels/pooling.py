@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.kernels._pointwise import FLOAT32, Array, is_half, wide
+from flambeau_numpy.pointwise import FLOAT32, Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 Pair = tuple[int, int]

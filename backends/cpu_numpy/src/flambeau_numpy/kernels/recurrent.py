@@ -13,7 +13,7 @@ import numpy as np
 
 from flambeau_numpy import products
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import Array, is_half, wide
+from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
 Sizes = tuple[int, ...]

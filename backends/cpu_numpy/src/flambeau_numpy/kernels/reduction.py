@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, row_major, wide
+from flambeau_numpy.pointwise import FLOAT32, is_half, row_major, wide
 from flambeau_numpy.silence import quiet, silent
 
 Array = np.ndarray[Any, Any]

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels._pointwise import FLOAT32, Array, is_half
+from flambeau_numpy.pointwise import FLOAT32, Array, is_half
 from flambeau_numpy.silence import quiet
 
 Places = tuple[tuple[int, ...], ...]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 _NEVER = -np.inf

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from flambeau_numpy.kernels._pointwise import copy_order, wide
+from flambeau_numpy.pointwise import copy_order, wide
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_numpy.dtypes import BFLOAT16
-from flambeau_numpy.kernels import KERNELS as NUMPY
+from flambeau_numpy.extending import BFLOAT16
+from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import (
     BACKWARD_DATA,

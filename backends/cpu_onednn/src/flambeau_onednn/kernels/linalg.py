@@ -8,8 +8,7 @@ on other processors than x86-64, for which oneDNN's `sgemm` has no code of its o
 
 Large products are cut, and every part runs in one thread: OpenMP's threads meet within a product,
 which on a busy machine costs more than the product. The threads are those of flambeau-native,
-which multiplies some rows by a weight itself (its `sgemm.c`), or without it those of
-`flambeau_numpy.products`.
+which multiplies some rows by a weight itself (its `sgemm.c`), or without it Python's.
 """
 
 from __future__ import annotations
@@ -21,12 +20,9 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin.host import host
-from flambeau_numpy import products
-from flambeau_numpy.allocator import empty
-from flambeau_numpy.kernels import activation as activations
-from flambeau_numpy.kernels import linalg as general
-from flambeau_numpy.kernels._pointwise import FLOAT32, is_half, wide
-from flambeau_numpy.silence import quiet
+from flambeau_numpy.extending import KERNELS as NUMPY
+from flambeau_numpy.extending import empty, offered, parts, quiet, spread
+from flambeau_numpy.pointwise import FLOAT32, is_half, wide
 from flambeau_onednn.library import onednn
 from flambeau_onednn.primitives import LIMIT, Array, Plans, Product, address
 from flambeau_onednn.threads import get_num_threads, limited
@@ -45,6 +41,7 @@ LEAST_HALF = 1 << 15
 
 _DIMENSIONS = 12  # at most, in oneDNN
 
+_addmm, _relu_ = NUMPY["addmm"], NUMPY["relu_"]
 plans = Plans(LIMIT)
 
 
@@ -94,7 +91,7 @@ def _large_matmul(a: Array, b: Array) -> Array:
         rows = _rows(a)
         if _suits(rows, b):
             return _sum(rows, b, None, 0, 1, a.shape[:-1])
-    return general.large_matmul(a, b)
+    return parts.large_matmul(a, b)
 
 
 def _rows(a: Array) -> Array:
@@ -122,22 +119,22 @@ def _sum(
     line, kept, factor = None, 0.0, float(alpha)
     if added is not None:
         kept = 1.0
-        if products.sgemm is not None and beta == 1 and added.shape == out.shape[1:]:
+        if offered.sgemm is not None and beta == 1 and added.shape == out.shape[1:]:
             line = np.ascontiguousarray(added)
         elif beta == 1:
             np.copyto(out, added)
         else:
             np.multiply(added, np.asarray(beta).astype(FLOAT32), out)
-    if products.sgemm is not None:
+    if offered.sgemm is not None:
         _compiled(a, b, line, out, factor, kept, relu)
         return whole
 
     def run(a: Array, b: Array, out: Array) -> None:
         _gemm(a, b, out, factor, kept)
 
-    products.spread(run, a, b, out, get_num_threads())
+    spread(run, a, b, out, get_num_threads())
     if relu:
-        activations.relu_(out)
+        _relu_(out)
     return whole
 
 
@@ -147,10 +144,10 @@ def _compiled(
     """The same as `_gemm` on several threads, after each line of `out` was made `line`."""
     library = onednn()
     assert library is not None
-    assert products.sgemm is not None
+    assert offered.sgemm is not None
     left, of_left, left_step = _operand(a)
     right, of_right, right_step = _operand(b)
-    products.sgemm(
+    offered.sgemm(
         *library.addresses,
         *(address(out), address(left), address(right), line),
         *(*out.shape, a.shape[1], out.strides[0] >> 2, left_step, right_step),
@@ -202,7 +199,7 @@ def _by_plan(a: Array, b: Array, bias: Array | None) -> Array | None:
     def run(a: Array, b: Array, out: Array) -> None:
         served.append(_planned(a, b, bias, out))
 
-    products.spread(run, left, right, out, get_num_threads(), whole_rows=True)
+    spread(run, left, right, out, get_num_threads(), whole_rows=True)
     return out if all(served) else None
 
 
@@ -236,7 +233,7 @@ def _half_matmul(a: Array, b: Array) -> Any:
     return matmul(wide(a), wide(b)).astype(a.dtype) if out is None else out
 
 
-matmul = general.make_matmul(_large_matmul, _half_matmul)
+matmul = parts.make_matmul(_large_matmul, _half_matmul)
 
 
 @quiet
@@ -252,7 +249,7 @@ def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
             return out
         if is_half(dtype):
             return addmm(wide(bias), wide(a), wide(b), beta, alpha).astype(dtype)
-    return general.addmm(bias, a, b, beta, alpha)
+    return _addmm(bias, a, b, beta, alpha)
 
 
 @quiet
@@ -269,15 +266,15 @@ def _any_linear(x: Array, weight: Array, bias: Array | None) -> Array:
                 shift = None if bias is None else wide(bias)
                 out = linear(wide(x), wide(weight), shift).astype(dtype)
             return out
-    return general.any_linear(x, weight, bias)
+    return parts.any_linear(x, weight, bias)
 
 
-linear = general.make_linear(_any_linear)
+linear = parts.make_linear(_any_linear)
 
 
 def _fused(x: Array, weight: Array, bias: Array | None, activation: str, saves: bool) -> bool:
     """Whether an activation costs less with the product than after it."""
-    if activation != "relu" or products.sgemm is None or x.ndim < 2 or weight.ndim != 2:
+    if activation != "relu" or offered.sgemm is None or x.ndim < 2 or weight.ndim != 2:
         return False
     return x.dtype == FLOAT32 and _suits(_rows(x), weight.T)
 
@@ -292,7 +289,7 @@ def linear_activation(
         return _sum(_rows(x), weight.T, bias, 1, 1, x.shape[:-1], relu=True), nothing
     z = linear(x, weight, bias)
     if activation == "relu":
-        activations.relu_(z)
+        _relu_(z)
         return z, nothing
     gelu = host.activate("cpu").kernels["gelu"]  # which may be another package's
     return gelu(z, "tanh"), z if saves else nothing

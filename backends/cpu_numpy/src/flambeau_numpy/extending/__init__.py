@@ -1,0 +1,51 @@
+"""What a package with faster kernels for ``cpu`` builds on, and what it may replace beside them.
+
+Its kernels take and return NumPy arrays, and whole ops it replaces by ``flambeau_kernels`` as any
+package does.  What only a package of this device needs is here:
+
+* the array type and its dtypes: `Array`, `TO_NUMPY`, `FROM_NUMPY`, `BFLOAT16`;
+* memory: large results come from the pool by `empty`, those below `THRESHOLD` bytes from NumPy;
+* the user's ``np.seterr`` is not for tensors: `quiet` and `silent`;
+* the kernel to fall back on, by the name of its op: `KERNELS`;
+* threads: `follow` tells a package how many there are, now and whenever that changes;
+* matrix products that use them: `multiply`, `product`, `spread`;
+* what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
+* the generator of random numbers: `MT19937`.
+
+Three modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
+formulas and knows 16-bit floats; `flambeau_numpy.extending.parts` has what some NumPy kernels share
+with faster ones of their ops; `flambeau_numpy.threads` may be imported before NumPy is, since a
+library whose idle threads shall sleep is loaded in its `sleeping_when_idle`.  All others are
+nobody else's business.
+"""
+
+from __future__ import annotations
+
+from flambeau_numpy.allocator import THRESHOLD, empty
+from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_numpy.generator import MT19937
+from flambeau_numpy.kernels import KERNELS
+from flambeau_numpy.pointwise import Array, Kernel
+from flambeau_numpy.products import multiply, offer_products, offered, product, spread
+from flambeau_numpy.silence import quiet, silent
+from flambeau_numpy.threads import follow
+
+__all__ = [
+    "BFLOAT16",
+    "FROM_NUMPY",
+    "KERNELS",
+    "MT19937",
+    "THRESHOLD",
+    "TO_NUMPY",
+    "Array",
+    "Kernel",
+    "empty",
+    "follow",
+    "multiply",
+    "offer_products",
+    "offered",
+    "product",
+    "quiet",
+    "silent",
+    "spread",
+]

@@ -1,0 +1,40 @@
+"""Parts of NumPy kernels that faster kernels of the same ops share with them.
+
+They change with the kernels: a package that takes some requires the version it was written for.
+"""
+
+from __future__ import annotations
+
+from flambeau_numpy.kernels.activation import ZERO
+from flambeau_numpy.kernels.elementwise import BINARY, ROUNDING, UNARY, large_cast, make_cast
+from flambeau_numpy.kernels.linalg import any_linear, large_matmul, make_linear, make_matmul
+from flambeau_numpy.kernels.movement import large_cat, large_stack, make_cat, make_stack
+from flambeau_numpy.kernels.optimizer import advanced, next_rates, split_decay
+from flambeau_numpy.kernels.optimizer_adaptive import nadam_rates, rectification
+from flambeau_numpy.kernels.pooling import out_size
+from flambeau_numpy.kernels.recurrent import states_before, steps_of
+
+__all__ = [
+    "BINARY",
+    "ROUNDING",
+    "UNARY",
+    "ZERO",
+    "advanced",
+    "any_linear",
+    "large_cast",
+    "large_cat",
+    "large_matmul",
+    "large_stack",
+    "make_cast",
+    "make_cat",
+    "make_linear",
+    "make_matmul",
+    "make_stack",
+    "nadam_rates",
+    "next_rates",
+    "out_size",
+    "rectification",
+    "split_decay",
+    "states_before",
+    "steps_of",
+]
