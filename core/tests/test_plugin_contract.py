@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import struct
 import threading
 import warnings
@@ -12,7 +13,17 @@ from pathlib import Path
 import pytest
 
 import flambeau.plugin
-from flambeau.plugin import Backend, Expectations, KernelSet, dtypes, float32, hookimpl, int64
+from flambeau.ops import OPS
+from flambeau.plugin import (
+    Backend,
+    Expectations,
+    KernelSet,
+    dtypes,
+    float32,
+    hookimpl,
+    int64,
+    steps,
+)
 from flambeau.plugin.backend import STRIDED_METHODS
 from flambeau.plugin.errors import MissingKernelError, UnknownDeviceError
 from flambeau.plugin.fallback import (
@@ -23,6 +34,7 @@ from flambeau.plugin.fallback import (
     set_cpu_fallback,
 )
 from flambeau.plugin.host import PluginHost
+from flambeau.plugin.steps import SgdStep, takes
 
 
 class Block:
@@ -341,3 +353,25 @@ def test_fallback_without_cpu_backend_names_the_package_and_the_reason():
     with cpu_fallback(), pytest.raises(UnknownDeviceError, match="pip install flambeau-numpy") as e:
         host.missing_kernel("neg", "toy")
     assert e.value.__notes__ == ["The CPU fallback of op 'neg' for device 'toy' needs it."]
+
+
+def test_the_arguments_of_steps_are_those_of_the_ops():
+    stated = {
+        f"{name.removesuffix('Step').lower()}_step_": kind._fields
+        for name, kind in vars(steps).items()
+        if name.endswith("Step")
+    }
+    assert stated == {name: tuple(op.params) for name, op in OPS.items() if "_step_" in name}
+
+
+def test_a_kernel_of_a_step_shows_its_arguments_and_takes_no_others():
+    @takes(SgdStep)
+    def sgd_step_(s):
+        given.append(s)
+
+    given = []
+    assert list(inspect.signature(sgd_step_).parameters) == list(SgdStep._fields)
+    sgd_step_([], [], [], 0.1, 0.0, 0.0, 0.0, False, True)
+    assert given == [SgdStep([], [], [], 0.1, 0.0, 0.0, 0.0, False, True)]
+    with pytest.raises(TypeError, match="missing 1 required positional argument: 'maximize'"):
+        sgd_step_([], [], [], 0.1, 0.0, 0.0, 0.0, False)

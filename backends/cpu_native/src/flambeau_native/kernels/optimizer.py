@@ -9,6 +9,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from flambeau.plugin.steps import (
+    AdadeltaStep,
+    AdagradStep,
+    AdamaxStep,
+    AdamStep,
+    AsgdStep,
+    NadamStep,
+    RadamStep,
+    RmspropStep,
+    RpropStep,
+    SgdStep,
+    alone,
+    takes,
+)
 from flambeau_native.kernels._common import Array, alike, compiled, otherwise
 from flambeau_numpy.extending.parts import (
     advanced,
@@ -43,23 +57,16 @@ class _Step:
         self.table = compiled(function)
         self.general = otherwise(f"{function}_step_")
 
-    def __call__(
-        self,
-        lists: tuple[Arrays, ...],
-        scalars: tuple[Arrays, ...],
-        options: tuple[float, ...],
-        numbers: Numbers,
-    ) -> None:
-        """Lists, 0-d state and plain arguments are those of the op; an unused list is empty."""
+    def __call__(self, given: tuple[Any, ...], lists: tuple[Arrays, ...], numbers: Numbers) -> None:
+        """What the op is given, and lists that the compiled step takes; unused ones are empty."""
         find = self.table.get
         for i, param in enumerate(lists[0]):
             own = tuple([arrays[i] if arrays else None for arrays in lists])
             run, arrays = find(param.dtype), _dense(own)
             if run is not None and arrays is not None:
                 run(*arrays, param.size, *numbers(i))
-                continue
-            single = [[] if a is None else [a] for a in own]
-            self.general(*single, *[[arrays[i]] for arrays in scalars], *options)
+            else:
+                self.general(*alone(given, i))
 
 
 _rmsprop, _adagrad, _adadelta, _asgd = map(_Step, ("rmsprop", "adagrad", "adadelta", "asgd"))
@@ -68,243 +75,123 @@ _rprop = _Step("rprop")
 _sgd, _sgd_momentum, _numpy_sgd = compiled("sgd"), compiled("sgd_momentum"), otherwise("sgd_step_")
 
 
-def sgd_step_(
-    params: Arrays,
-    grads: Arrays,
-    momentum_buffers: Arrays,
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-    maximize: bool,
-) -> None:
-    table = _sgd_momentum if momentum else _sgd
-    numbers = (weight_decay, -lr, momentum, 1 - dampening)[: 4 if momentum else 2]
-    for i, param in enumerate(params):
-        state = (momentum_buffers[i],) if momentum else ()
-        run, arrays = table.get(param.dtype), _dense((param, grads[i], *state))
+@takes(SgdStep)
+def sgd_step_(s: SgdStep) -> None:
+    table = _sgd_momentum if s.momentum else _sgd
+    numbers = (s.weight_decay, -s.lr, s.momentum, 1 - s.dampening)[: 4 if s.momentum else 2]
+    for i, param in enumerate(s.params):
+        state = (s.momentum_buffers[i],) if s.momentum else ()
+        run, arrays = table.get(param.dtype), _dense((param, s.grads[i], *state))
         if run is None or arrays is None:
-            rest = (lr, momentum, dampening, weight_decay, nesterov, maximize)
-            _numpy_sgd([param], [grads[i]], list(state), *rest)
-        elif momentum:
-            run(*arrays, param.size, maximize, nesterov, *numbers)
+            _numpy_sgd(*alone(s, i))
+        elif s.momentum:
+            run(*arrays, param.size, s.maximize, s.nesterov, *numbers)
         else:
-            run(*arrays, param.size, maximize, *numbers)
+            run(*arrays, param.size, s.maximize, *numbers)
 
 
-def asgd_step_(
-    params: Arrays,
-    grads: Arrays,
-    averages: Arrays,
-    etas: Arrays,
-    mus: Arrays,
-    steps: Arrays,
-    lr: float,
-    lambd: float,
-    alpha: float,
-    t0: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+@takes(AsgdStep)
+def asgd_step_(s: AsgdStep) -> None:
     def numbers(i: int) -> tuple[float, ...]:
-        eta, mu = next_rates(etas[i], mus[i], steps[i], lr, lambd, alpha, t0)
-        return maximize, weight_decay, -eta, 1 - lambd * eta, mu
+        eta, mu = next_rates(s.etas[i], s.mus[i], s.steps[i], s.lr, s.lambd, s.alpha, s.t0)
+        return s.maximize, s.weight_decay, -eta, 1 - s.lambd * eta, mu
 
-    options = (lr, lambd, alpha, t0, weight_decay, maximize)
-    _asgd((params, grads, averages), (etas, mus, steps), options, numbers)
+    _asgd(s, (s.params, s.grads, s.averages), numbers)
 
 
-def adam_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    max_exp_avg_sqs: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-    amsgrad: bool,
-    maximize: bool,
-) -> None:
-    decay, shrink = split_decay(lr, weight_decay, decoupled)
-    moments = (beta1, 1 - beta1, beta2, 1 - beta2, eps)
+@takes(AdamStep)
+def adam_step_(s: AdamStep) -> None:
+    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
+    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
 
     def numbers(i: int) -> tuple[float, ...]:
-        step = advanced(steps[i])
-        rate = -lr / (1 - beta1**step)
-        return maximize, decay, shrink, rate, *moments, (1 - beta2**step) ** 0.5
+        step = advanced(s.steps[i])
+        rate = -s.lr / (1 - s.beta1**step)
+        return s.maximize, decay, shrink, rate, *moments, (1 - s.beta2**step) ** 0.5
 
-    largest = max_exp_avg_sqs if amsgrad else ()
-    options = (lr, beta1, beta2, eps, weight_decay, decoupled, amsgrad, maximize)
-    _adam((params, grads, exp_avgs, exp_avg_sqs, largest), (steps,), options, numbers)
+    largest = s.max_exp_avg_sqs if s.amsgrad else ()
+    _adam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs, largest), numbers)
 
 
-def nadam_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    mu_products: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    momentum_decay: float,
-    decoupled: bool,
-    maximize: bool,
-) -> None:
-    decay, shrink = split_decay(lr, weight_decay, decoupled)
-    moments = (beta1, 1 - beta1, beta2, 1 - beta2, eps)
+@takes(NadamStep)
+def nadam_step_(s: NadamStep) -> None:
+    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
+    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
 
     def numbers(i: int) -> tuple[float, ...]:
-        step = advanced(steps[i])
-        of_grad, of_mean = nadam_rates(mu_products[i], step, lr, beta1, momentum_decay)
-        return maximize, decay, shrink, -of_grad, *moments, 1 - beta2**step, -of_mean
+        step = advanced(s.steps[i])
+        of_grad, of_mean = nadam_rates(s.mu_products[i], step, s.lr, s.beta1, s.momentum_decay)
+        return s.maximize, decay, shrink, -of_grad, *moments, 1 - s.beta2**step, -of_mean
 
-    options = (lr, beta1, beta2, eps, weight_decay, momentum_decay, decoupled, maximize)
-    _nadam((params, grads, exp_avgs, exp_avg_sqs), (mu_products, steps), options, numbers)
+    _nadam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), numbers)
 
 
-def radam_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-    maximize: bool,
-) -> None:
-    decay, shrink = split_decay(lr, weight_decay, decoupled)
-    moments = (beta1, 1 - beta1, beta2, 1 - beta2, eps)
+@takes(RadamStep)
+def radam_step_(s: RadamStep) -> None:
+    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
+    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
 
     def numbers(i: int) -> tuple[float, ...]:
-        step = advanced(steps[i])
-        factor = rectification(beta2, step)
-        rate = -lr / (1 - beta1**step) * (factor or 1.0)
-        return maximize, factor != 0, decay, shrink, rate, *moments
+        step = advanced(s.steps[i])
+        factor = rectification(s.beta2, step)
+        rate = -s.lr / (1 - s.beta1**step) * (factor or 1.0)
+        return s.maximize, factor != 0, decay, shrink, rate, *moments
 
-    options = (lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
-    _radam((params, grads, exp_avgs, exp_avg_sqs), (steps,), options, numbers)
+    _radam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), numbers)
 
 
-def adamax_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_infs: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+@takes(AdamaxStep)
+def adamax_step_(s: AdamaxStep) -> None:
     def numbers(i: int) -> tuple[float, ...]:
-        rate = -lr / (1 - beta1 ** advanced(steps[i]))
-        return maximize, weight_decay, rate, beta1, 1 - beta1, beta2, eps
+        rate = -s.lr / (1 - s.beta1 ** advanced(s.steps[i]))
+        return s.maximize, s.weight_decay, rate, s.beta1, 1 - s.beta1, s.beta2, s.eps
 
-    options = (lr, beta1, beta2, eps, weight_decay, maximize)
-    _adamax((params, grads, exp_avgs, exp_infs), (steps,), options, numbers)
+    _adamax(s, (s.params, s.grads, s.exp_avgs, s.exp_infs), numbers)
 
 
-def rmsprop_step_(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    grad_avgs: Arrays,
-    momentum_buffers: Arrays,
-    steps: Arrays,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-    maximize: bool,
-) -> None:
-    fixed = (maximize, weight_decay, -lr, alpha, 1 - alpha, eps, momentum)
+@takes(RmspropStep)
+def rmsprop_step_(s: RmspropStep) -> None:
+    fixed = (s.maximize, s.weight_decay, -s.lr, s.alpha, 1 - s.alpha, s.eps, s.momentum)
 
     def numbers(i: int) -> tuple[float, ...]:
-        advanced(steps[i])
+        advanced(s.steps[i])
         return fixed
 
-    state = (square_avgs, grad_avgs if centered else (), momentum_buffers if momentum else ())
-    options = (lr, alpha, eps, weight_decay, momentum, centered, maximize)
-    _rmsprop((params, grads, *state), (steps,), options, numbers)
+    state = (
+        s.square_avgs,
+        s.grad_avgs if s.centered else (),
+        s.momentum_buffers if s.momentum else (),
+    )
+    _rmsprop(s, (s.params, s.grads, *state), numbers)
 
 
-def adagrad_step_(
-    params: Arrays,
-    grads: Arrays,
-    sums: Arrays,
-    steps: Arrays,
-    lr: float,
-    lr_decay: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+@takes(AdagradStep)
+def adagrad_step_(s: AdagradStep) -> None:
     def numbers(i: int) -> tuple[float, ...]:
-        rate = -lr / (1 + (advanced(steps[i]) - 1) * lr_decay)
-        return maximize, weight_decay, rate, eps
+        rate = -s.lr / (1 + (advanced(s.steps[i]) - 1) * s.lr_decay)
+        return s.maximize, s.weight_decay, rate, s.eps
 
-    options = (lr, lr_decay, eps, weight_decay, maximize)
-    _adagrad((params, grads, sums), (steps,), options, numbers)
+    _adagrad(s, (s.params, s.grads, s.sums), numbers)
 
 
-def adadelta_step_(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    acc_deltas: Arrays,
-    steps: Arrays,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
-    fixed = (maximize, weight_decay, -lr, rho, 1 - rho, eps)
+@takes(AdadeltaStep)
+def adadelta_step_(s: AdadeltaStep) -> None:
+    fixed = (s.maximize, s.weight_decay, -s.lr, s.rho, 1 - s.rho, s.eps)
 
     def numbers(i: int) -> tuple[float, ...]:
-        advanced(steps[i])
+        advanced(s.steps[i])
         return fixed
 
-    options = (lr, rho, eps, weight_decay, maximize)
-    _adadelta((params, grads, square_avgs, acc_deltas), (steps,), options, numbers)
+    _adadelta(s, (s.params, s.grads, s.square_avgs, s.acc_deltas), numbers)
 
 
-def rprop_step_(
-    params: Arrays,
-    grads: Arrays,
-    prevs: Arrays,
-    step_sizes: Arrays,
-    steps: Arrays,
-    shrink: float,
-    grow: float,
-    smallest: float,
-    largest: float,
-    maximize: bool,
-) -> None:
+@takes(RpropStep)
+def rprop_step_(s: RpropStep) -> None:
     def numbers(i: int) -> tuple[float, ...]:
-        advanced(steps[i])
-        return maximize, shrink, grow, smallest, largest
+        advanced(s.steps[i])
+        return s.maximize, s.shrink, s.grow, s.smallest, s.largest
 
-    options = (shrink, grow, smallest, largest, maximize)
-    _rprop((params, grads, prevs, step_sizes), (steps,), options, numbers)
+    _rprop(s, (s.params, s.grads, s.prevs, s.step_sizes), numbers)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

@@ -9,12 +9,13 @@ and rounded when stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
+from flambeau.plugin.steps import AdamStep, AsgdStep, SgdStep, takes
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -27,67 +28,46 @@ _AXPY: dict[np.dtype[Any], Any] = {
 _AXPY_LENGTH = 10000  # OpenBLAS spreads longer ones over threads, and waits longer than it adds
 
 
+@takes(SgdStep)
 @quiet
-def sgd_step_(
-    params: Sequence[Array],
-    grads: Sequence[Array],
-    momentum_buffers: Sequence[Array],
-    lr: float,
-    momentum: float,
-    dampening: float,
-    weight_decay: float,
-    nesterov: bool,
-    maximize: bool,
-) -> None:
+def sgd_step_(s: SgdStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, d: Array, *state: Array) -> None:
-        d = decayed(p, d, weight_decay, maximize, scratch)
-        if momentum:
+        d = decayed(p, d, s.weight_decay, s.maximize, scratch)
+        if s.momentum:
             (b,) = state
-            np.multiply(b, momentum, out=b)
-            add_scaled(b, d, 1 - dampening, scratch)
-            if nesterov:
-                ahead = np.multiply(b, momentum, out=scratch(0, p))
+            np.multiply(b, s.momentum, out=b)
+            add_scaled(b, d, 1 - s.dampening, scratch)
+            if s.nesterov:
+                ahead = np.multiply(b, s.momentum, out=scratch(0, p))
                 d = np.add(d, ahead, out=ahead)
             else:
                 d = b
-        add_scaled(p, d, -lr, scratch)
+        add_scaled(p, d, -s.lr, scratch)
 
-    state = [momentum_buffers] if momentum else []
-    for i, param in enumerate(params):
-        blockwise(update, param, grads[i], *[buffers[i] for buffers in state])
+    state = [s.momentum_buffers] if s.momentum else []
+    for i, param in enumerate(s.params):
+        blockwise(update, param, s.grads[i], *[buffers[i] for buffers in state])
 
 
+@takes(AsgdStep)
 @quiet
-def asgd_step_(
-    params: Sequence[Array],
-    grads: Sequence[Array],
-    averages: Sequence[Array],
-    etas: Sequence[Array],
-    mus: Sequence[Array],
-    steps: Sequence[Array],
-    lr: float,
-    lambd: float,
-    alpha: float,
-    t0: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+def asgd_step_(s: AsgdStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, g: Array, a: Array) -> None:
-        g = decayed(p, g, weight_decay, maximize, scratch)
-        np.multiply(p, 1 - lambd * eta, out=p)
+        g = decayed(p, g, s.weight_decay, s.maximize, scratch)
+        np.multiply(p, 1 - s.lambd * eta, out=p)
         add_scaled(p, g, -eta, scratch)
         if mu == 1:
             a[...] = p
         else:
             add_scaled(a, np.subtract(p, a, out=scratch(0, p)), mu, scratch)
 
-    for i, param in enumerate(params):
-        eta, mu = next_rates(etas[i], mus[i], steps[i], lr, lambd, alpha, t0)
-        blockwise(update, param, grads[i], averages[i])
+    for i, param in enumerate(s.params):
+        eta, mu = next_rates(s.etas[i], s.mus[i], s.steps[i], s.lr, s.lambd, s.alpha, s.t0)
+        blockwise(update, param, s.grads[i], s.averages[i])
 
 
 def next_rates(
@@ -103,44 +83,32 @@ def next_rates(
     return rates
 
 
+@takes(AdamStep)
 @quiet
-def adam_step_(
-    params: Sequence[Array],
-    grads: Sequence[Array],
-    exp_avgs: Sequence[Array],
-    exp_avg_sqs: Sequence[Array],
-    max_exp_avg_sqs: Sequence[Array],
-    steps: Sequence[Array],
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-    amsgrad: bool,
-    maximize: bool,
-) -> None:
+def adam_step_(s: AdamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(lr, weight_decay, decoupled)
+    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array, *maximum: Array) -> None:
         if shrink != 1:
             np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, maximize, scratch)
-        blend(m, g, beta1, scratch)
-        blend_square(v, g, beta2, scratch)
+        g = decayed(p, g, coupled, s.maximize, scratch)
+        blend(m, g, s.beta1, scratch)
+        blend_square(v, g, s.beta2, scratch)
         t = scratch(0, p)
-        if amsgrad:
+        if s.amsgrad:
             v = np.maximum(maximum[0], v, out=maximum[0])
-        np.add(np.divide(np.sqrt(v, out=t), correction2, out=t), eps, out=t)
+        np.add(np.divide(np.sqrt(v, out=t), correction2, out=t), s.eps, out=t)
         add_scaled(p, np.divide(m, t, out=t), -step_size, scratch)
 
-    state = [exp_avgs, exp_avg_sqs, max_exp_avg_sqs] if amsgrad else [exp_avgs, exp_avg_sqs]
-    for i, param in enumerate(params):
-        step = advanced(steps[i])
-        step_size = lr / (1 - beta1**step)
-        correction2 = (1 - beta2**step) ** 0.5
-        blockwise(update, param, grads[i], *[tensors[i] for tensors in state])
+    state = (
+        [s.exp_avgs, s.exp_avg_sqs, s.max_exp_avg_sqs] if s.amsgrad else [s.exp_avgs, s.exp_avg_sqs]
+    )
+    for i, param in enumerate(s.params):
+        step = advanced(s.steps[i])
+        step_size = s.lr / (1 - s.beta1**step)
+        correction2 = (1 - s.beta2**step) ** 0.5
+        blockwise(update, param, s.grads[i], *[tensors[i] for tensors in state])
 
 
 def advanced(step: Array) -> float:

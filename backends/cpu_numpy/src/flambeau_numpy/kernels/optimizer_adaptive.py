@@ -7,6 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.plugin.steps import (
+    AdadeltaStep,
+    AdagradStep,
+    AdamaxStep,
+    NadamStep,
+    RadamStep,
+    RmspropStep,
+    RpropStep,
+    takes,
+)
 from flambeau_numpy.kernels.optimizer import (
     Scratch,
     add_scaled,
@@ -23,168 +33,111 @@ Array = np.ndarray[Any, Any]
 Arrays = Sequence[Array]
 
 
+@takes(RmspropStep)
 @quiet
-def rmsprop_step_(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    grad_avgs: Arrays,
-    momentum_buffers: Arrays,
-    steps: Arrays,
-    lr: float,
-    alpha: float,
-    eps: float,
-    weight_decay: float,
-    momentum: float,
-    centered: bool,
-    maximize: bool,
-) -> None:
+def rmsprop_step_(s: RmspropStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, g: Array, v: Array, *rest: Array) -> None:
-        g = decayed(p, g, weight_decay, maximize, scratch)
-        blend_square(v, g, alpha, scratch)
+        g = decayed(p, g, s.weight_decay, s.maximize, scratch)
+        blend_square(v, g, s.alpha, scratch)
         t = scratch(0, p)
-        if centered:
+        if s.centered:
             mean = rest[0]
-            blend(mean, g, alpha, scratch)
+            blend(mean, g, s.alpha, scratch)
             v = np.subtract(v, np.multiply(mean, mean, out=t), out=t)
-        np.divide(g, np.add(np.sqrt(v, out=t), eps, out=t), out=t)
-        if momentum:
+        np.divide(g, np.add(np.sqrt(v, out=t), s.eps, out=t), out=t)
+        if s.momentum:
             velocity = rest[-1]
-            np.multiply(velocity, momentum, out=velocity)
+            np.multiply(velocity, s.momentum, out=velocity)
             t = np.add(velocity, t, out=velocity)
-        add_scaled(p, t, -lr, scratch)
+        add_scaled(p, t, -s.lr, scratch)
 
-    used = [grad_avgs] if centered else []
-    state = [square_avgs, *used, *([momentum_buffers] if momentum else [])]
-    for i, param in enumerate(params):
-        advanced(steps[i])
-        blockwise(update, param, grads[i], *[arrays[i] for arrays in state])
+    used = [s.grad_avgs] if s.centered else []
+    state = [s.square_avgs, *used, *([s.momentum_buffers] if s.momentum else [])]
+    for i, param in enumerate(s.params):
+        advanced(s.steps[i])
+        blockwise(update, param, s.grads[i], *[arrays[i] for arrays in state])
 
 
+@takes(AdagradStep)
 @quiet
-def adagrad_step_(
-    params: Arrays,
-    grads: Arrays,
-    sums: Arrays,
-    steps: Arrays,
-    lr: float,
-    lr_decay: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+def adagrad_step_(s: AdagradStep) -> None:
     scratch = Scratch()
 
-    def update(p: Array, g: Array, s: Array) -> None:
-        g = decayed(p, g, weight_decay, maximize, scratch)
+    def update(p: Array, g: Array, total: Array) -> None:
+        g = decayed(p, g, s.weight_decay, s.maximize, scratch)
         t = np.multiply(g, g, out=scratch(0, p))
-        np.add(s, t, out=s)
-        np.add(np.sqrt(s, out=t), eps, out=t)
+        np.add(total, t, out=total)
+        np.add(np.sqrt(total, out=t), s.eps, out=t)
         add_scaled(p, np.divide(g, t, out=t), -rate, scratch)
 
-    for i, param in enumerate(params):
-        rate = lr / (1 + (advanced(steps[i]) - 1) * lr_decay)
-        blockwise(update, param, grads[i], sums[i])
+    for i, param in enumerate(s.params):
+        rate = s.lr / (1 + (advanced(s.steps[i]) - 1) * s.lr_decay)
+        blockwise(update, param, s.grads[i], s.sums[i])
 
 
+@takes(AdadeltaStep)
 @quiet
-def adadelta_step_(
-    params: Arrays,
-    grads: Arrays,
-    square_avgs: Arrays,
-    acc_deltas: Arrays,
-    steps: Arrays,
-    lr: float,
-    rho: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+def adadelta_step_(s: AdadeltaStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, g: Array, v: Array, u: Array) -> None:
-        g = decayed(p, g, weight_decay, maximize, scratch)
-        blend_square(v, g, rho, scratch)
+        g = decayed(p, g, s.weight_decay, s.maximize, scratch)
+        blend_square(v, g, s.rho, scratch)
         t = scratch(0, p)
-        deviation = np.sqrt(np.add(v, eps, out=t), out=t)
+        deviation = np.sqrt(np.add(v, s.eps, out=t), out=t)
         delta = scratch(3, p)
-        np.sqrt(np.add(u, eps, out=delta), out=delta)
+        np.sqrt(np.add(u, s.eps, out=delta), out=delta)
         np.multiply(np.divide(delta, deviation, out=delta), g, out=delta)
-        blend_square(u, delta, rho, scratch)
-        add_scaled(p, delta, -lr, scratch)
+        blend_square(u, delta, s.rho, scratch)
+        add_scaled(p, delta, -s.lr, scratch)
 
-    for i, param in enumerate(params):
-        advanced(steps[i])
-        blockwise(update, param, grads[i], square_avgs[i], acc_deltas[i])
+    for i, param in enumerate(s.params):
+        advanced(s.steps[i])
+        blockwise(update, param, s.grads[i], s.square_avgs[i], s.acc_deltas[i])
 
 
+@takes(AdamaxStep)
 @quiet
-def adamax_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_infs: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    maximize: bool,
-) -> None:
+def adamax_step_(s: AdamaxStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, g: Array, m: Array, u: Array) -> None:
-        g = decayed(p, g, weight_decay, maximize, scratch)
-        blend(m, g, beta1, scratch)
+        g = decayed(p, g, s.weight_decay, s.maximize, scratch)
+        blend(m, g, s.beta1, scratch)
         t = scratch(0, p)
-        np.add(np.abs(g, out=t), eps, out=t)
-        np.maximum(np.multiply(u, beta2, out=u), t, out=u)
+        np.add(np.abs(g, out=t), s.eps, out=t)
+        np.maximum(np.multiply(u, s.beta2, out=u), t, out=u)
         add_scaled(p, np.divide(m, u, out=t), -step_size, scratch)
 
-    for i, param in enumerate(params):
-        step_size = lr / (1 - beta1 ** advanced(steps[i]))
-        blockwise(update, param, grads[i], exp_avgs[i], exp_infs[i])
+    for i, param in enumerate(s.params):
+        step_size = s.lr / (1 - s.beta1 ** advanced(s.steps[i]))
+        blockwise(update, param, s.grads[i], s.exp_avgs[i], s.exp_infs[i])
 
 
+@takes(NadamStep)
 @quiet
-def nadam_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    mu_products: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    momentum_decay: float,
-    decoupled: bool,
-    maximize: bool,
-) -> None:
+def nadam_step_(s: NadamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(lr, weight_decay, decoupled)
+    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array) -> None:
         if shrink != 1:
             np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, maximize, scratch)
-        blend(m, g, beta1, scratch)
-        blend_square(v, g, beta2, scratch)
+        g = decayed(p, g, coupled, s.maximize, scratch)
+        blend(m, g, s.beta1, scratch)
+        blend_square(v, g, s.beta2, scratch)
         t, quotient = scratch(0, p), scratch(3, p)
-        np.add(np.sqrt(np.divide(v, correction, out=t), out=t), eps, out=t)
+        np.add(np.sqrt(np.divide(v, correction, out=t), out=t), s.eps, out=t)
         add_scaled(p, np.divide(g, t, out=quotient), -rates[0], scratch)
         add_scaled(p, np.divide(m, t, out=quotient), -rates[1], scratch)
 
-    for i, param in enumerate(params):
-        step = advanced(steps[i])
-        correction = 1 - beta2**step
-        rates = nadam_rates(mu_products[i], step, lr, beta1, momentum_decay)
-        blockwise(update, param, grads[i], exp_avgs[i], exp_avg_sqs[i])
+    for i, param in enumerate(s.params):
+        step = advanced(s.steps[i])
+        correction = 1 - s.beta2**step
+        rates = nadam_rates(s.mu_products[i], step, s.lr, s.beta1, s.momentum_decay)
+        blockwise(update, param, s.grads[i], s.exp_avgs[i], s.exp_avg_sqs[i])
 
 
 def nadam_rates(
@@ -198,41 +151,29 @@ def nadam_rates(
     return lr * (1 - mu) / (1 - product), lr * mu_next / (1 - product * mu_next)
 
 
+@takes(RadamStep)
 @quiet
-def radam_step_(
-    params: Arrays,
-    grads: Arrays,
-    exp_avgs: Arrays,
-    exp_avg_sqs: Arrays,
-    steps: Arrays,
-    lr: float,
-    beta1: float,
-    beta2: float,
-    eps: float,
-    weight_decay: float,
-    decoupled: bool,
-    maximize: bool,
-) -> None:
+def radam_step_(s: RadamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(lr, weight_decay, decoupled)
+    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array) -> None:
         if shrink != 1:
             np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, maximize, scratch)
-        blend(m, g, beta1, scratch)
-        blend_square(v, g, beta2, scratch)
+        g = decayed(p, g, coupled, s.maximize, scratch)
+        blend(m, g, s.beta1, scratch)
+        blend_square(v, g, s.beta2, scratch)
         if not factor:
             add_scaled(p, m, -step_size, scratch)
             return
         t = scratch(0, p)
-        np.divide(m, np.add(np.sqrt(v, out=t), eps, out=t), out=t)
+        np.divide(m, np.add(np.sqrt(v, out=t), s.eps, out=t), out=t)
         add_scaled(p, t, -step_size * factor, scratch)
 
-    for i, param in enumerate(params):
-        step = advanced(steps[i])
-        step_size, factor = lr / (1 - beta1**step), rectification(beta2, step)
-        blockwise(update, param, grads[i], exp_avgs[i], exp_avg_sqs[i])
+    for i, param in enumerate(s.params):
+        step = advanced(s.steps[i])
+        step_size, factor = s.lr / (1 - s.beta1**step), rectification(s.beta2, step)
+        blockwise(update, param, s.grads[i], s.exp_avgs[i], s.exp_avg_sqs[i])
 
 
 def rectification(beta2: float, step: float) -> float:
@@ -246,36 +187,26 @@ def rectification(beta2: float, step: float) -> float:
     return (square * correction) ** 0.5
 
 
+@takes(RpropStep)
 @quiet
-def rprop_step_(
-    params: Arrays,
-    grads: Arrays,
-    prevs: Arrays,
-    step_sizes: Arrays,
-    steps: Arrays,
-    shrink: float,
-    grow: float,
-    smallest: float,
-    largest: float,
-    maximize: bool,
-) -> None:
+def rprop_step_(s: RpropStep) -> None:
     scratch = Scratch()
 
     def update(p: Array, g: Array, previous: Array, size: Array) -> None:
-        g = decayed(p, g, 0.0, maximize, scratch)
+        g = decayed(p, g, 0.0, s.maximize, scratch)
         t = np.multiply(g, previous, out=scratch(0, p))
         turned = t < 0
-        np.multiply(size, grow, out=size, where=t > 0)
-        np.multiply(size, shrink, out=size, where=turned)
-        np.minimum(np.maximum(size, smallest, out=size), largest, out=size)
+        np.multiply(size, s.grow, out=size, where=t > 0)
+        np.multiply(size, s.shrink, out=size, where=turned)
+        np.minimum(np.maximum(size, s.smallest, out=size), s.largest, out=size)
         previous[...] = g
         previous[turned] = 0
         np.subtract(previous > 0, np.less(previous, 0, out=turned), out=t, dtype=p.dtype)
         np.subtract(p, np.multiply(t, size, out=t), out=p)
 
-    for i, param in enumerate(params):
-        advanced(steps[i])
-        blockwise(update, param, grads[i], prevs[i], step_sizes[i])
+    for i, param in enumerate(s.params):
+        advanced(s.steps[i])
+        blockwise(update, param, s.grads[i], s.prevs[i], s.step_sizes[i])
 
 
 KERNELS: dict[str, Callable[..., None]] = {
