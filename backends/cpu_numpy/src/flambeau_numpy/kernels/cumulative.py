@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from flambeau_numpy.kernels._pointwise import FLOAT32, Array, is_half, row_major
+from flambeau_numpy.pointwise import FLOAT32, Array, is_half, row_major
 from flambeau_numpy.silence import quiet
 
 

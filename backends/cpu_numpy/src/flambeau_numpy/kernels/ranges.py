@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau import plugin
 from flambeau_numpy.dtypes import TO_NUMPY
-from flambeau_numpy.kernels._pointwise import Array
+from flambeau_numpy.pointwise import Array
 from flambeau_numpy.silence import quiet
 
 _INT64 = TO_NUMPY[plugin.int64]
