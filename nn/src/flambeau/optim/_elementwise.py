@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._options import per_device, scalar_dtype
+from flambeau.optim._steps import GroupOptimizer
 from flambeau.optim.optimizer import Optimizer
 
 State = dict[str, Any]
 
 
-class ElementwiseOptimizer(Optimizer):
+class ElementwiseOptimizer(GroupOptimizer):
     """An optimiser whose step changes each element by its own gradient and its own history.
 
     A subclass defines `_start`, which fills the state of a parameter; `_state_names`, what of it a
@@ -49,25 +49,6 @@ class ElementwiseOptimizer(Optimizer):
                 for name in self._scalar_state:
                     if name in entry and not isinstance(entry[name], Tensor):
                         entry[name] = scalar_state(float(entry[name]), group, param)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-
-        Raises:
-            RuntimeError: a gradient is sparse.
-            NotImplementedError: a parameter is complex on a device without views of memory.
-        """
-        loss = self._evaluate(closure)
-        with fb.set_grad_enabled(self.defaults["differentiable"]):
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
         params: list[Tensor] = []

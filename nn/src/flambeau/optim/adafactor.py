@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._elementwise import State, scalar_state
 from flambeau.optim._options import check_one_element, number
-from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.optim._steps import ParameterOptimizer
+from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["Adafactor"]
 
 
-class Adafactor(Optimizer):
+class Adafactor(ParameterOptimizer):
     """Steps scaled by running squares that a matrix keeps as one row and one column.
 
     Shazeer & Stern (2018).  With β = 1 - tᵟ, δ the `beta2_decay`, and means over rows and columns,
@@ -35,6 +35,7 @@ class Adafactor(Optimizer):
 
     Raises:
         ValueError: an option outside of its range, or a tensor `lr` of several elements.
+        RuntimeError: at a step, a gradient is sparse, or a parameter complex.
 
     >>> import flambeau as fb
     >>> weight = fb.tensor([1.0], requires_grad=True)
@@ -81,26 +82,6 @@ class Adafactor(Optimizer):
                 "maximize": maximize,
             },
         )
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-
-        Raises:
-            RuntimeError: a gradient is sparse, or a parameter complex.
-        """
-        loss = self._evaluate(closure)
-        with fb.no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if (grad := param.grad) is not None:
-                        self._step_param(param, grad, group)
-        return loss
 
     def _step_param(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if grad.is_sparse:

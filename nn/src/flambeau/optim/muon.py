@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._options import check_one_element, number
-from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.optim._steps import ParameterOptimizer
+from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["Muon"]
 
 _ADJUSTMENTS = (None, "original", "match_rms_adamw")
 
 
-class Muon(Optimizer):
+class Muon(ParameterOptimizer):
     """Momentum whose matrix is made orthogonal before it is a step (Jordan et al., 2024).
 
     b ← μb + (1 - μ)g;  u = b, or (1 - μ)g + μb with Nesterov momentum;
@@ -42,7 +42,7 @@ class Muon(Optimizer):
     Raises:
         ValueError: a negative rate, another adjustment, a parameter that is no matrix, or
             coefficients and steps that are no iteration.
-        RuntimeError: a gradient is sparse, or a parameter complex.
+        RuntimeError: at a step, a gradient is sparse, or a parameter complex.
 
     >>> import flambeau as fb
     >>> weight = fb.zeros(2, 2, requires_grad=True)
@@ -96,23 +96,6 @@ class Muon(Optimizer):
                         "Muon only supports 2D parameters whereas we found a parameter with "
                         f"size: {param.size()}"
                     )
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-        """
-        loss = self._evaluate(closure)
-        with fb.no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if (grad := param.grad) is not None:
-                        self._step_param(param, grad, group)
-        return loss
 
     def _step_param(self, param: Tensor, grad: Tensor, group: dict[str, Any]) -> None:
         if param.is_complex():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
@@ -15,12 +14,13 @@ from flambeau.optim._options import (
     per_device,
     plain,
 )
-from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.optim._steps import GroupOptimizer
+from flambeau.optim.optimizer import ParamsT
 
 __all__ = ["SGD"]
 
 
-class SGD(Optimizer):
+class SGD(GroupOptimizer):
     """Stochastic gradient descent, with momentum if asked for.
 
     With d = grad + weight_decay·p:  b ← momentum·b + (1 - dampening)·d, where the first b is d;
@@ -98,21 +98,6 @@ class SGD(Optimizer):
             for name in ("nesterov", "maximize", "differentiable", "fused"):
                 group.setdefault(name, False)
             group.setdefault("foreach", None)
-
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient.
-
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-        """
-        loss = self._evaluate(closure)
-        with fb.set_grad_enabled(self.defaults["differentiable"]):
-            for group in self.param_groups:
-                self._step_group(group)
-        return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
         params: list[Tensor] = []

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._options import check_learning_rate, number
-from flambeau.optim.optimizer import Optimizer, ParamsT
+from flambeau.optim._steps import ParameterOptimizer
+from flambeau.optim.optimizer import ParamsT
 
 
-class SparseAdam(Optimizer):
+class SparseAdam(ParameterOptimizer):
     """Adam whose averages move only where the gradient stores elements.
 
     For every stored element g, with the step count t of its whole parameter::
@@ -31,6 +31,7 @@ class SparseAdam(Optimizer):
 
     Raises:
         ValueError: an option out of range, or a sparse parameter.
+        RuntimeError: at a step, a gradient is dense.
 
     Source: Kingma and Ba, "Adam: a method for stochastic optimization", 2015, applied to the
     elements that have a gradient.
@@ -72,27 +73,7 @@ class SparseAdam(Optimizer):
                 f"Sparse params at indices {sparse}: SparseAdam requires dense parameter tensors"
             )
 
-    def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update the rows that have a gradient.
-
-        Args:
-            closure: re-evaluates the model and returns the loss; called once, with gradients on.
-
-        Returns:
-            what `closure` returned, or None without one.
-
-        Raises:
-            RuntimeError: a gradient is dense.
-        """
-        loss = self._evaluate(closure)
-        with fb.no_grad():
-            for group in self.param_groups:
-                for param in group["params"]:
-                    if param.grad is not None:
-                        self._update(param, param.grad, group)
-        return loss
-
-    def _update(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+    def _step_param(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
         if not grad.is_sparse:
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead"

@@ -254,41 +254,40 @@ class Identity(BasePruningMethod):
         return default_mask
 
 
-class RandomUnstructured(BasePruningMethod):
+class _Unstructured(BasePruningMethod):
+    """Prunes `amount` entries, or that share for a float; a subclass says which."""
+
+    PRUNING_TYPE = "unstructured"
+
+    def __init__(self, amount: float) -> None:
+        _check_amount(amount)
+        self.amount = amount
+
+    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
+        """`default_mask` with the chosen entries set to zero."""
+        count = _count(self.amount, t.numel())
+        mask = default_mask.clone()
+        if count:
+            mask.view(-1)[self._chosen(t, count)] = 0
+        return mask
+
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        """Places of `count` entries of `t` in row-major order."""
+        raise NotImplementedError
+
+
+class RandomUnstructured(_Unstructured):
     """Prunes entries at random: `amount` of them, or that share for a float."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: float) -> None:
-        _check_amount(amount)
-        self.amount = amount
-
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """`default_mask` with the chosen entries set to zero."""
-        count = _count(self.amount, t.numel())
-        mask = default_mask.clone()
-        if count:
-            mask.view(-1)[fb.topk(fb.rand_like(t).view(-1), count).indices] = 0
-        return mask
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        return fb.topk(fb.rand_like(t).view(-1), count).indices
 
 
-class L1Unstructured(BasePruningMethod):
+class L1Unstructured(_Unstructured):
     """Prunes the entries of smallest magnitude: `amount` of them, or that share for a float."""
 
-    PRUNING_TYPE = "unstructured"
-
-    def __init__(self, amount: float) -> None:
-        _check_amount(amount)
-        self.amount = amount
-
-    def compute_mask(self, t: Tensor, default_mask: Tensor) -> Tensor:
-        """`default_mask` with the chosen entries set to zero."""
-        count = _count(self.amount, t.numel())
-        mask = default_mask.clone()
-        if count:
-            smallest = fb.topk(t.detach().abs().reshape(-1), count, largest=False)
-            mask.view(-1)[smallest.indices] = 0
-        return mask
+    def _chosen(self, t: Tensor, count: int) -> Tensor:
+        return fb.topk(t.detach().abs().reshape(-1), count, largest=False).indices
 
 
 def _channels(t: Tensor, amount: float, dim: int) -> tuple[int, int]:
