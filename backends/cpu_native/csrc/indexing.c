@@ -18,7 +18,12 @@ static void take_step(const void *context, int64_t begin, int64_t end) {
     const Rows *c = context;
     const int streams = c->inner >= 1024 && is_streamed(c->count * c->inner);
     for (int64_t i = begin; i < end; i++) {
-        const char *row = c->a + c->index[i] * c->inner;
+        const uint64_t place = place_of(c->index + i);
+        if (place >= (uint64_t)c->size) {
+            *c->outside = 1;
+            break;
+        }
+        const char *row = c->a + (int64_t)place * c->inner;
         if (streams) stream(c->out + i * c->inner, row, (size_t)c->inner);
         else memcpy(c->out + i * c->inner, row, (size_t)c->inner);
     }
@@ -26,9 +31,10 @@ static void take_step(const void *context, int64_t begin, int64_t end) {
 }
 
 static void take(const Args *k) {
-    Rows c = {k->p[0], k->p[1], k->p[2], k->n[2], k->n[0], k->n[1], NULL};
-    if (!in_range(k, c.index, c.count, c.size)) return;
+    Flag outside = 0;
+    Rows c = {k->p[0], k->p[1], k->p[2], k->n[2], k->n[0], k->n[1], &outside};
     split(take_step, &c, c.count, team(k, c.count * c.inner / 4));
+    if (outside) *k->error = "index out of range";
 }
 
 /* out[o][i][j] = a[o][index[o][i][j]][j], of words of the size of W. */
@@ -36,15 +42,24 @@ static void take(const Args *k) {
     WIDE static void gather_step_##S(const void *context, int64_t begin, int64_t end) {  \
         const Rows *c = context;                                                         \
         const int64_t inner = c->inner;                                                  \
+        const uint64_t size = (uint64_t)c->size;                                         \
+        uint64_t outside = 0;                                                            \
         for (int64_t o = begin; o < end; o++) {                                          \
             const W *restrict a = (const W *)c->a + o * c->size * inner;                 \
             for (int64_t i = 0; i < c->count; i++) {                                     \
                 const int64_t row = (o * c->count + i) * inner;                          \
                 W *restrict out = (W *)c->out + row;                                     \
                 const int64_t *restrict index = c->index + row;                          \
-                for (int64_t j = 0; j < inner; j++) out[j] = a[index[j] * inner + j];    \
+                _Pragma("omp simd reduction(| : outside)")                               \
+                for (int64_t j = 0; j < inner; j++) {                                    \
+                    const uint64_t place = (uint64_t)index[j];                           \
+                    const int lies_outside = place >= size;                              \
+                    outside |= (uint64_t)lies_outside;                                   \
+                    out[j] = a[(lies_outside ? 0 : (int64_t)place) * inner + j];         \
+                }                                                                        \
             }                                                                            \
         }                                                                                \
+        if (outside) *c->outside = 1;                                                    \
     }                                                                                    \
     /* Of one row; 0 if an index is out of range.  For no vectors of AVX2, whose         \
        gathering loads are slower. */                                                    \
@@ -78,12 +93,9 @@ static void take(const Args *k) {
         Flag outside = 0;                                                                \
         Rows c = {k->p[0], k->p[1], k->p[2], k->n[1], k->n[2], k->n[3], &outside};       \
         const int64_t count = k->n[0] * c.count * c.inner;                               \
-        if (c.inner == 1) {                                                              \
-            if (c.size > 0) split(gather_last_step_##S, &c, k->n[0], team(k, count));    \
-            if (outside || (c.size == 0 && count > 0)) *k->error = "index out of range"; \
-        } else if (in_range(k, c.index, count, c.size)) {                                \
-            split(gather_step_##S, &c, k->n[0], team(k, count));                         \
-        }                                                                                \
+        const Step step = c.inner == 1 ? gather_last_step_##S : gather_step_##S;         \
+        if (c.size > 0) split(step, &c, k->n[0], team(k, count));                        \
+        if (outside || (c.size == 0 && count > 0)) *k->error = "index out of range";     \
     }
 
 /* With AVX-512 a mask keeps the loads within range, and whole lines are written. */

@@ -5,13 +5,19 @@ typedef struct {
     const T *a, *weight;
     const int64_t *index;
     int64_t size, inner, count, taps, channels, rows;
+    Flag *outside; /* becomes 1 where a step finds an index out of range */
 } NAME(Places);
 
 /* out[index[i]][j] += a[i][j] for columns [begin, end): in the order of i, whatever the threads. */
 WIDE static void NAME(add_rows_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Places) *c = context;
     for (int64_t i = 0; i < c->count; i++) {
-        T *restrict out = c->out + c->index[i] * c->inner;
+        const uint64_t place = place_of(c->index + i);
+        if (place >= (uint64_t)c->size) {
+            *c->outside = 1;
+            break;
+        }
+        T *restrict out = c->out + (int64_t)place * c->inner;
         const T *restrict a = c->a + i * c->inner;
 #pragma omp simd
         for (int64_t j = begin; j < end; j++) out[j] += a[j];
@@ -19,31 +25,38 @@ WIDE static void NAME(add_rows_step)(const void *context, int64_t begin, int64_t
 }
 
 static void NAME(add_rows)(const Args *k) {
+    Flag outside = 0;
     NAME(Places) c = {.out = k->p[0], .index = k->p[1], .a = k->p[2], .count = k->n[0],
-                      .inner = k->n[1], .size = k->n[2]};
-    if (!in_range(k, c.index, c.count, c.size)) return;
+                      .inner = k->n[1], .size = k->n[2], .outside = &outside};
     int threads = team(k, c.count * c.inner);
     split(NAME(add_rows_step), &c, c.inner, c.inner >= 16 * threads ? threads : 1);
+    if (outside) *k->error = "index out of range";
 }
 
 /* out[o][index[o][i][j]][j] += a[o][i][j]. */
 static void NAME(scatter_add_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Places) *c = context;
+    int outside = 0;
     for (int64_t o = begin; o < end; o++) {
         T *restrict out = c->out + o * c->size * c->inner;
         for (int64_t i = 0; i < c->count; i++) {
             const int64_t row = (o * c->count + i) * c->inner;
-            for (int64_t j = 0; j < c->inner; j++)
-                out[c->index[row + j] * c->inner + j] += c->a[row + j];
+            for (int64_t j = 0; j < c->inner; j++) {
+                const uint64_t place = place_of(c->index + row + j);
+                if (place < (uint64_t)c->size) out[(int64_t)place * c->inner + j] += c->a[row + j];
+                else outside = 1;
+            }
         }
     }
+    if (outside) *c->outside = 1;
 }
 
 static void NAME(scatter_add)(const Args *k) {
+    Flag outside = 0;
     NAME(Places) c = {.out = k->p[0], .index = k->p[1], .a = k->p[2], .size = k->n[1],
-                      .count = k->n[2], .inner = k->n[3]};
-    if (!in_range(k, c.index, k->n[0] * c.count * c.inner, c.size)) return;
+                      .count = k->n[2], .inner = k->n[3], .outside = &outside};
     split(NAME(scatter_add_step), &c, k->n[0], team(k, k->n[0] * c.count * c.inner));
+    if (outside) *k->error = "index out of range";
 }
 
 /* out[n][c][q] = sum over t of weight[n][t][q] a[n][c][index[n][t][q]], a plane (n, c) at a time. */
@@ -58,7 +71,10 @@ WIDE static void NAME(tap_sum_step)(const void *context, int64_t begin, int64_t 
             const T *restrict weight = c->weight + first + t * c->count;
             const int64_t *restrict index = c->index + first + t * c->count;
 #pragma omp simd
-            for (int64_t q = 0; q < c->count; q++) out[q] += weight[q] * a[index[q]];
+            for (int64_t q = 0; q < c->count; q++) {
+                const uint64_t place = (uint64_t)index[q];
+                out[q] += weight[q] * a[place < (uint64_t)c->size ? (int64_t)place : 0];
+            }
         }
     }
 }
@@ -73,7 +89,10 @@ static void NAME(tap_spread_step)(const void *context, int64_t begin, int64_t en
         for (int64_t t = 0; t < c->taps; t++) {
             const T *restrict weight = c->weight + first + t * c->count;
             const int64_t *restrict index = c->index + first + t * c->count;
-            for (int64_t q = 0; q < c->count; q++) out[index[q]] += weight[q] * g[q];
+            for (int64_t q = 0; q < c->count; q++) {
+                const uint64_t place = place_of(index + q);
+                if (place < (uint64_t)c->size) out[place] += weight[q] * g[q];
+            }
         }
     }
 }
@@ -89,7 +108,10 @@ WIDE static void NAME(tap_dot_step)(const void *context, int64_t begin, int64_t 
             const int64_t plane = line / c->taps * c->channels + channel;
             const T *restrict g = c->weight + plane * c->count, *restrict a = c->a + plane * c->size;
 #pragma omp simd
-            for (int64_t q = 0; q < c->count; q++) out[q] += g[q] * a[index[q]];
+            for (int64_t q = 0; q < c->count; q++) {
+                const uint64_t place = (uint64_t)index[q];
+                out[q] += g[q] * a[place < (uint64_t)c->size ? (int64_t)place : 0];
+            }
         }
     }
 }

@@ -36,8 +36,9 @@ static void NAME(cross_entropy)(const Args *k) {
     split(NAME(cross_entropy_step), &c, rows, team(k, rows * c.n));
     double total = 0;
     for (int64_t row = 0; row < rows; row++) {
-        if (c.target[row] == c.ignore) continue;
-        total -= c.out[row * c.n + c.target[row]];
+        const uint64_t target = place_of(c.target + row);
+        if (target == (uint64_t)c.ignore || target >= (uint64_t)c.n) continue;
+        total -= c.out[row * c.n + (int64_t)target];
         counted++;
     }
     *(T *)k->p[1] = (T)(total / (double)counted);
@@ -52,8 +53,8 @@ WIDE static void NAME(cross_entropy_backward_step)(const void *context, int64_t 
     for (int64_t row = begin; row < end; row++) {
         const T *restrict x = c->x + row * n;
         T *restrict out = c->out + row * n;
-        const int64_t target = c->target[row];
-        if (target == c->ignore) {
+        const uint64_t target = place_of(c->target + row);
+        if (target == (uint64_t)c->ignore || target >= (uint64_t)n) {
             memset(out, 0, (size_t)n * sizeof(T));
             continue;
         }

@@ -64,6 +64,10 @@ static inline int team(const Args *a, int64_t work) {
     return useful < a->threads ? (int)useful : a->threads;
 }
 
+/* An index as a kernel uses it: read once, since another thread may write to it meanwhile.  One that was
+   found in range before is compared again where it is used. */
+static inline uint64_t place_of(const int64_t *index) { return (uint64_t)*(const volatile int64_t *)index; }
+
 /* Whether all indices lie in [0, size). */
 static inline int lie_within(const int64_t *index, int64_t count, int64_t size) {
     uint64_t outside = 0;

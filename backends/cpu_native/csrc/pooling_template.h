@@ -7,6 +7,7 @@ typedef struct {
     int64_t h, w, oh, ow, kh, kw, sh, sw, ph, pw, dh, dw;
     int include_pad;
     double divisor;
+    Flag *outside; /* becomes 1 where a step finds a place out of range */
 } NAME(Pool);
 
 /* The windows [*first, *last) of a row whose element at `offset` from their start lies inside. */
@@ -93,14 +94,20 @@ static void NAME(max_pool2d_backward_step)(const void *context, int64_t begin, i
         const T *restrict g = c->x + plane * windows;
         const int64_t *restrict places = c->places + plane * windows;
         memset(out, 0, (size_t)size * sizeof(T));
-        for (int64_t i = 0; i < windows; i++) out[places[i]] += g[i];
+        for (int64_t i = 0; i < windows; i++) {
+            const uint64_t place = place_of(places + i);
+            if (place < (uint64_t)size) out[place] += g[i];
+            else *c->outside = 1;
+        }
     }
 }
 
 static void NAME(max_pool2d_backward)(const Args *k) {
-    NAME(Pool) c = {.out = k->p[0], .x = k->p[1], .places = k->p[2], .h = k->n[1], .w = k->n[2]};
-    if (!in_range(k, c.places, k->n[0] * c.w, c.h)) return;
+    Flag outside = 0;
+    NAME(Pool) c = {.out = k->p[0], .x = k->p[1], .places = k->p[2], .h = k->n[1], .w = k->n[2],
+                    .outside = &outside};
     split(NAME(max_pool2d_backward_step), &c, k->n[0], team(k, k->n[0] * (c.h + c.w)));
+    if (outside) *k->error = "index out of range";
 }
 
 /* How many elements the mean of window i along a dimension divides by. */

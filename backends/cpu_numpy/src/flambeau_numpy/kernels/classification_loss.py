@@ -6,6 +6,7 @@ import numpy as np
 
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.kernels.activation import log_softmax
+from flambeau_numpy.kernels.indexing import own
 from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
@@ -13,7 +14,7 @@ from flambeau_numpy.silence import quiet
 def _pick(log_probs: Array, target: Array, ignore_index: int) -> tuple[Array, Array, Array]:
     """Rows that count, their classes, and the values at these places, negated."""
     if (target != ignore_index).all():
-        rows, classes = np.arange(target.size), target
+        rows, classes = np.arange(target.size), own(target)
     else:
         rows = np.flatnonzero(target != ignore_index)
         classes = target[rows]
@@ -94,7 +95,7 @@ def cross_entropy_backward(
         )
         return wider.astype(log_probs.dtype)
     out = np.exp(log_probs, empty(log_probs.shape, log_probs.dtype))
-    table, classes = out.reshape(-1, out.shape[-1]), target.reshape(-1)
+    table, classes = out.reshape(-1, out.shape[-1]), own(target.reshape(-1))
     rows = np.arange(classes.size)
     kept = classes != ignore_index
     share = np.asarray(grad / count, out.dtype)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.kernels.indexing import sparse_rows
 from flambeau_numpy.pointwise import Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
@@ -17,7 +17,7 @@ def _matrix(index: Array, weight: Array, size: int) -> Any:
     taps, points = index.shape
     data = np.ascontiguousarray(weight.T).reshape(-1)
     columns = np.ascontiguousarray(index.T).reshape(-1)
-    return csr_array((data, columns, np.arange(0, taps * points + 1, taps)), shape=(points, size))
+    return sparse_rows(data, columns, np.arange(0, taps * points + 1, taps), (points, size))
 
 
 @quiet

@@ -1,4 +1,9 @@
-"""Reading and writing by index, and sorting.  Indices arrive checked, non-negative and int64."""
+"""Reading and writing by index, and sorting.  Indices arrive checked, non-negative and int64.
+
+Another thread may write to an index all the while.  `take` compares each entry as it reads it; what
+checks first and reads again without the interpreter's lock, as advanced indexing does, or does not
+check at all, as SciPy, is given a copy.
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,7 @@ Array = np.ndarray[Any, Any]
 Indices = Sequence[Array | None]
 _ALL = slice(None)
 SPARSE = 1024  # elements from which a sparse matrix accumulates faster than np.add.at
+_LOCKED = 500  # elements up to which NumPy keeps the interpreter's lock
 
 
 def index(a: Array, indices: Indices) -> Array:
@@ -25,12 +31,36 @@ def index(a: Array, indices: Indices) -> Array:
     if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
         r: Any = a.take(rows, 0)
     else:
-        r = a[tuple(_ALL if i is None else i for i in indices)]
+        r = a[_key(indices)]
         if type(r) is not np.ndarray:
             return np.asarray(r)
     if r.ndim > 1 and not a.flags.c_contiguous:
         return _as_read(r, a, indices)
     return r if r.base is None else r.copy()
+
+
+def own(index: Array) -> Array:
+    """`index`, or where NumPy gives up its lock a copy of it."""
+    return index if index.size <= _LOCKED else index.copy()
+
+
+def _key(indices: Indices) -> Any:
+    """What advanced indexing takes: arrays that nobody writes to."""
+    given = [_ALL if i is None else i for i in indices]
+    if prod(i.size for i in indices if i is not None) > _LOCKED:
+        given = [i if i is _ALL else i.copy() for i in given]  # type: ignore[union-attr]
+    return tuple(given)
+
+
+def sparse_rows(values: Array, columns: Array, ends: Array, shape: tuple[int, int]) -> csr_array:
+    """A sparse matrix, whose `columns` are compared with its width.
+
+    Raises:
+        ValueError: one is outside.
+    """
+    found = csr_array((values, columns.copy(), ends), shape=shape)
+    found.check_format(full_check=True)
+    return found
 
 
 def _as_read(r: Array, a: Array, indices: Indices) -> Array:
@@ -84,7 +114,7 @@ def _outermost_first(shape: tuple[int, ...], *strides: tuple[int, ...]) -> list[
 @quiet
 def index_put_(a: Array, indices: Indices, values: Array, accumulate: bool) -> None:
     """Write `values` into the places of `a` that `indices` name, or add them there."""
-    key: Any = tuple(_ALL if i is None else i for i in indices)
+    key = _key(indices)
     if not accumulate:
         a[key] = values
     elif a.dtype.itemsize == 2 and is_half(a.dtype):
@@ -133,7 +163,7 @@ def add_rows(a: Array, rows: Array, values: Array) -> None:
 
 
 def _histogram(places: Array, values: Array, length: int) -> Array:
-    found = csr_array((values, places, np.array([0, places.size])), shape=(1, length))
+    found = sparse_rows(values, places, np.array([0, places.size]), (1, length))
     return found.toarray()[0]
 
 
@@ -157,7 +187,7 @@ def _flat(shape: tuple[int, ...], dim: int, index: Array) -> Array:
         if d != dim and n > 1:
             line = np.arange(0, n * steps[d], steps[d])
             places = places + line.reshape((n,) + (1,) * (rank - 1 - d))
-    return places
+    return own(index) if places is index else places
 
 
 def _corner(a: Array, shape: tuple[int, ...]) -> Array:

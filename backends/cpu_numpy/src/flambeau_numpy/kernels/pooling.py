@@ -13,9 +13,9 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from flambeau_numpy.allocator import empty, zeros
+from flambeau_numpy.kernels.indexing import sparse_rows
 from flambeau_numpy.pointwise import FLOAT32, Array, is_half, wide
 from flambeau_numpy.silence import quiet
 
@@ -149,13 +149,11 @@ def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...
     windows = grad.shape[-2] * grad.shape[-1]
     planes = grad.size // windows
     # A sparse matrix with a row per plane; writing it out adds what falls on one place.
-    entries = csr_array(
-        (
-            np.ascontiguousarray(grad).reshape(-1),
-            indices.reshape(-1),
-            np.arange(0, grad.size + 1, windows),
-        ),
-        shape=(planes, h * w),
+    entries = sparse_rows(
+        np.ascontiguousarray(grad).reshape(-1),
+        indices.reshape(-1),
+        np.arange(0, grad.size + 1, windows),
+        (planes, h * w),
     )
     entries.toarray(out=out.reshape(planes, h * w))
     return out

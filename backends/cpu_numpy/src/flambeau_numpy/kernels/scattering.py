@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau_numpy.kernels.indexing import own
 from flambeau_numpy.pointwise import wide
 
 Array = np.ndarray[Any, Any]
@@ -15,7 +16,7 @@ def scatter_extremum(a: Array, dim: int, index: Array, src: Array, largest: bool
     """The maximum or minimum of each element and the entries of `src` whose index names it."""
     out = np.array(wide(a))
     places: list[Any] = list(np.ogrid[tuple(slice(0, n) for n in index.shape)])
-    places[dim] = index
+    places[dim] = own(index)
     (np.maximum if largest else np.minimum).at(out, tuple(places), wide(src))
     return np.asarray(out, a.dtype)
 
