@@ -38,6 +38,7 @@ HOMES = (
     "flambeau._api.functions",
     "flambeau._writes.inplace",
     "flambeau._api.predicates",
+    "flambeau._api.tensor_functions",
     "flambeau._types.finfo",
 )
 

@@ -11,12 +11,8 @@ from flambeau._api.functions import *  # noqa: F403
 from flambeau._api.inplace_functions import *  # noqa: F403
 from flambeau._api.predicates import (
     allclose,
-    as_strided_,
     compiled_with_cxx11_abi,
-    detach,
-    detach_,
     equal,
-    fill_,
     get_device,
     is_complex,
     is_distributed,
@@ -26,9 +22,14 @@ from flambeau._api.predicates import (
     is_storage,
     is_tensor,
     isclose,
+)
+from flambeau._api.tensor_functions import (
+    as_strided_,
+    detach,
+    detach_,
+    fill_,
     pin_memory,
     resize_as_,
-    set_flush_denormal,
     zero_,
 )
 from flambeau._autograd.anomaly import is_anomaly_check_nan_enabled, is_anomaly_enabled
@@ -44,6 +45,7 @@ from flambeau._dispatch.numerics import (
     get_float32_matmul_precision,
     is_deterministic_algorithms_warn_only_enabled,
     set_float32_matmul_precision,
+    set_flush_denormal,
     use_deterministic_algorithms,
 )
 from flambeau._dispatch.promotion import result_type

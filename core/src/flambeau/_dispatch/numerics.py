@@ -113,3 +113,15 @@ def get_float32_matmul_precision() -> str:
     if not numerics.matmul_tf32:
         return "highest"
     return "medium" if _asked.medium else "high"
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """Ask that numbers below the smallest normal one become zero; whether the request was met.
+
+    It never is: the processor's flag belongs to each thread of the libraries that compute.
+
+    >>> import flambeau as fb
+    >>> fb.set_flush_denormal(True)
+    False
+    """
+    return False

@@ -47,7 +47,7 @@ from flambeau._writes.inplace import become_view, check_same_dtype, inplace
 
 if TYPE_CHECKING:
     from flambeau._api import functions as _ops
-    from flambeau._api import predicates as _misc
+    from flambeau._api import predicates as _predicates
     from flambeau._tensor.tensor import Tensor
     from flambeau.ops.layers.activation import probabilities
     from flambeau.ops.reductions.reduction import averaged, extreme, summed
@@ -130,11 +130,11 @@ def plain_sizes(sizes: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ..
 
 def link() -> None:
     """Bind the names of modules that themselves need `Tensor`."""
-    global _misc, _ops, Tensor, getitem, setitem
+    global _predicates, _ops, Tensor, getitem, setitem
     global expanded, flattened, permuted, reshaped, squeezed, transposed
     global averaged, extreme, probabilities, summed
     from flambeau._api import functions as _ops
-    from flambeau._api import predicates as _misc
+    from flambeau._api import predicates as _predicates
     from flambeau._tensor.tensor import Tensor  # the class that has these methods
     from flambeau.ops.indices.subscripts import getitem, setitem
     from flambeau.ops.layers.activation import probabilities
@@ -704,21 +704,21 @@ class TensorMethods:
         self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
     ) -> Tensor:
         """Whether abs(self - other) <= atol + rtol * abs(other), elementwise."""
-        return _misc.isclose(self, other, rtol, atol, equal_nan)
+        return _predicates.isclose(self, other, rtol, atol, equal_nan)
 
     def allclose(
         self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
     ) -> Any:
         """Whether all elements are close in the sense of `isclose`."""
-        return _misc.allclose(self, other, rtol, atol, equal_nan)
+        return _predicates.allclose(self, other, rtol, atol, equal_nan)
 
     def equal(self, other: Tensor) -> Any:
         """Whether two tensors have the same shape and elements."""
-        return _misc.equal(self, other)
+        return _predicates.equal(self, other)
 
     def is_nonzero(self) -> Any:
         """Whether a one-element tensor is not zero."""
-        return _misc.is_nonzero(self)
+        return _predicates.is_nonzero(self)
 
     def FORWARDED_(self, *TAKEN: Any) -> Tensor:
         """`NAME` in place."""
