@@ -104,6 +104,17 @@ class Sample:
     grad: bool = False
 
 
+def pointwise(array: Arr, *arguments: Any) -> list[Sample]:
+    """Samples of an elementwise op: `array` itself, a scalar like it, and no elements."""
+    return [
+        Sample((array, *arguments), "matrix", True),
+        Sample(
+            (Arr((), low=array.low, high=array.high, kind=array.kind), *arguments), "scalar", True
+        ),
+        Sample((Arr((0, 3)), *arguments), "empty"),
+    ]
+
+
 def special_values(dtype: DType, *, zeros: bool = True) -> list[Any]:
     """Sixteen numbers at the corners of `dtype`; with `zeros` false, integers have no zero."""
     if dtype.category == 0:

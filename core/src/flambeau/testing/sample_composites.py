@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._types.dtype import int64
-from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
+from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample, pointwise
 from flambeau.testing.sample_attention import ATTENTION
 from flambeau.testing.sample_layers import LAYERS
 from flambeau.testing.sample_optimizer import OPTIMIZER
@@ -14,16 +14,6 @@ from flambeau.testing.sample_recurrent import RECURRENT
 KINKED = Arr((2, 3), kind="nonzero", low=0.25, high=2)  # away from the kink at zero
 GRAD = Arr((2, 3), seed=7)
 PROBABILITIES = Arr((2, 3), low=0.125, high=0.5)
-
-
-def _pointwise(array: Arr, *arguments: Any) -> list[Sample]:
-    return [
-        Sample((array, *arguments), "matrix", True),
-        Sample(
-            (Arr((), low=array.low, high=array.high, kind=array.kind), *arguments), "scalar", True
-        ),
-        Sample((Arr((0, 3)), *arguments), "empty"),
-    ]
 
 
 def _along(*leading: Arr) -> list[Sample]:
@@ -37,14 +27,14 @@ def _along(*leading: Arr) -> list[Sample]:
 
 
 ACTIVATION = {
-    "relu": _pointwise(KINKED),
-    "sigmoid": _pointwise(Arr((2, 3))),
+    "relu": pointwise(KINKED),
+    "sigmoid": pointwise(Arr((2, 3))),
     "softmax": [*_along(Arr((2, 3))), Sample((Arr((2, 3, 4)), 1), "middle", True)],
     "softmax_backward": _along(GRAD, PROBABILITIES),
     "log_softmax": [*_along(Arr((2, 3))), Sample((Arr((2, 3, 4)), 1), "middle", True)],
     "log_softmax_backward": _along(GRAD, Arr((2, 3), low=-2, high=-0.5)),
     "gelu": [
-        *_pointwise(Arr((2, 3)), "none"),
+        *pointwise(Arr((2, 3)), "none"),
         Sample((Arr((2, 3)), "tanh"), "tanh approximation", True),
     ],
     "gelu_backward": [
@@ -53,18 +43,18 @@ ACTIVATION = {
     ],
     "sigmoid_backward": [Sample((GRAD, PROBABILITIES), "matrix", True)],
     "tanh_backward": [Sample((GRAD, Arr((2, 3), low=-0.9375, high=0.9375)), "matrix", True)],
-    "silu": _pointwise(Arr((2, 3))),
+    "silu": pointwise(Arr((2, 3))),
     "silu_backward": [Sample((GRAD, Arr((2, 3))), "matrix", True)],
     "softplus": [
-        *_pointwise(Arr((2, 3)), 1.0, 20.0),
+        *pointwise(Arr((2, 3)), 1.0, 20.0),
         Sample((KINKED, 2.0, 0.125), "mostly linear", True),
     ],
-    "leaky_relu": [*_pointwise(KINKED, 0.01), Sample((KINKED, -0.5), "negative slope", True)],
+    "leaky_relu": [*pointwise(KINKED, 0.01), Sample((KINKED, -0.5), "negative slope", True)],
     "leaky_relu_backward": [
         Sample((GRAD, KINKED, 0.01), "small slope", True),
         Sample((GRAD, KINKED, -0.5), "negative slope", True),
     ],
-    "elu": [*_pointwise(KINKED, 1.0, 1.0, 1.0), Sample((KINKED, 1.5, 1.25, 0.5), "scaled", True)],
+    "elu": [*pointwise(KINKED, 1.0, 1.0, 1.0), Sample((KINKED, 1.5, 1.25, 0.5), "scaled", True)],
     "threshold": [
         Sample((KINKED, 0.0, -1.0), "at zero", True),
         Sample((Arr((2, 3), low=-1, high=0.375), 0.5, 7.0), "all replaced", True),
@@ -78,43 +68,27 @@ ACTIVATION = {
 _POSITIVE = Arr((2, 3), low=0.25, high=3)
 
 ELEMENTWISE = {
-    "contiguous": _pointwise(Arr((2, 3))),
-    "log2": _pointwise(_POSITIVE),
-    "log10": _pointwise(_POSITIVE),
-    "square": _pointwise(Arr((2, 3))),
+    "contiguous": pointwise(Arr((2, 3))),
+    "log2": pointwise(_POSITIVE),
+    "log10": pointwise(_POSITIVE),
+    "square": pointwise(Arr((2, 3))),
     "clamp": [
-        *_pointwise(Arr((2, 3), kind="distinct"), -1.1, 1.3),
+        *pointwise(Arr((2, 3), kind="distinct"), -1.1, 1.3),
         Sample((Arr((2, 3), kind="distinct"), None, 0.1), "above", True),
         Sample((Arr((2, 3), kind="distinct"), 0.1, None), "below", True),
     ],
-}
-
-_WORDS = Arr((2, 3), low=-100, high=100)
-_DISTANCES = Arr((2, 3), kind="literal", literal=(0, 1, 2, 7, 31, 64))
-
-SHIFTS = {
-    name: [
-        Sample((_WORDS, _DISTANCES), "matrix"),
-        Sample((Arr((2, 1), low=-9, high=9), Arr((3,), low=0, high=4)), "broadcast"),
-        Sample((Arr((), low=1, high=9), Arr((), low=0, high=4)), "scalar"),
-        Sample((Arr((0, 3)), Arr((3,))), "empty"),
-    ]
-    for name in ("bitwise_left_shift", "bitwise_right_shift")
 }
 
 _POSITIVE_ARGUMENTS = Arr((2, 3), low=0.25, high=4)
 _BELOW_ZERO = Arr((5,), kind="literal", literal=(-0.25, -1.5, -2.75, -3.375, -7.125))
 
 SPECIAL_FUNCTIONS = {
-    "asinh": _pointwise(Arr((2, 3))),
-    "acosh": _pointwise(Arr((2, 3), low=1.25, high=3.5)),
-    "atanh": _pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
-    "erfc": [*_pointwise(Arr((2, 3))), Sample((Arr((4,), low=2, high=4),), "tail", True)],
-    "erfinv": _pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
-    "lgamma": [*_pointwise(Arr((2, 3), low=2.5, high=4)), Sample((_BELOW_ZERO,), "negative", True)],
-    "digamma": [*_pointwise(_POSITIVE_ARGUMENTS), Sample((_BELOW_ZERO,), "negative", True)],
+    "erfc": [*pointwise(Arr((2, 3))), Sample((Arr((4,), low=2, high=4),), "tail", True)],
+    "erfinv": pointwise(Arr((2, 3), low=-0.9375, high=0.9375)),
+    "lgamma": [*pointwise(Arr((2, 3), low=2.5, high=4)), Sample((_BELOW_ZERO,), "negative", True)],
+    "digamma": [*pointwise(_POSITIVE_ARGUMENTS), Sample((_BELOW_ZERO,), "negative", True)],
     "polygamma": [
-        *_pointwise(_POSITIVE_ARGUMENTS, 1),
+        *pointwise(_POSITIVE_ARGUMENTS, 1),
         Sample((_POSITIVE_ARGUMENTS, 3), "third derivative", True),
         Sample((_BELOW_ZERO, 1), "negative", True),
     ],
@@ -125,10 +99,10 @@ _AIRY = Arr((8,), kind="literal", literal=(-30.0, -9.5, -8.5, -1.0, 0.0, 0.75, 1
 
 BESSEL = {
     "airy_ai": [Sample((_AIRY,))],
-    **{name: _pointwise(Arr((2, 3))) for name in ("bessel_j0", "bessel_j1", "i0", "i1")},
-    **{name: _pointwise(KINKED) for name in ("i0e", "i1e")},
+    **{name: pointwise(Arr((2, 3))) for name in ("bessel_j0", "bessel_j1", "i0", "i1")},
+    **{name: pointwise(KINKED) for name in ("i0e", "i1e")},
     **{
-        name: [*_pointwise(_POSITIVE_ARGUMENTS), Sample((_FAR,), "far", True)]
+        name: [*pointwise(_POSITIVE_ARGUMENTS), Sample((_FAR,), "far", True)]
         for name in (
             *("bessel_y0", "bessel_y1", "modified_bessel_k0", "modified_bessel_k1"),
             *("scaled_modified_bessel_k0", "scaled_modified_bessel_k1"),
@@ -394,7 +368,6 @@ COMPOSITES: dict[str, list[Sample]] = {
     **SPECIAL_FUNCTIONS,
     **BESSEL,
     **INCOMPLETE_GAMMA,
-    **SHIFTS,
     **ACTIVATION,
     **LINALG,
     **REDUCTION,

@@ -1,5 +1,7 @@
 """Samples of arguments for every canonical op, for examples, gradients, backends and parity alike.
 
+Those of an op stand beside its declaration (`Op.samples`) or in the modules named after families.
+
 `SAMPLES` has ordinary arguments inside each op's domain, `SPECIAL` the corners (NaN, infinities,
 signed zeros, extremes), `DTYPES` the dtypes that make sense for an op.  `realise` turns a sample
 into the arguments of a call.
@@ -22,6 +24,8 @@ from flambeau._types.dtype import (
     int64,
 )
 from flambeau._types.dtype import dtype as DType
+from flambeau.ops import OPS
+from flambeau.testing import sample_arrays
 from flambeau.testing.layouts import LAYOUTS, Make, arranged, lay_out
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Marker, Sample, special_values
 from flambeau.testing.sample_complexes import COMPLEXES, SPECTRAL
@@ -87,7 +91,10 @@ def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
     return function(value)
 
 
+_BESIDE = {name: op.samplers for name, op in OPS.items() if op.samplers}
+
 SAMPLES: dict[str, list[Sample]] = {
+    **{name: give(sample_arrays) for name, (give, _) in _BESIDE.items()},
     **PRIMITIVES,
     **COMPOSITES,
     **COMPLEXES,
@@ -136,7 +143,6 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
         (["complex", "view_as_complex", "fft_r2c"], (float32, float64)),
         ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
         (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
-        (["bitwise_left_shift", "bitwise_right_shift"], INTEGER),
         (["all", "any"], (bool_,)),
         (["uniform", "normal", "normal_serial", "exponential", "cauchy", "log_normal"], FLOATING),
         (["randint", "bernoulli_scalar", "geometric", "random_full"], _REAL),
@@ -145,6 +151,7 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
         (["ctc_loss", "ctc_loss_backward"], (float32, float64)),
     ]
     found: dict[str, tuple[DType, ...]] = dict.fromkeys(SAMPLES, ALL)
+    found |= {name: dtypes for name, (_, dtypes) in _BESIDE.items()}
     for names, dtypes in groups:
         found.update(dict.fromkeys(names, dtypes))
     return found

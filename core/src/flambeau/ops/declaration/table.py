@@ -72,6 +72,7 @@ class Op:
         self.refuses_complex = refuses_complex
         self.results = results
         self.missing_reason: str | None = None
+        self.samplers: tuple[Callable[[Any], Any], tuple[D.dtype, ...]] | None = None
         self.checks: Callable[..., None] | None = None
         self.params = parameters(body)
         annotations = body.__annotations__
@@ -137,6 +138,21 @@ class Op:
             raise TypeError(f"{self.name}: its demands take {self.params}")
         self.checks = checks
         return checks
+
+    def samples(self, *dtypes: Any) -> Any:
+        """Declare samples of the op's arguments, for some dtypes (all floating, without arguments).
+
+        The function takes the module `flambeau.testing.sample_arrays` as ``S`` and returns a list
+        of samples.  Only tests call it.
+        """
+        if len(dtypes) == 1 and not isinstance(dtypes[0], D.dtype):
+            return self.samples()(dtypes[0])
+
+        def declare(give: Callable[[Any], Any]) -> Callable[[Any], Any]:
+            self.samplers = give, dtypes or D.FLOATING
+            return give
+
+        return declare
 
     def gradient_missing(self, reason: str) -> None:
         """Declare that the gradient is not implemented; backward raises `reason`."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.dtype import INTEGER
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import BinaryFunction, _binary, where
 
@@ -23,6 +26,17 @@ def _parts(name: str, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tens
     return inside, 2**half, 2 ** (distance - half)
 
 
+def _samples(S: Any) -> Any:
+    words = S.Arr((2, 3), low=-100, high=100)
+    distances = S.Arr((2, 3), kind="literal", literal=(0, 1, 2, 7, 31, 64))
+    return [
+        S.Sample((words, distances), "matrix"),
+        S.Sample((S.Arr((2, 1), low=-9, high=9), S.Arr((3,), low=0, high=4)), "broadcast"),
+        S.Sample((S.Arr((), low=1, high=9), S.Arr((), low=0, high=4)), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((3,))), "empty"),
+    ]
+
+
 @composite(promotes="any", differentiable=False)
 def _bitwise_left_shift(self: Tensor, other: Tensor) -> Tensor:
     inside, first, second = _parts("bitwise_left_shift", self, other)
@@ -33,6 +47,10 @@ def _bitwise_left_shift(self: Tensor, other: Tensor) -> Tensor:
 def _bitwise_right_shift(self: Tensor, other: Tensor) -> Tensor:
     inside, first, second = _parts("bitwise_right_shift", self, other)
     return where(inside, self // first // second, where(self < 0, self * 0 - 1, 0))
+
+
+_bitwise_left_shift.samples(*INTEGER)(_samples)
+_bitwise_right_shift.samples(*INTEGER)(_samples)
 
 
 bitwise_left_shift: BinaryFunction = _binary(

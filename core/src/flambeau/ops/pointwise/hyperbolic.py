@@ -34,6 +34,11 @@ def _(F, g, self):
     return F.mul(g, F.rsqrt(F.add(F.mul(self, self), F.scalar(1, self))))
 
 
+@_asinh.samples
+def _(S):
+    return S.pointwise(S.Arr((2, 3)))
+
+
 @composite(promotes="float", refuses_complex='"acosh" is not implemented for complex numbers')
 def _acosh(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
@@ -48,6 +53,11 @@ def _(F, g, self):
     return F.mul(g, F.rsqrt(F.sub(F.mul(self, self), F.scalar(1, self))))
 
 
+@_acosh.samples
+def _(S):
+    return S.pointwise(S.Arr((2, 3), low=1.25, high=3.5))
+
+
 @composite(promotes="float", refuses_complex='"atanh" is not implemented for complex numbers')
 def _atanh(self: Tensor) -> Tensor:
     x = cast(self, D.float64)
@@ -57,6 +67,11 @@ def _atanh(self: Tensor) -> Tensor:
 @_atanh.gradient
 def _(F, g, self):
     return F.div(g, F.sub(F.scalar(1, self), F.mul(self, self)))
+
+
+@_atanh.samples
+def _(S):
+    return S.pointwise(S.Arr((2, 3), low=-0.9375, high=0.9375))
 
 
 @public(inplace="both")
