@@ -13,6 +13,7 @@ import docstrings
 from inventory import Entry, members
 from reference import Reference, arguments, directive, signature
 
+from flambeau.compat import PARTS
 from flambeau.ops import OPS
 from flambeau.ops.randomness import random
 from flambeau.plugin import Backend, dtypes, hookspecs
@@ -222,7 +223,17 @@ def differences(_: Reference) -> str:
     return "\n".join(table)
 
 
+def alias(_: Reference) -> str:
+    """What a program that says ``import torch`` finds of the parts that others do not need."""
+    rows = ["| part | how much of it | what it is |", "|---|---|---|"]
+    for part in PARTS:
+        if part.name != "torch":
+            rows.append(f"| `{part.name}` | {part.state} | {part.text} |")
+    return "\n".join(rows)
+
+
 TABLES: dict[str, Callable[[Reference], str]] = {
+    "alias": alias,
     "backend": backend,
     "differences": differences,
     "former-names": former_names,

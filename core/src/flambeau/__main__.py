@@ -72,6 +72,13 @@ def _parser() -> argparse.ArgumentParser:
     doctor.set_defaults(run=_doctor)
 
     script = commands.add_parser("run", help="run a PyTorch script: there, torch means flambeau")
+    script.add_argument(
+        "--as",
+        dest="version",
+        choices=("1.2", "2.13"),
+        default="2.13",
+        help="which PyTorch the script is told that it has; the default is 2.13",
+    )
     script.add_argument("script", metavar="SCRIPT", help="a Python file")
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     script.set_defaults(run=_run)
@@ -131,7 +138,7 @@ def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     from flambeau.compat import run_script
 
     try:
-        return run_script(arguments.script, arguments.arguments)
+        return run_script(arguments.script, arguments.arguments, arguments.version)
     except OSError as error:
         print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
         return 2

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from types import ModuleType, TracebackType
 
 from flambeau.compat._alias import torch_alias
+from flambeau.compat._versions import DEFAULT
 
 
-def run_script(path: str, arguments: Sequence[str] = ()) -> int:
+def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT) -> int:
     """Run a script as the main program and return its exit status.
 
     Tracebacks begin in the script.  Processes that it starts afresh (the start method ``spawn`` of
@@ -21,6 +22,7 @@ def run_script(path: str, arguments: Sequence[str] = ()) -> int:
     Args:
         path: the script.
         arguments: what it finds in ``sys.argv[1:]``.
+        version: which PyTorch it is told that it has, as in `torch_alias`.
 
     Raises:
         OSError: the script cannot be read.
@@ -36,7 +38,7 @@ def run_script(path: str, arguments: Sequence[str] = ()) -> int:
     sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
     sys.modules["__main__"] = module
     try:
-        with torch_alias():
+        with torch_alias(version):
             exec(compile(source, path, "exec"), module.__dict__)
     except SystemExit:
         raise

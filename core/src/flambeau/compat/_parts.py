@@ -1,0 +1,148 @@
+"""Which parts of PyTorch a program that says ``import torch`` finds, and how much of each.
+
+The table is what errors say, and a table in the guide for those who come from PyTorch.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["real", "partial", "refused"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A module of PyTorch, with those below it.
+
+    Attributes:
+        name: its path, such as ``torch.jit``; ``torch`` stands for single names in that module.
+        state: ``real`` does what PyTorch's documents say, ``partial`` does some of it, and
+            ``refused`` can be imported and asked for.
+        text: what is there, or what to do instead.
+    """
+
+    name: str
+    state: State
+    text: str
+
+
+PARTS = (
+    Part("torch", "partial", "not written, or a matter of compilers and other devices"),
+    Part("torch.__config__", "real", "says what flambeau runs on"),
+    Part(
+        "torch._C",
+        "partial",
+        "there is no compiled module; the queries that Python programs make of it answer",
+    ),
+    Part(
+        "torch._dynamo",
+        "partial",
+        "nothing is compiled: decorators give back their function, settings have no effect",
+    ),
+    Part("torch._inductor", "refused", "nothing is compiled"),
+    Part("torch._jit_internal", "partial", "decorators give back their function"),
+    Part("torch._six", "real", "names of Python 2 and 3, as programs for PyTorch 1 import them"),
+    Part("torch._utils", "partial", "flattening of tensor lists, element sizes"),
+    Part(
+        "torch.amp",
+        "partial",
+        "`autocast(enabled=False)` and a disabled `GradScaler`; mixed precision is refused: "
+        "convert the model with `.half()` or `.bfloat16()`",
+    ),
+    Part(
+        "torch.ao",
+        "refused",
+        "there are no quantised dtypes",
+    ),
+    Part(
+        "torch.compiler",
+        "partial",
+        "nothing is compiled: `torch.compile` gives back its function, `is_compiling` is False",
+    ),
+    Part(
+        "torch.cuda.amp",
+        "partial",
+        "as `torch.amp`",
+    ),
+    Part(
+        "torch.distributed",
+        "refused",
+        "there is one process, and `is_available()` is False; `nn.DataParallel` uses several "
+        "devices of one process",
+    ),
+    Part("torch.distributions", "refused", "not written yet"),
+    Part("torch.export", "refused", "programs are not exported; `torch.save` writes weights"),
+    Part("torch.futures", "refused", "`concurrent.futures` has what one process needs"),
+    Part(
+        "torch.fx",
+        "refused",
+        "programs are not traced; `wrap` gives back its function",
+    ),
+    Part(
+        "torch.jit",
+        "partial",
+        "`script`, `ignore`, `unused`, `export` and the like give back what they are given; "
+        "tracing, saving and loading programs are refused",
+    ),
+    Part(
+        "torch.library",
+        "partial",
+        "`custom_op` makes a function with a gradient, found in `torch.ops`; kernels for devices "
+        "come from backend packages",
+    ),
+    Part("torch.masked", "refused", "not written; `torch.where` and `nansum` serve"),
+    Part("torch.mps", "real", "an Apple GPU, where a package serves it"),
+    Part("torch.mtia", "real", "as `torch.mps`, for that type of devices"),
+    Part("torch.nested", "refused", "there are no nested tensors; `nn.utils.rnn` packs sequences"),
+    Part(
+        "torch.nn.attention",
+        "partial",
+        "`sdpa_kernel` accepts a choice of kernels; there is one formula of attention",
+    ),
+    Part(
+        "torch.onnx",
+        "refused",
+        "programs are not exported, and `is_in_onnx_export()` is False",
+    ),
+    Part("torch.ops", "partial", "what `torch.library` was given, and functions under `aten`"),
+    Part(
+        "torch.package",
+        "refused",
+        "`torch.save` writes weights; code travels as Python packages",
+    ),
+    Part(
+        "torch.profiler",
+        "refused",
+        "`torch.autograd.profiler.profile` measures; `record_function` is there",
+    ),
+    Part("torch.quantization", "refused", "there are no quantised dtypes"),
+    Part("torch.quasirandom", "refused", "not written; `scipy.stats.qmc.Sobol` draws these points"),
+    Part("torch.storage", "real", "the classes of storages"),
+    Part("torch.torch_version", "real", "versions that compare"),
+    Part("torch.types", "real", "names for annotations"),
+    Part("torch.utils._pytree", "real", "nested containers as a list of leaves and a structure"),
+    Part("torch.utils.collect_env", "real", "prints what `python -m flambeau doctor` finds"),
+    Part(
+        "torch.utils.cpp_extension",
+        "refused",
+        "kernels are Python packages, which may call compiled code: `flambeau new-backend`",
+    ),
+    Part("torch.version", "real", "the version that `torch.__version__` says"),
+    Part("torch.xpu", "real", "as `torch.mps`, for that type of devices"),
+)
+"""Sorted by name."""
+
+_BY_NAME = {part.name: part for part in PARTS}
+
+
+def part_of(path: str) -> Part:
+    """The part that a name such as ``torch.fx.Graph`` belongs to."""
+    while path not in _BY_NAME:
+        path = path.rpartition(".")[0] or "torch"
+    return _BY_NAME[path]
+
+
+def reason(path: str) -> str:
+    """Why a name is not there, or what there is instead."""
+    return part_of(path).text

@@ -1,0 +1,134 @@
+"""What only programs that say ``import torch`` want: a module here stands for the one of its path.
+
+Where flambeau has a module of that path, the names in ``__all__`` are added to it for as long as
+such a program runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import flambeau as fb
+from flambeau.compat._torch.amp import (
+    autocast,
+    get_autocast_cpu_dtype,
+    get_autocast_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cpu_enabled,
+    is_autocast_enabled,
+)
+from flambeau.compat._torch.compiler import compile
+from flambeau.compat._torch.jit import ScriptModule
+
+__all__ = [
+    "ScriptModule",
+    "_assert",
+    "_check",
+    "autocast",
+    "compile",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "get_autocast_cpu_dtype",
+    "get_autocast_dtype",
+    "get_autocast_gpu_dtype",
+    "get_deterministic_debug_mode",
+    "get_device_module",
+    "is_autocast_cpu_enabled",
+    "is_autocast_enabled",
+    "sym_float",
+    "sym_int",
+    "sym_max",
+    "sym_min",
+    "sym_not",
+    "typename",
+    "uint16",
+    "uint32",
+    "uint64",
+]
+
+
+class AbsentDtype:
+    """A dtype that no tensor has: it can be compared and be a key."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+
+uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
+float8_e4m3fn, float8_e5m2 = AbsentDtype("float8_e4m3fn"), AbsentDtype("float8_e5m2")
+
+
+def typename(obj: Any, /) -> str:
+    """The name of an object's type, of a tensor the legacy one.
+
+    >>> import flambeau as fb
+    >>> from flambeau.compat import torch_alias
+    >>> with torch_alias() as torch:
+    ...     print(torch.typename(fb.ones(1)), torch.typename([]))
+    torch.FloatTensor list
+    """
+    if isinstance(obj, fb.Tensor):
+        return obj.type()
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None) or ""
+    return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Raise AssertionError unless a condition holds."""
+    assert condition, message
+
+
+def _check(cond: bool, message: Callable[[], str] | None = None) -> None:
+    """Raise RuntimeError unless a condition holds."""
+    if not cond:
+        raise RuntimeError(message() if message else "Expected cond to be True, but got False.")
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, or what `use_deterministic_algorithms` asked for: 1 to warn, 2 to raise."""
+    if not fb.are_deterministic_algorithms_enabled():
+        return 0
+    return 1 if fb.is_deterministic_algorithms_warn_only_enabled() else 2
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a type of devices, such as ``torch.cuda``; of the accelerator by default."""
+    import torch
+
+    if device is None:
+        device = fb.accelerator.current_accelerator() or "cpu"
+    return getattr(torch, fb.device(device).type)
+
+
+def sym_int(a: Any) -> int:
+    """A number as an int."""
+    return int(a)
+
+
+def sym_float(a: Any) -> float:
+    """A number as a float."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """The opposite of a condition."""
+    return not a
+
+
+def sym_max(*values: Any) -> Any:
+    """The greatest number, a float if one of them is."""
+    return _as_one(max(values), values)
+
+
+def sym_min(*values: Any) -> Any:
+    """The least number, a float if one of them is."""
+    return _as_one(min(values), values)
+
+
+def _as_one(value: Any, values: Sequence[Any]) -> Any:
+    return float(value) if any(isinstance(each, float) for each in values) else value

@@ -1,0 +1,17 @@
+"""What a compiler raises: nothing does."""
+
+from __future__ import annotations
+
+__all__ = ["BackendCompilerFailed", "TensorifyScalarRestartAnalysis", "TorchDynamoException"]
+
+
+class TorchDynamoException(RuntimeError):  # noqa: N818 - PyTorch's name
+    """Never raised."""
+
+
+class BackendCompilerFailed(TorchDynamoException):
+    """Never raised."""
+
+
+class TensorifyScalarRestartAnalysis(TorchDynamoException):
+    """Never raised."""

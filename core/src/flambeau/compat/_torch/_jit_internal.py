@@ -1,0 +1,52 @@
+"""Decorators of PyTorch's own modules that others import, too: nothing is scripted here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035
+
+from flambeau.compat._torch.jit import export, ignore, is_scripting, unused
+
+__all__ = [
+    "Dict",
+    "Final",
+    "List",
+    "Optional",
+    "Tuple",
+    "Union",
+    "boolean_dispatch",
+    "export",
+    "ignore",
+    "is_scripting",
+    "unused",
+    "weak_module",
+    "weak_script",
+    "weak_script_method",
+]
+
+
+def _copy_to_script_wrapper(fn: Any) -> Any:
+    """A function as it is."""
+    return fn
+
+
+_overload = _overload_method = _copy_to_script_wrapper
+weak_module = weak_script = weak_script_method = _copy_to_script_wrapper
+
+
+def boolean_dispatch(
+    arg_name: str,
+    arg_index: int,
+    default: bool,
+    if_true: Callable[..., Any],
+    if_false: Callable[..., Any],
+    module_name: str | None = None,
+    func_name: str | None = None,
+) -> Callable[..., Any]:
+    """One function of two, chosen by the argument `arg_name` at the place `arg_index`."""
+
+    def chosen(*args: Any, **kwargs: Any) -> Any:
+        chooses = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
+        return (if_true if chooses else if_false)(*args, **kwargs)
+
+    return chosen

@@ -1,0 +1,63 @@
+"""Helpers of PyTorch's own modules that others import, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import flambeau as fb
+from flambeau.serialization._rebuild import rebuild_parameter as _rebuild_parameter
+from flambeau.serialization._rebuild import rebuild_tensor as _rebuild_tensor
+from flambeau.serialization._rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
+
+__all__ = ["_rebuild_parameter", "_rebuild_tensor", "_rebuild_tensor_v2"]
+
+
+def _element_size(dtype: fb.dtype) -> int:
+    """The bytes of a number."""
+    return dtype.itemsize
+
+
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """The elements of several tensors in a vector."""
+    return fb.cat([t.contiguous().view(-1) for t in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Parts of a vector in the shapes of tensors."""
+    parts = flat.split([t.numel() for t in tensors])
+    return tuple(part.view_as(t) for part, t in zip(parts, tensors, strict=True))
+
+
+def _take_tensors(tensors: Sequence[Any], size_limit: int) -> Iterator[list[Any]]:
+    """Tensors in groups of one dtype with at most `size_limit` bytes, if each one fits."""
+    groups: dict[Any, tuple[list[Any], int]] = {}
+    for t in tensors:
+        size = t.numel() * t.element_size()
+        group, filled = groups.get(t.dtype, ([], 0))
+        if group and filled + size > size_limit:
+            yield group
+            group, filled = [], 0
+        groups[t.dtype] = ([*group, t], filled + size)
+    yield from (group for group, _ in groups.values())
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The index of a device: the current one's if it has none and `optional`.
+
+    Raises:
+        ValueError: it is a CPU and that is not allowed, or has no index.
+    """
+    if isinstance(device, int):
+        return device
+    if device is not None:
+        device = fb.device(device)
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        if device.index is not None:
+            return device.index
+        if device.type == "cpu":
+            return -1
+    if not optional:
+        raise ValueError(f"Expected a torch.device with a specified index but got: {device}")
+    return fb.cuda.current_device()

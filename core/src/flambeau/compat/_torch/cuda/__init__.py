@@ -1,0 +1,12 @@
+"""Names of ``torch.cuda`` that only programs for PyTorch want."""
+
+from __future__ import annotations
+
+import flambeau as fb
+
+__all__ = ["is_bf16_supported"]
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether there is a CUDA device, for all of them compute with bfloat16."""
+    return fb.cuda.is_available()

@@ -1,0 +1,19 @@
+"""Names of ``torch.hub`` that only programs for PyTorch want."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import flambeau as fb
+from flambeau.compat._torch.utils.model_zoo import tqdm
+
+__all__ = ["HASH_REGEX", "_get_torch_home", "tqdm"]
+
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")
+"""The start of a checksum in the name of a file."""
+
+
+def _get_torch_home() -> str:
+    """The folder of what PyTorch's programs download."""
+    return os.path.dirname(fb.hub.get_dir())

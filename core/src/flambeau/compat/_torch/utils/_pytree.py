@@ -1,0 +1,250 @@
+"""Nested containers as a list of leaves and a structure to put others into."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict, deque, namedtuple
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = [
+    "SUPPORTED_NODES",
+    "Context",
+    "LeafSpec",
+    "PyTree",
+    "TreeSpec",
+    "register_pytree_node",
+    "tree_all",
+    "tree_any",
+    "tree_flatten",
+    "tree_iter",
+    "tree_leaves",
+    "tree_map",
+    "tree_map_",
+    "tree_map_only",
+    "tree_structure",
+    "tree_unflatten",
+]
+
+Context = PyTree = Any
+
+
+class NodeDef(NamedTuple):
+    """How containers of a type are taken apart and put together."""
+
+    type: type
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+
+
+def register_pytree_node(
+    cls: type,
+    flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    **settings: Any,
+) -> None:
+    """Let objects of a class be containers.
+
+    Args:
+        cls: the class itself, not those derived from it.
+        flatten_fn: gives the children, and what `unflatten_fn` wants to know.
+        unflatten_fn: makes an object of children and of that.
+
+    Raises:
+        ValueError: the class is registered.
+    """
+    if cls in SUPPORTED_NODES:
+        raise ValueError(f"{cls} is already registered as pytree node.")
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+
+
+_register_pytree_node = register_pytree_node
+
+
+def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+    return list(d.values()), list(d.keys())
+
+
+def _dict_unflatten(values: Iterable[Any], keys: list[Any]) -> dict[Any, Any]:
+    return dict(zip(keys, values, strict=True))
+
+
+register_pytree_node(tuple, lambda t: (t, None), lambda values, _: tuple(values))
+register_pytree_node(list, lambda x: (x, None), lambda values, _: list(values))
+register_pytree_node(dict, _dict_flatten, _dict_unflatten)
+register_pytree_node(
+    OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True))
+)
+register_pytree_node(
+    defaultdict,
+    lambda d: (list(d.values()), (d.default_factory, list(d.keys()))),
+    lambda v, c: defaultdict(c[0], zip(c[1], v, strict=True)),
+)
+register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda v, n: deque(v, maxlen=n))
+register_pytree_node(namedtuple, lambda t: (t, type(t)), lambda v, kind: kind(*v))  # type: ignore[arg-type]
+
+
+def _is_namedtuple(tree: Any) -> bool:
+    return isinstance(tree, tuple) and hasattr(type(tree), "_fields")
+
+
+def _get_node_type(tree: Any) -> Any:
+    """Under which type a container is registered; its own, if it is none."""
+    return namedtuple if _is_namedtuple(tree) else type(tree)
+
+
+@dataclass(frozen=True)
+class TreeSpec:
+    """A structure without its leaves.
+
+    Attributes:
+        type: of the container; None for a leaf.
+        context: what its `unflatten_fn` wants to know.
+        children_specs: the structures in it.
+    """
+
+    type: Any
+    context: Any
+    children_specs: tuple[TreeSpec, ...]
+
+    @property
+    def num_leaves(self) -> int:
+        """How many leaves are in it."""
+        return 1 if self.is_leaf() else sum(c.num_leaves for c in self.children_specs)
+
+    @property
+    def num_children(self) -> int:
+        """How many structures are directly in it."""
+        return len(self.children_specs)
+
+    def children(self) -> list[TreeSpec]:
+        """The structures directly in it."""
+        return list(self.children_specs)
+
+    def is_leaf(self) -> bool:
+        """Whether it is no container."""
+        return self.type is None
+
+    def unflatten(self, leaves: Iterable[Any]) -> Any:
+        """As `tree_unflatten`."""
+        return tree_unflatten(leaves, self)
+
+
+class LeafSpec(TreeSpec):
+    """The structure of a leaf."""
+
+    def __init__(self) -> None:
+        super().__init__(None, None, ())
+
+
+_LEAF = LeafSpec()
+
+
+def tree_flatten(
+    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[Any], TreeSpec]:
+    """The leaves from left to right, and the structure.
+
+    >>> from flambeau.compat._torch.utils._pytree import tree_flatten, tree_unflatten
+    >>> leaves, spec = tree_flatten({"a": 1, "b": [2, (3,)]})
+    >>> leaves, tree_unflatten([x * x for x in leaves], spec)
+    ([1, 2, 3], {'a': 1, 'b': [4, (9,)]})
+    """
+    leaves: list[Any] = []
+
+    def visit(node: Any) -> TreeSpec:
+        kind = _get_node_type(node)
+        if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
+            leaves.append(node)
+            return _LEAF
+        children, context = SUPPORTED_NODES[kind].flatten_fn(node)
+        return TreeSpec(kind, context, tuple(visit(child) for child in children))
+
+    return leaves, visit(tree)
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+    """The container of a structure and its leaves.
+
+    Raises:
+        ValueError: there are more or fewer leaves than the structure has.
+    """
+    given = list(leaves)
+    if len(given) != treespec.num_leaves:
+        raise ValueError(
+            f"tree_unflatten(leaves, treespec): `leaves` has length {len(given)} but the spec "
+            f"refers to a pytree that holds {treespec.num_leaves} items ({treespec})."
+        )
+    source = iter(given)
+
+    def build(spec: TreeSpec) -> Any:
+        if spec.is_leaf():
+            return next(source)
+        children = [build(child) for child in spec.children_specs]
+        return SUPPORTED_NODES[spec.type].unflatten_fn(children, spec.context)
+
+    return build(treespec)
+
+
+def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+    """The leaves from left to right."""
+    return tree_flatten(tree, is_leaf)[0]
+
+
+def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
+    """The leaves from left to right, one by one."""
+    return iter(tree_leaves(tree, is_leaf))
+
+
+def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+    """The structure."""
+    return tree_flatten(tree, is_leaf)[1]
+
+
+def tree_map(
+    func: Callable[..., Any],
+    tree: Any,
+    *rests: Any,
+    is_leaf: Callable[[Any], bool] | None = None,
+) -> Any:
+    """A container of what a function makes of the leaves; `rests` have the same structure.
+
+    Raises:
+        ValueError: the structures differ.
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    others = [tree_flatten(rest, is_leaf) for rest in rests]
+    for _, other in others:
+        if other != spec:
+            raise ValueError(f"Node type mismatch; expected {spec}, but got {other}.")
+    return tree_unflatten(map(func, leaves, *(found for found, _ in others)), spec)
+
+
+def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
+    """Call a function with every leaf and return the container as it is."""
+    tree_map(func, tree, *rests, is_leaf=is_leaf)
+    return tree
+
+
+def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
+    """As `tree_map`, of the leaves of a type, or of those for which `kind` is true."""
+    wanted = kind if callable(kind) and not isinstance(kind, type) else None
+
+    def chosen(x: Any) -> Any:
+        applies = wanted(x) if wanted is not None else isinstance(x, kind)
+        return func(x) if applies else x
+
+    return tree_map(chosen, tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether a condition holds for all leaves."""
+    return all(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether a condition holds for some leaf."""
+    return any(map(pred, tree_leaves(tree, is_leaf)))

@@ -1,0 +1,262 @@
+"""What programs that say ``import torch`` find beside flambeau's names, and what they are told."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import flambeau as fb
+from flambeau.compat import PARTS, VERSIONS, torch_alias
+from flambeau.compat._absent import table
+from flambeau.compat._parts import part_of
+
+pytest.importorskip("flambeau.nn")
+pytest.importorskip("flambeau_numpy")
+
+
+@pytest.fixture
+def torch():
+    with torch_alias() as module:
+        yield module
+
+
+@pytest.mark.parametrize(("told", "release"), VERSIONS.items())
+def test_every_question_for_the_version_has_one_answer(told, release):
+    whole = f"{release}+flambeau{fb.__version__}"
+    with torch_alias(told) as torch:
+        import torch.version
+
+        assert torch.__version__ == torch.version.__version__ == whole
+        assert importlib.metadata.version("torch") == whole
+        assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+        assert importlib.util.find_spec("torch").name == torch.__spec__.name == "torch"
+        assert torch.__version__ >= tuple(map(int, told.split(".")))
+
+
+def test_versions_that_nobody_asks_for_are_refused():
+    with pytest.raises(ValueError, match=r"1\.2 or 2\.13, not '9'"), torch_alias("9"):
+        pass
+
+
+def test_the_command_line_offers_the_versions(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("import torch; print(torch.__version__)")
+    for told, release in VERSIONS.items():
+        command = [sys.executable, "-m", "flambeau", "run", "--as", told, str(script)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.stdout.startswith(release), done.stderr
+
+
+def test_versions_compare_as_versions(torch):
+    Version = torch.torch_version.TorchVersion
+    assert Version("2.13.0") > "2.9" and Version("2.13.0") >= (2, 13)
+    assert Version("1.10.0a0") < "1.10" and Version("1.2.0") != "1.2.1"
+    assert Version("2.13.0+cpu") > "2.13.0" and Version("2.13") == (2, 13, 0)
+    assert {Version("1.2"): 1}["1.2"] == 1
+
+
+def test_pkg_resources_is_told_of_torch(tmp_path, monkeypatch):
+    (tmp_path / "pkg_resources.py").write_text(
+        "class Distribution:\n"
+        "    def __init__(self, project_name, version):\n"
+        "        self.key, self.version = project_name, version\n"
+        "class Set(dict):\n"
+        "    def add(self, dist, replace):\n"
+        "        self[dist.key] = dist\n"
+        "working_set = Set()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pkg_resources", raising=False)
+    with torch_alias() as torch:
+        import pkg_resources
+
+        assert pkg_resources.working_set["torch"].version == torch.__version__
+    del sys.modules["pkg_resources"]
+
+
+def test_importing_a_submodule_hides_no_function(torch):
+    packages = [fb.autograd, fb.nn.utils, fb.nn.parallel, fb.optim, fb.testing, fb.utils.data]
+    seen = 0
+    for package in packages:
+        path = "torch" + package.__name__.removeprefix("flambeau")
+        importlib.import_module(path)
+        names = {each.name for each in pkgutil.iter_modules(package.__path__)}
+        names |= {p.rpartition(".")[2] for p in sys.modules if p.rpartition(".")[0] == path}
+        for name in sorted(names - {"_gradcheck"}):
+            before = getattr(package, name, None)
+            importlib.import_module(f"{path}.{name}")
+            if callable(before):
+                seen += 1
+                assert getattr(package, name) is before, f"{path}.{name}"
+    assert seen > 3
+    import torch.autograd.gradcheck
+
+    assert torch.autograd.gradcheck is fb.autograd.gradcheck
+    from torch.autograd.gradcheck import gradgradcheck
+
+    assert gradgradcheck is fb.autograd.gradgradcheck
+
+
+def test_what_was_added_is_gone_afterwards():
+    with torch_alias():
+        import torch.nn.modules.conv
+        import torch.utils._pytree
+        from torch.hub import _get_torch_home
+
+        assert torch.utils._pytree.tree_leaves([1, (2,)]) == [1, 2]
+        assert _get_torch_home() == fb.hub.get_dir().removesuffix("/hub")
+        assert torch.nn.modules.conv.Conv2d is fb.nn.Conv2d
+    assert not hasattr(fb.utils, "_pytree")
+    assert not hasattr(fb.hub, "_get_torch_home")
+    assert not hasattr(fb.nn.modules, "conv")
+    assert not hasattr(fb, "jit")
+    assert fb.ops.OPS
+
+
+def test_importing_flambeau_imports_nothing_of_this():
+    code = "import flambeau, sys; print([m for m in sys.modules if '.compat' in m])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_path_that_is_named_can_be_imported(torch):
+    from flambeau.compat._alias import _own_modules
+    from flambeau.compat._moved import MOVED
+
+    paths = [f"torch.{p}" for p in (*sorted(_own_modules()), *MOVED)] + sorted(table())
+    assert len(paths) > 150
+    for path in paths:
+        module = importlib.import_module(path)
+        assert isinstance(module.__name__, str)
+
+
+def test_every_name_of_a_module_is_there(torch):
+    for path in (p.name for p in PARTS if p.name != "torch"):
+        module = importlib.import_module(path)
+        for name in getattr(module, "__all__", ()):
+            assert hasattr(module, name), f"{path}.{name}"
+
+
+def test_parts_are_sorted_and_say_what_they_are(torch):
+    names = [part.name for part in PARTS]
+    assert names == sorted(names, key=str.lower)
+    for part in PARTS:
+        assert importlib.import_module(part.name), part.name
+    assert part_of("torch.fx.node.Node").name == "torch.fx"
+
+
+def test_what_is_absent_can_be_asked_for_and_raises_when_used(torch):
+    import torch.distributed as dist
+    import torch.fx
+
+    assert not dist.is_available() and not dist.is_initialized()
+    assert not hasattr(torch.fx, "nosuch")
+
+    class Tracer(torch.fx.Tracer):
+        pass
+
+    assert not isinstance(fb.ones(1), torch.fx.Proxy)
+    with pytest.raises(NotImplementedError, match=r"no torch\.fx\.Tracer \(which Tracer is\)"):
+        Tracer()
+    with pytest.raises(NotImplementedError, match=r"torch\.fx\.symbolic_trace: programs are not"):
+        torch.fx.symbolic_trace(fb.nn.ReLU())
+    with pytest.raises(NotImplementedError, match=r"torch\.distributed\.all_reduce: there is one"):
+        dist.all_reduce(fb.ones(1))
+    with pytest.raises(AttributeError, match=r"flambeau has no torch\.fx\.nosuch"):
+        torch.fx.nosuch  # noqa: B018
+    assert issubclass(dist.DistBackendError, Exception)
+    assert dist.ProcessGroup | None  # in annotations
+
+
+def test_decorators_of_compilers_give_back_what_they_decorate(torch):
+    import torch._dynamo
+    import torch.compiler
+
+    def f(x):
+        return x + 1
+
+    for decorator in (
+        torch.jit.script,
+        torch.jit.unused,
+        torch.jit.ignore,
+        torch.jit.ignore(drop=True),
+        torch.jit.export,
+        torch.fx.wrap,
+        torch.compile,
+        torch.compile(dynamic=True, mode="max-autotune"),
+        torch.compiler.disable,
+        torch.compiler.disable(recursive=False),
+        torch._dynamo.disable,
+        torch._dynamo.allow_in_graph,
+    ):
+        assert decorator(f) is f
+    assert not torch.jit.is_scripting() and not torch.jit.is_tracing()
+    assert not torch.compiler.is_compiling() and not torch.onnx.is_in_onnx_export()
+    with torch._dynamo.config.patch(cache_size_limit=99):
+        assert torch._dynamo.config.cache_size_limit == 99
+    assert torch._dynamo.config.cache_size_limit == 8
+
+
+def test_ops_are_a_namespace_of_the_programs(torch):
+    @torch.library.custom_op("toys::triple", mutates_args=())
+    def triple(x):
+        return x * 3
+
+    def setup(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    triple.register_autograd(lambda ctx, g: g * 3, setup_context=setup)
+    x = fb.tensor([1.0, 2.0], requires_grad=True)
+    torch.ops.toys.triple(x).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+    assert torch.ops.aten.add(1 + x, 1).tolist() == [3.0, 4.0]
+    assert torch.ops is not fb.ops
+    with pytest.raises(AttributeError, match="'toys' object has no attribute 'nosuch'"):
+        torch.ops.toys.nosuch  # noqa: B018
+
+
+def test_mixed_precision_can_be_switched_off_only(torch):
+    with torch.autocast("cpu", enabled=False), torch.cuda.amp.autocast(enabled=False):
+        assert fb.ones(1).dtype is fb.float32
+    with pytest.raises(NotImplementedError, match="precision is refused"), torch.autocast("cpu"):
+        pass
+    assert not torch.is_autocast_enabled()
+    weight = fb.ones(1, requires_grad=True)
+    optimizer = fb.optim.SGD([weight], lr=0.5)
+    scaler = torch.amp.GradScaler("cuda", enabled=False)
+    scaler.scale(weight.sum()).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert weight.tolist() == [0.5]
+
+
+def test_devices_that_nobody_serves_say_so(torch):
+    for name in ("xpu", "mps", "mtia"):
+        module = importlib.import_module(f"torch.{name}")
+        assert getattr(torch, name) is module
+        assert not module.is_available() and not module.is_bf16_supported()
+        assert module.device_count() == 0
+
+
+def test_names_of_types(torch):
+    assert torch.typename(fb.ones(1)) == "torch.FloatTensor"
+    assert torch.typename(3) == "int"
+    with pytest.raises(AssertionError, match="no"):
+        torch._assert(False, "no")
+    with pytest.raises(RuntimeError, match="not so"):
+        torch._check(False, lambda: "not so")
+    assert torch.torch is torch
+    assert fb.float32 != torch.uint16
+
+
+def test_the_distribution_shows_what_runs(torch):
+    assert "cpu" in torch.__config__.show()
+    import torch.utils.collect_env
+
+    assert "flambeau-core" in torch.utils.collect_env.get_pretty_env_info()
