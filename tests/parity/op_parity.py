@@ -39,6 +39,10 @@ DOUBLE = ["float64", "float32"]
 LAYOUTS = "contiguous transposed sliced expanded offset empty scalar special".split()
 OUTS = "empty same strided wrong-shape wrong-dtype wider-dtype narrower-dtype".split()
 OUTS += "input overlapping expanded grad".split()
+VIEWS = (
+    "narrowed transposed offset every-second selected as-many-elsewhere others-elsewhere".split()
+)
+"""Kinds of ``out=`` that are views; the memory around them is compared too."""
 
 SHAPES: dict[str, tuple[int, ...]] = {
     **dict.fromkeys("xyz", (2, 3)),
@@ -304,7 +308,7 @@ def _run(library: Any, case: Case, values: dict[str, Any], convert: Any, record:
             if case.out:
                 code = _with_out(library, case, names)
             result = eval(_code(code), names)
-            outcome.results = flattened(result)
+            outcome.results = [*flattened(result), *names.get("wholes", ())]
         except Exception as error:
             outcome.error = error
             return outcome
@@ -326,7 +330,10 @@ def _with_out(library: Any, case: Case, names: dict[str, Any]) -> str:
     """The call with an ``out=`` argument of the kind of the case, which is put into `names`."""
     plain = flattened(eval(_code(case.call), names))
     made = []
-    for place, result in enumerate(plain):
+    if case.out in VIEWS:
+        made, wholes = zip(*[_view_for(library, result, case.out) for result in plain], strict=True)
+        names["wholes"] = wholes
+    for place, result in enumerate(plain if not made else ()):
         shape, dtype = tuple(result.shape), result.dtype
         if case.out == "empty":
             out = library.empty(0, dtype=dtype)
@@ -361,6 +368,34 @@ def _with_out(library: Any, case: Case, names: dict[str, Any]) -> str:
         made.append(out)
     names["outs"] = made[0] if len(made) == 1 else tuple(made)
     return f"{case.call[:-1]}, out=outs)"
+
+
+def _view_for(library: Any, result: Any, kind: str) -> tuple[Any, Any]:
+    """A view that takes a result, and the tensor of zeros that it is part of."""
+    shape, dtype, count = tuple(result.shape), result.dtype, result.numel()
+    if kind == "narrowed":
+        out = whole = library.zeros(tuple(n + 2 for n in shape), dtype=dtype)
+        for d, n in enumerate(shape):
+            out = out.narrow(d, 1, n)
+    elif kind == "transposed":
+        whole = library.zeros(shape[::-1], dtype=dtype)
+        out = whole.permute(*range(len(shape))[::-1]) if shape else whole
+    elif kind == "offset":
+        whole = library.zeros(count + 3, dtype=dtype)
+        out = whole[2 : 2 + count].view(shape)
+    elif kind == "every-second":
+        whole = library.zeros(tuple(2 * n for n in shape), dtype=dtype)
+        out = whole[tuple(slice(None, None, 2) for _ in shape)]
+    elif kind == "selected":
+        whole = library.zeros((*shape, 3), dtype=dtype)
+        out = whole.select(-1, 1)
+    elif kind == "as-many-elsewhere":
+        whole = library.zeros(count + 2, 3, dtype=dtype)
+        out = whole[1 : 1 + count, 1:2]
+    else:
+        whole = library.zeros(4, 5, dtype=dtype)
+        out = whole[1:3, 1:4:2]
+    return out, whole
 
 
 def _gradients(library: Any, results: list[Any], leaves: list[Any]) -> list[Any]:

@@ -63,12 +63,12 @@ DIFFERENCES: list[Difference] = [
     Difference(
         "An empty `out=` takes the order of the result's dimensions in memory; these functions of PyTorch resize it to "
         "row-major memory (`ormqr`: one with elements).",
-        r"out (empty|wrong-shape)\] strides:",
+        r"out ((empty|wrong-shape)\] strides:|(as-many|others)-elsewhere\] value:)",
         names="cholesky_solve ormqr linalg.tensorinv fft.ihfft2 fft.ihfftn",
     ),
     Difference(
         "PyTorch's `fftfreq` writes the negative frequencies of an `out=` with gaps elsewhere.",
-        r"out strided\] value:",
+        r"out (strided|every-second|selected|as-many-elsewhere)\] value:",
         names="fft.fftfreq",
     ),
     Difference(

@@ -10,7 +10,7 @@ import re
 import pytest
 
 import flambeau as fb
-from op_parity import OUTS, Case, Entry, Index, compare, runs, torch
+from op_parity import OUTS, VIEWS, Case, Entry, Index, compare, runs, torch
 from op_parity_differences import reason_for
 
 # Operands are letters of `op_parity.SHAPES`; i, j are places.
@@ -248,7 +248,7 @@ def _cases(name):
     for dtype in ("float64",) if name == "kthvalue" else ("float64", "int64"):  # no ties
         plain = Case(entry, name, CALLS[name], dtype, "contiguous")
         if runs(plain):
-            for kind in OUTS:
+            for kind in OUTS + VIEWS:
                 yield Case(entry, name, CALLS[name], dtype, "contiguous", kind)
 
 

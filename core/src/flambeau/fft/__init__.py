@@ -514,6 +514,8 @@ def _floating(name: str, dtype: D.dtype | None) -> D.dtype:
 
 
 def _finished(values: Tensor, out: Tensor | None, requires_grad: bool) -> Tensor:
+    if isinstance(out, Tensor) and out.numel() == values.numel():
+        values = values.reshape(tuple(out.shape))
     found = deliver(values, out)
     return found.requires_grad_() if requires_grad else found
 
