@@ -131,6 +131,37 @@ def test_copies_share_nothing(device):
     assert storage.new().size() == 0
 
 
+def test_what_shares_memory_shares_it_in_a_deep_copy(device):
+    x = fb.arange(6.0, device=device)
+    views = [x, x[1:], x.reshape(2, 3).t(), x.detach()]
+    first, rest, turned, same = copy.deepcopy(views)
+    first[1] = 9
+    assert (rest[0].item(), turned[1, 0].item(), same[1].item()) == (9, 9, 9)
+    assert (rest.storage_offset(), turned.stride()) == (1, views[2].stride())
+    assert x.tolist() == [0, 1, 2, 3, 4, 5]
+    assert first.untyped_storage() != x.untyped_storage()
+
+
+def test_storages_and_their_tensors_share_memory_in_a_deep_copy(device):
+    x = fb.arange(3.0, device=device)
+    for parts in ([x, x.storage(), x.untyped_storage()], [x[1:].storage(), x, x.untyped_storage()]):
+        copies = copy.deepcopy(parts)
+        assert len({part.data_ptr() for part in copies}) == 1
+        next(part for part in copies if isinstance(part, fb.Tensor))[0] = 5
+        assert copies[0].tolist()[0] == copies[1].tolist()[0] == 5
+    assert x.tolist() == [0, 1, 2]
+
+
+def test_a_deep_copy_shares_memory_whatever_asks_for_gradients(device):
+    x = fb.ones(3, device=device, requires_grad=True)
+    copied, alias = copy.deepcopy([x, x.detach()])
+    with fb.no_grad():
+        copied[0] = 7
+    assert alias.tolist() == [7, 1, 1]
+    assert (copied.requires_grad, alias.requires_grad) == (True, False)
+    assert copied.is_leaf
+
+
 def test_copy_from_a_longer_storage_is_refused(device):
     with pytest.raises(RuntimeError, match="size does not match, self was 8 bytes but src was 16"):
         fb.zeros(2, device=device).storage().copy_(fb.zeros(4).storage())

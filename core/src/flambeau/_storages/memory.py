@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import Storage, is_tensor
-from flambeau._memory.views import register_alias
+from flambeau._memory.views import register_alias, storage_of
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 
@@ -29,6 +29,10 @@ def allocated(count: int, dtype: DType, device: Any) -> Storage:
 
 def copied(st: Storage, device: Any) -> Storage:
     """A copy of memory on a device, in the same dtype."""
+    if st._be.strided and bind(device) is st._be:
+        made = storage_of(tensor_in(st, st.dtype).clone())
+        made.shared = True
+        return made
     made = allocated(st.size(), st.dtype, device)
     if st._be.device.type != "meta":
         made.write(0, st.read(0, st.nbytes()))

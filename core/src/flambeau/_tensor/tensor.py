@@ -681,7 +681,12 @@ class Tensor(TensorMethods, TensorBase):
         before = recording()
         set_recording(False)
         try:
-            t = self.detach().clone()
+            if self._st is None or not self._st.shared:
+                t = self.detach().clone()
+            else:  # what else is copied may be part of the same memory
+                storage = copy.deepcopy(self.untyped_storage(), memo)
+                where = self.storage_offset(), tuple(self._a.shape), self.stride()
+                t = self.detach().new_empty((0,)).set_(storage, *where)
         finally:
             set_recording(before)
         out = _new(type(self))
