@@ -133,7 +133,7 @@ DIFFERENCES: list[Difference] = [
     Difference(
         "A constant result (p = 0, the power 0, a quotient rounded to a whole number) has no history; PyTorch's has one whose gradient is zero.",
         r"requires_grad: False for True",
-        names="norm dist matrix_power div",
+        names="div",
     ),
     Difference(
         "The matrix has equal rows, so that it is singular but for rounding: its factors, its inverse beyond it and their "

@@ -321,13 +321,14 @@ def matrix_power(input: Tensor, n: int, *, out: Tensor | None = None) -> Tensor:
 
         x, count = inv(x), -count
     if count == 0:
-        return deliver(
-            eye_like(x, x.shape[-1]).expand(*x.shape).clone(),
-            out,
-            input,
-            exact=True,
-            share="anything",
+        ones = eye_like(x, x.shape[-1]).expand(*x.shape)
+        # The copy into a clone has a history, which leads to a gradient of zeros.
+        power = (
+            x.clone(memory_format=contiguous_format).copy_(ones)
+            if x.requires_grad
+            else ones.clone()
         )
+        return deliver(power, out, input, exact=True, share="anything")
     result: list[Tensor] = []
     while count:
         if count & 1:

@@ -13,7 +13,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.pointwise.elementwise import where
+from flambeau.ops.pointwise.elementwise import replaced, where
 from flambeau.ops.reductions.reduction import _amax, _amin, _sum, spread
 
 
@@ -86,7 +86,7 @@ def norm(
         )
     magnitude = x if p == 2 and not x.dtype.is_complex else x.abs()
     if p == 0:
-        result = _sum(cast(x != 0, magnitude.dtype), dims, keepdim)
+        result = _sum(_counted(x, magnitude), dims, keepdim)
     elif p == float("inf"):
         result = _amax(magnitude, dims, keepdim)
     elif p == -float("inf"):
@@ -95,9 +95,31 @@ def norm(
         result = _sum(magnitude, dims, keepdim)
     elif p == 2:
         result = _norm2(magnitude, dims, keepdim)
+    elif magnitude.requires_grad:
+        result = _smooth_norm(magnitude, p, dims, keepdim)
     else:
         result = _sum(magnitude**p, dims, keepdim) ** (1.0 / p)
     return deliver(result, out, input, exact=True, share="anything")
+
+
+def _counted(x: Tensor, magnitude: Tensor) -> Tensor:
+    """1 where `x` is not 0; its history leads to a gradient of zeros."""
+    counted = cast(x != 0, magnitude.dtype)
+    return counted + replaced(x, x != 0, 0.0).abs() if x.requires_grad else counted
+
+
+def _smooth_norm(magnitude: Tensor, p: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+    """The p-norm whose gradient at zero, where powers have none, is the subgradient 0."""
+    if p < 1:
+        none = magnitude == 0
+        powers = replaced(magnitude, none, 1.0) ** p
+        powers = replaced(powers, none, 0.0 if p > 0 else float("inf"))
+    else:
+        powers = magnitude**p
+    total = _sum(powers, dims, keepdim)
+    if p < 0:
+        return total ** (1.0 / p)
+    return replaced(replaced(total, total == 0, 1.0) ** (1.0 / p), total == 0, 0.0)
 
 
 def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
