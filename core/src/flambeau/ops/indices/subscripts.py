@@ -10,6 +10,7 @@ from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import cast, scalar_native, wrap
 from flambeau._dispatch.promotion import python_number
+from flambeau._dispatch.warning import warn
 from flambeau._memory.views import geometry_of, make_view, storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -28,9 +29,7 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     Raises:
         IndexError: too many indices, one out of range, or of an unsupported kind.
     """
-    keys = list(key) if isinstance(key, tuple) else [key]
-    if not isinstance(key, tuple) and _is_index_list(key):
-        keys = [_as_index(x, key)]
+    keys = _keys(key)
     shape = tuple(x._a.shape)
     keys = [_as_index(x, k) if _needs_tensor(k) else k for k in keys]
     used = 0
@@ -138,8 +137,32 @@ def _is_number(k: Tensor) -> bool:
     )
 
 
+def _keys(key: Any) -> list[Any]:
+    """The keys of the dimensions: those in a tuple, or in a short list that holds no mere numbers.
+
+    This is what NumPy did for lists, and PyTorch does.
+    """
+    if isinstance(key, tuple):
+        return list(key)
+    if isinstance(key, list) and len(key) < 32 and any(map(_is_no_number, key)):
+        warn(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated; use "
+            "x[tuple(seq)] instead of x[seq], or x[torch.tensor(seq)] if it is one index"
+        )
+        return list(key)
+    return [key]
+
+
+def _is_no_number(key: Any) -> bool:
+    if key is None or key is Ellipsis or isinstance(key, (Tensor, slice)):
+        return True
+    return hasattr(key, "__len__") and not isinstance(key, str)
+
+
 def _is_index_list(key: Any) -> bool:
-    return isinstance(key, (list, range)) or (hasattr(key, "__array__") and hasattr(key, "shape"))
+    return isinstance(key, (list, tuple, range)) or (
+        hasattr(key, "__array__") and hasattr(key, "shape")
+    )
 
 
 def _needs_tensor(k: Any) -> bool:
@@ -397,7 +420,7 @@ _BOUND = (int, type(None))
 
 def _is_mask(key: Any) -> bool:
     """Whether a key has exactly one mask and no index tensor."""
-    keys = key if isinstance(key, tuple) else (key,)
+    keys = key if isinstance(key, (tuple, list)) else (key,)
     found = [k for k in keys if isinstance(k, (Tensor, bool)) or _is_index_list(k)]
     if len(found) != 1:
         return False
