@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 
 import pytest
@@ -60,3 +61,19 @@ def test_cudnn_stays_deterministic_where_nothing_else_was_asked():
             assert not lib.are_deterministic_algorithms_enabled()
             lib.use_deterministic_algorithms(False)
             assert lib.backends.cudnn.deterministic
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_a_rest_of_zero_has_the_sign_of_the_dividend(dtype, device):
+    values = [0.0, -0.0, 1.0, -1.0, 4.0, -4.0, 2.5, math.inf, -math.inf, math.nan, -3.75]
+    pairs = [(a, b) for a in values for b in values]
+    theirs = [torch.tensor(side, dtype=getattr(torch, dtype)) for side in zip(*pairs, strict=True)]
+    ours = [fb.tensor(x.tolist(), dtype=getattr(fb, dtype), device=device) for x in theirs]
+    expected = torch.remainder(*theirs)
+    written = ours[0].clone()
+    written.remainder_(ours[1])
+    single = fb.stack([a % b for a, b in zip(*ours, strict=True)])
+    for found in (fb.remainder(*ours), written, single):
+        shown = [(str(a), str(b)) for a, b in zip(found.tolist(), expected.tolist(), strict=True)]
+        assert all(a.strip("-") == b.strip("-") == "nan" or a == b for a, b in shown)

@@ -69,7 +69,7 @@ COMPARISON = {
     "ge": np.greater_equal,
 }
 ROUNDING = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint}
-DIVISION = {"remainder": np.remainder, "fmod": np.fmod, "floor_divide": np.floor_divide}
+DIVISION = {"fmod": np.fmod, "floor_divide": np.floor_divide}
 
 
 @quiet
@@ -258,6 +258,30 @@ def _integral(make: Callable[[np.ufunc], Any], ufunc: np.ufunc) -> Callable[[Arr
     return checked
 
 
+_rest, _rest_in_place = _integral(binary, np.remainder), _integral(binary_in_place, np.remainder)
+
+
+def remainder(a: Array, b: Array) -> Any:
+    """The rest of a division with the divisor's sign; an exact zero keeps the dividend's.
+
+    NumPy gives zeros the divisor's sign.
+    """
+    rest = _rest(a, b)
+    if a.dtype.kind in "iub" or not (zero := rest == 0).any():
+        return rest
+    if not rest.shape:
+        return np.copysign(rest, a)
+    return np.copysign(rest, a, out=rest, where=zero)
+
+
+def remainder_(a: Array, b: Array) -> None:
+    """`remainder` into `a`."""
+    if a.dtype.kind in "iub":
+        _rest_in_place(a, b)
+    else:
+        np.copyto(a, remainder(a, b))
+
+
 def where(condition: Array, a: Array, b: Array) -> Array:
     """`a` where `condition` holds, else `b`."""
     if condition.size < BLOCK or a.dtype.itemsize not in _WORDS:
@@ -318,6 +342,8 @@ KERNELS: dict[str, Callable[..., Any]] = {
     **{name: _rounding(ufunc) for name, ufunc in ROUNDING.items()},
     **{name: _integral(binary, ufunc) for name, ufunc in DIVISION.items()},
     **{name + "_": _integral(binary_in_place, ufunc) for name, ufunc in DIVISION.items()},
+    "remainder": remainder,
+    "remainder_": remainder_,
     "isfinite": np.isfinite,
     "sign": sign,
     "rsqrt": rsqrt,
