@@ -535,22 +535,38 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
         data = list(data)
     nested = getattr(be.backend, "from_nested", None)
     if nested is not None and isinstance(data, (list, tuple)):
-        floats = dtype is None and type(_first_leaf(data)) is float
-        if found := nested(data, D.get_default_dtype() if floats else dtype):
+        leaf = _first_leaf(data)
+        floats = dtype is None and type(leaf) is float
+        if (not floats or _is_plain(data)) and (
+            found := nested(data, D.get_default_dtype() if floats else dtype)
+        ):
             return wrap(be, *found)
-    shape: list[int] = []
-    probe = data
-    while _is_sequence(probe):
-        shape.append(len(probe))
-        if not probe:
-            break
-        probe = probe[0]
+    shape = _shape_of(data)
     flat: list[Any] = []
-    if dtype is None and isinstance(_first_leaf(data), Tensor):
-        dtype = _common_dtype(data)
-    _flatten(data, shape, 0, flat)
-    dtype = dtype or _inferred(flat)
+    kinds: set[Any] = set()
+    _flatten(data, shape, 0, flat, kinds)
+    dtype = dtype or _inferred(flat, kinds)
     return wrap(be, be.host_array(flat, shape, dtype), dtype)
+
+
+def _shape_of(data: Any) -> list[int]:
+    """The shape of nested sequences and arrays, as the first of each level has it."""
+    shape: list[int] = []
+    while _is_sequence(data):
+        _check_depth(len(shape), data)
+        shape.append(len(data))
+        if not data:
+            return shape
+        data = data[0]
+    return [*shape, *data.shape] if _is_array(data) else shape
+
+
+def _check_depth(depth: int, data: Any) -> None:
+    if depth >= _DEPTH:
+        raise ValueError(f"too many dimensions {type(data).__name__!r}")
+
+
+_DEPTH = 64  # of nesting: more than any backend has dimensions; a list may contain itself
 
 
 def _from_cuda_array(data: Any) -> Tensor:
@@ -578,20 +594,25 @@ def _from_array(data: Any, copy: bool) -> Tensor:
 
 
 def _first_leaf(data: Any) -> Any:
+    depth = 0
     while isinstance(data, (list, tuple)) and data:
-        data = data[0]
+        _check_depth(depth, data)
+        data, depth = data[0], depth + 1
     return data
 
 
-def _common_dtype(data: Any) -> DType | None:
-    """The promoted dtype of nested tensors; None if there are numbers among them."""
-    if isinstance(data, Tensor):
-        return data.dtype
-    if not _is_sequence(data):
-        return None
-    found = [_common_dtype(item) for item in data]
-    known = [dtype for dtype in found if dtype is not None]
-    return functools.reduce(D.promote_types, known) if len(known) == len(found) > 0 else None
+def _is_plain(data: Any) -> bool:
+    """Whether nested lists hold Python's numbers and nothing that has a dtype of its own."""
+    kinds = set(map(type, data))
+    return kinds <= _NUMBERS or (kinds <= _NESTED and all(map(_is_plain, data)))
+
+
+_NUMBERS, _NESTED = {bool, int, float, complex}, {list, tuple}
+
+
+def _is_array(x: Any) -> bool:
+    """Whether `x` is an array, or a scalar, of another library."""
+    return hasattr(x, "__array__") and hasattr(x, "dtype") and not isinstance(x, Tensor)
 
 
 def _is_sequence(x: Any) -> bool:
@@ -605,54 +626,87 @@ def _is_sequence(x: Any) -> bool:
     )
 
 
-def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any]) -> None:
+def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any], kinds: set[Any]) -> None:
+    """Add the numbers of nested sequences to `flat`, and what decides the dtype to `kinds`."""
     if depth < len(shape):
-        if not _is_sequence(data):
+        if not _is_sequence(data) and not (_is_array(data) and data.shape):
             raise TypeError(f"not a sequence at dim {depth}: {type(data).__name__}")
         if len(data) != shape[depth]:
             raise ValueError(
                 f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
             )
+        if _is_array(data) and list(data.shape) == shape[depth:]:
+            kinds.add(_dtype_of(data))
+            flat += data.reshape(-1).tolist()
+            return
         for item in data:
-            _flatten(item, shape, depth + 1, flat)
+            _flatten(item, shape, depth + 1, flat, kinds)
         return
+    typed = isinstance(data, Tensor) or _is_array(data)
     if isinstance(data, Tensor):
         if data.numel() != 1:
             raise ValueError(
                 "only one element tensors can be converted to Python scalars; use torch.stack to "
                 "join tensors"
             )
+        kinds.add(data.dtype)
         data = data.item()
-    elif hasattr(data, "item") and hasattr(data, "dtype"):
+    elif _is_array(data):
+        try:
+            kinds.add(_dtype_of(data))
+        except TypeError:  # no dtype here is like it: a number like any other
+            typed = False
         data = data.item()
-    if isinstance(data, (bool, int, float, complex)):
-        flat.append(data)
-    elif hasattr(data, "__index__"):
-        flat.append(operator.index(data))
-    elif hasattr(data, "__float__"):
-        flat.append(float(data))
-    elif _is_sequence(data):
+    if type(data) not in _NUMBERS:
+        data = _number(data, not flat and len(shape) > 0)
+    if not typed:
+        kinds.add(type(data))
+    flat.append(data)
+
+
+def _number(data: Any, first: bool) -> Any:
+    """One of Python's numbers for what is like one.
+
+    Raises:
+        TypeError, ValueError, RuntimeError: it is not.
+    """
+    if hasattr(data, "__index__"):
+        return operator.index(data)
+    if hasattr(data, "__float__"):
+        return float(data)
+    if _is_sequence(data):
         raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
-    elif isinstance(data, str) and shape and not flat:
+    if isinstance(data, str) and first:
         raise ValueError("too many dimensions 'str'")
-    elif data is None and not flat:
+    if data is None:
         raise RuntimeError("Could not infer dtype of NoneType")
-    else:
-        raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
+    raise TypeError(f"new(): invalid data type {type(data).__name__!r}")
 
 
-def _inferred(flat: list[Any]) -> DType:
-    kinds = {type(v) for v in flat}
+def _dtype_of(array: Any) -> DType:
+    """The dtype for the elements of another library's array or scalar."""
+    return _from_array(array.reshape(-1)[:0], copy=True).dtype
+
+
+def _inferred(flat: list[Any], kinds: set[Any]) -> DType:
+    """The dtype of numbers: that of Python's own is bool, int64, or the default."""
+    given = [kind for kind in kinds if isinstance(kind, DType)]
+    if len(given) < len(kinds) or not kinds:
+        given.append(_dtype_of_numbers(kinds.difference(given)))
+    found = functools.reduce(D.promote_types, given)
+    if found is D.int64:
+        for v in flat:
+            if not -(1 << 63) <= v < 1 << 63:
+                raise RuntimeError(f"Overflow when unpacking long long: {v} does not fit in int64")
+    return found
+
+
+def _dtype_of_numbers(kinds: set[Any]) -> DType:
     if complex in kinds:
         return D.get_default_dtype().to_complex()
     if float in kinds or not kinds:
         return D.get_default_dtype()
-    if kinds == {bool}:
-        return D.bool_
-    for v in flat:
-        if not -(1 << 63) <= v < 1 << 63:
-            raise RuntimeError(f"Overflow when unpacking long long: {v} does not fit in int64")
-    return D.int64
+    return D.bool_ if kinds == {bool} else D.int64
 
 
 @public(method=False)
