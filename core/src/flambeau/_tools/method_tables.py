@@ -11,7 +11,6 @@ from typing import Any
 
 from flambeau._dispatch.dispatch import record_binary
 from flambeau._tools.expansion import Row
-from flambeau._tools.keywords import ALIASES, FUNCTION_ONLY, VARIADIC
 from flambeau._tools.public_functions import Function
 from flambeau._tools.signatures import first_line, listed, parameters, renamings
 from flambeau._types.dtype import bool_
@@ -222,9 +221,8 @@ def _unfit(op: Op) -> str:
 
 
 def _forwarded(f: Function) -> Row:
-    aliases = ALIASES.get(f.name, {})
-    taken, passed = parameters(f.function, FUNCTION_ONLY.get(f.name, ("out",)), aliases)
-    if argument := VARIADIC.get(f.name):
+    taken, passed = parameters(f.function, f.public.function_only, f.public.names)
+    if argument := f.public.variadic:
         taken = f", *given: Any, {argument}: Any = None"
         passed = f', many("{f.name}", "{argument}", given, {argument})'
     returns = inspect.signature(f.function).return_annotation
@@ -233,7 +231,7 @@ def _forwarded(f: Function) -> Row:
         "NAME": f.name,
         "RETURNS": returns if returns in ("Tensor", "tuple[Tensor, ...]") else "Any",
         "DOC": first_line(f.function),
-        "FIRST()": renamings(f.name, f.function, aliases)
+        "FIRST()": renamings(f.name, f.function, f.public.names)
         + _through_operator(f.name, {op: method for method, op, *_ in BINARY}),
         ", *TAKEN: Any": taken,
         ", *PASSED": passed,
@@ -241,9 +239,8 @@ def _forwarded(f: Function) -> Row:
 
 
 def _forwarded_(f: Function) -> Row:
-    aliases = ALIASES.get(f.name, {})
-    taken, passed = parameters(f.function, aliases=aliases)
-    first = renamings(f"{f.name}_", f.function, aliases)
+    taken, passed = parameters(f.function, names=f.public.names)
+    first = renamings(f"{f.name}_", f.function, f.public.names)
     first += _through_operator(f.name, {op: method for method, op in INPLACE_OPERATORS})
     if f.public.same_dtype:
         first += "check_same_dtype(self, dim, dtype)\n"

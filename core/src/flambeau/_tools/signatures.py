@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -17,7 +17,7 @@ def first_line(function: Any) -> str:
 
 
 def parameters(
-    function: Any, skip: tuple[str, ...] = ("out",), aliases: dict[str, str] | None = None
+    function: Any, skip: tuple[str, ...] = ("out",), names: Mapping[str, str] | None = None
 ) -> tuple[str, str]:
     """(parameters after self, arguments to forward) of a function as source text.
 
@@ -25,8 +25,8 @@ def parameters(
     """
     taken, passed = [], []
     star = optional = behind = False  # behind: after a skipped place, so no longer by place
-    aliases = aliases or {}
-    own = inspect.unwrap(function)  # without the documented names, which `ALIASES` adds to methods
+    names = names or {}
+    own = inspect.unwrap(function)  # without the documented names, which methods have from `Public`
     for i, p in enumerate(inspect.signature(own).parameters.values()):
         if i == 0:
             continue
@@ -36,7 +36,7 @@ def parameters(
         annotation = p.annotation if isinstance(p.annotation, str) else "Any"
         annotation = _plain_annotation(annotation)
         default = "" if p.default is p.empty else f" = {p.default!r}"
-        optional = optional or p.name in aliases.values()
+        optional = optional or p.name in names.values()
         if optional and not default:
             annotation, default = "Any", " = None"
         if p.kind is p.VAR_POSITIONAL:
@@ -55,23 +55,23 @@ def parameters(
         else:
             taken.append(f"{p.name}: {annotation}{default}")
             passed.append(f"{p.name}={p.name}" if behind else p.name)
-    if aliases and not star:
+    if names and not star:
         taken.append("*")
-    taken += [f"{alias}: Any = None" for alias in aliases]
+    taken += [f"{alias}: Any = None" for alias in names]
     return "".join(f", {t}" for t in taken), "".join(f", {p}" for p in passed)
 
 
-def renamings(name: str, function: Any, aliases: dict[str, str]) -> str:
+def renamings(method: str, function: Any, names: Mapping[str, str]) -> str:
     """The lines of a method that give the documented names of its arguments their meaning."""
     parameters = inspect.signature(inspect.unwrap(function)).parameters
     lines = ""
-    for target in dict.fromkeys(aliases.values()):
-        others = [alias for alias, meant in aliases.items() if meant == target]
+    for target in dict.fromkeys(names.values()):
+        others = [alias for alias, meant in names.items() if meant == target]
         used = " or ".join(f"{alias} is not None" for alias in others)
         if parameters[target].default is inspect.Parameter.empty:
             given = ", ".join(f"{n}={n}" for n in (target, *others))
             lines += f"if {target} is None or {used}:\n"
-            lines += f'    {target} = only_one("{name}", {given})\n'
+            lines += f'    {target} = only_one("{method}", {given})\n'
         else:
             lines += "".join(f"if {a} is not None:\n    {target} = {a}\n" for a in others)
     return lines

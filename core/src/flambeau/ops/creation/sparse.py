@@ -94,7 +94,7 @@ def sparse_coo_tensor(
     return made.requires_grad_() if requires_grad else made
 
 
-@public(function=False)
+@public(function=False, names={"sparseDims": "sparse_dim"})
 def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> Tensor:
     """The nonzero elements as a sparse tensor; dimensions from `sparse_dim` on stay dense.
 
@@ -255,7 +255,7 @@ def hspmm(mat1: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     return _product("hspmm", mat1, (mat1, mat2), out)
 
 
-@public
+@public(names={"mat2": "mat"})
 @documented({"mat2": "mat"})
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """A sparse matrix times a dense one, as a sparse matrix.

@@ -5,7 +5,7 @@ The decorators only note facts on the function, so that a call costs what it cos
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, TypeVar, overload
 
 if TYPE_CHECKING:
@@ -28,6 +28,11 @@ class Public(NamedTuple):
         saves_self: whether the gradient of the in-place form may read the values from before it.
         same_dtype: whether the ``dtype=`` of the in-place form must be that of the tensor.
         direct: whether the method of a unary op calls the kernel itself.
+        function_only: arguments of the function that the method has not.
+        variadic: the argument whose numbers the method also takes one by one: ``x.tile(2, 3)``.
+        names: what PyTorch 1.0 calls arguments of the method, to today's names.  The method takes
+            both; the former are keyword-only and come last, so that a call by position, or by
+            today's names, is not slower for them.
     """
 
     function: bool = True
@@ -36,6 +41,9 @@ class Public(NamedTuple):
     saves_self: bool = True
     same_dtype: bool = False
     direct: bool = True
+    function_only: tuple[str, ...] = ("out",)
+    variadic: str = ""
+    names: Mapping[str, str] = {}
 
     @property
     def inplace_method(self) -> bool:
@@ -57,6 +65,9 @@ class Facts(TypedDict, total=False):
     saves_self: bool
     same_dtype: bool
     direct: bool
+    function_only: tuple[str, ...]
+    variadic: str
+    names: Mapping[str, str]
 
 
 _ORDINARY = Public()

@@ -284,7 +284,7 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
     return x, d, i, src
 
 
-@public(inplace="method")
+@public(inplace="method", names={"source": "src"})
 def scatter(
     input: Tensor,
     dim: int,
@@ -326,7 +326,7 @@ def scatter(
     return deliver(_scatter(x, d, i, src), out, input, index, src, exact=True)
 
 
-@public(inplace="method")
+@public(inplace="method", names={"source": "src", "other": "src"})
 def scatter_add(
     input: Tensor, dim: int, index: Tensor, src: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -419,7 +419,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     )
 
 
-@public
+@public(names={"indices": "index"})
 @documented({"indices": "index"})
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements at flat positions `index`, in the index's shape.
@@ -550,7 +550,7 @@ def topk(
     )
 
 
-@public(inplace="method")
+@public(inplace="method", names={"k": "diagonal"})
 def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and below a diagonal of the last two dimensions, zeros above.
 
@@ -564,7 +564,7 @@ def tril(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
     )
 
 
-@public(inplace="method")
+@public(inplace="method", names={"k": "diagonal"})
 def triu(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The elements on and above a diagonal of the last two dimensions, zeros below.
 
@@ -651,7 +651,7 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return (input != 0).sum(dim)
 
 
-@public(inplace="both", saves_self=False)
+@public(inplace="both", saves_self=False, names={"value": "values"})
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """A copy of `input` with `values` written (or added) where ``input[indices]`` points.
 

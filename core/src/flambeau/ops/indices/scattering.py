@@ -82,7 +82,7 @@ def _row_major(x: Tensor) -> Tensor:
     return x if x.is_contiguous() else x.contiguous()
 
 
-@public(inplace="method")
+@public(inplace="method", names={"tensor": "source"})
 def index_add(
     input: Tensor,
     dim: int,
@@ -123,7 +123,7 @@ def index_add(
     )
 
 
-@public(inplace="method")
+@public(inplace="method", names={"tensor": "source"})
 def index_copy(
     input: Tensor, dim: int, index: Tensor, source: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
@@ -148,7 +148,7 @@ def index_copy(
     return deliver(_put(_row_major(x), d, i, s, False), out, input, index, source, exact=True)
 
 
-@public(inplace="method")
+@public(inplace="method", names={"val": "value"})
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """A copy with the entries `index` of `dim` filled with one value, a number or a 0-d tensor.
 
@@ -179,7 +179,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return _put(x, d, i, value, False)
 
 
-@public(inplace="method")
+@public(inplace="method", names={"tensor": "source"})
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """A copy with the elements where `mask` holds replaced by those of `source`, in order.
 
@@ -218,7 +218,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     return where(m, chosen.reshape(shape), x)
 
 
-@public(inplace="method")
+@public(inplace="method", names={"indices": "index", "tensor": "source"})
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """A copy with the values of `source` written (or added) at flat positions `index`.
 

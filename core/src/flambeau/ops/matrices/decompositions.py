@@ -66,7 +66,7 @@ def cholesky(input: Tensor, upper: bool = False, *, out: Tensor | None = None) -
     return deliver(factor, out, input, share="anything")
 
 
-@public
+@public(names={"input2": "L"})
 @documented({"b": "input", "u": "L"})
 def cholesky_solve(
     input: Tensor, L: Tensor, upper: bool = False, *, out: Tensor | None = None
@@ -268,7 +268,7 @@ def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
     return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 
-@public
+@public(names={"input2": "tau"})
 @documented({"a": "input"})
 def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of Q of a decomposition from `geqrf`; `torch.linalg.householder_product`.
@@ -283,7 +283,7 @@ def orgqr(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     return linalg.householder_product(input, tau, out=out)
 
 
-@public
+@public(names={"input2": "tau", "input3": "other"})
 @documented({"a": "input", "mat": "other"})
 def ormqr(
     input: Tensor,

@@ -213,7 +213,7 @@ def _same_dtype(name: str, *tensors: Tensor) -> None:
             )
 
 
-@public
+@public(names={"tensor2": "other"})
 @documented({"tensor1": "input", "tensor2": "other"})
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product, batched over leading dimensions; vectors lose their extra dimension.
@@ -275,7 +275,7 @@ def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     )
 
 
-@public
+@public(names={"tensor2": "tensor"})
 @documented({"tensor1": "input", "tensor2": "tensor"})
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors.
@@ -301,7 +301,7 @@ def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     return dot(x.conj() if x.dtype.is_complex else x, other, out=out)
 
 
-@public
+@public(names={"batch2": "mat2"})
 @documented({"batch1": "input", "batch2": "mat2"})
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The products of two batches of matrices, (b, n, k) and (b, k, m).

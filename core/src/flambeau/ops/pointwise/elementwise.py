@@ -1039,6 +1039,7 @@ mul = documented({"value": "other"})(
     >>> fb.mul(fb.tensor([1, 2]), 2.5)
     tensor([2.5000, 5.0000])
     """,
+        names={"value": "other"},
         inplace="method",
     )
 )
@@ -1054,6 +1055,7 @@ pow = documented({"exponent": "other"}, {"base": "input", "input": "other"})(
     >>> fb.pow(fb.tensor([1.0, 2.0]), 3)
     tensor([1., 8.])
     """,
+        names={"exponent": "other"},
         inplace="method",
     )
 )
@@ -1066,6 +1068,7 @@ remainder = documented({"divisor": "other"})(
     >>> fb.remainder(fb.tensor([-3, 3]), 2)
     tensor([1, 1])
     """,
+        names={"divisor": "other"},
         inplace="method",
     )
 )
@@ -1078,6 +1081,7 @@ fmod = documented({"divisor": "other"})(
     >>> fb.fmod(fb.tensor([-3, 3]), 2)
     tensor([-1,  1])
     """,
+        names={"divisor": "other"},
         inplace="method",
     )
 )
@@ -1212,7 +1216,8 @@ bitwise_xor = _binary(
     """,
     inplace="method",
 )
-multiply, not_equal, less, less_equal, greater, greater_equal = mul, ne, lt, le, gt, ge
+not_equal, less, less_equal, greater, greater_equal = ne, lt, le, gt, ge
+multiply = alias("multiply", mul, inplace="method")
 
 
 @public(inplace="both", saves_self=False)
@@ -1336,7 +1341,7 @@ def times(x: Tensor, factor: Any) -> Tensor:
     return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
 
 
-@public(inplace="method")
+@public(inplace="method", names={"value": "other"})
 @documented({"value": "other"})
 def div(
     input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
@@ -1368,7 +1373,7 @@ def div(
     return deliver(slow_unary("trunc", binary("div", input, other)), out, input, other)
 
 
-divide = div
+divide = alias("divide", div, inplace="method")
 
 
 @public(inplace="method")
@@ -1535,7 +1540,7 @@ def _beyond(outside: Tensor, limit: Tensor) -> Tensor:
 clip = clamp
 
 
-@public(inplace="both")
+@public(inplace="both", function_only=())
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `min` where it is smaller.
 

@@ -575,7 +575,7 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
     )
 
 
-@public(function=False)
+@public(function=False, names={"p_tensor": "p"})
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
     if isinstance(p, Tensor):

@@ -509,7 +509,7 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return extreme("min", input, args, kwargs)
 
 
-@public
+@public(function_only=())
 def all(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
@@ -524,7 +524,7 @@ def all(
     return found if x.dtype is D.bool_ and out is None else _truth("all", x, found, out)
 
 
-@public
+@public(function_only=())
 def any(
     input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:

@@ -135,7 +135,7 @@ def _lowest(x: Tensor) -> int:
     return iinfo(x.dtype).min
 
 
-@public
+@public(function_only=("out", "values", "indices"))
 def median(
     input: Tensor,
     dim: int | None = None,
@@ -197,7 +197,7 @@ def kthvalue(
     return _taken(kthvalue_return, input, d, indices, keepdim, out)
 
 
-@public
+@public(function_only=("out", "values", "indices"))
 def mode(
     input: Tensor,
     dim: int = -1,

@@ -48,7 +48,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
     return tuple(x if tuple(x._a.shape) == shape else expand(x, shape) for x in tensors)
 
 
-@public
+@public(variadic="size")
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """``input.expand(size)``.
 
@@ -71,7 +71,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
     return Tensor.expand(need_tensor(input, "expand_as", "input"), tuple(other._a.shape))
 
 
-@public
+@public(variadic="size")
 def sum_to_size(input: Tensor, size: Any) -> Tensor:
     """`input` summed over the dimensions along which `size` would be broadcast to its shape.
 

@@ -705,7 +705,7 @@ def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
     return made if out is None else deliver(made, out, input)
 
 
-@public
+@public(names={"dimension": "dim"})
 @documented({"dimension": "dim"})
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """The view of `length` entries of dimension `dim` from `start`.
@@ -827,7 +827,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     return made
 
 
-@public
+@public(names={"dim": "dimension"})
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The view of all windows of `size` entries, `step` apart, of a dimension; windows come last.
 
@@ -950,7 +950,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     return _joined(_stack(parts, d), out, tensors)
 
 
-@public
+@public(variadic="dims")
 def flip(input: Tensor, dims: Any) -> Tensor:
     """A copy with the order of some dimensions reversed.
 

@@ -16,7 +16,7 @@ from flambeau.ops.reductions.counting import searchsorted
 from flambeau.ops.shapes.movement import _titled, as_root, reshape
 
 
-@public
+@public(variadic="dims")
 def tile(input: Tensor, dims: Any) -> Tensor:
     """Copies of the tensor side by side; missing leading counts are 1.
 
@@ -94,7 +94,7 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
     return cast(searchsorted(ends, places, right=True), counts.dtype)
 
 
-@public
+@public(variadic="repeats")
 def repeat(input: Tensor, repeats: Any) -> Tensor:
     """The tensor tiled `repeats` times along each dimension, copied.
 

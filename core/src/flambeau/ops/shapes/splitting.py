@@ -160,7 +160,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
     return chunk(input, chunks, dim)
 
 
-@public
+@public(names={"split_size": "split_size_or_sections"})
 def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
 
