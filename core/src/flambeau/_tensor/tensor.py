@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
 
 _new = object.__new__
+_new_tuple = tuple.__new__
 
 
 class Tensor(TensorMethods, TensorBase):
@@ -136,12 +137,12 @@ class Tensor(TensorMethods, TensorBase):
     @property
     def shape(self) -> Size:
         """The sizes of the dimensions."""
-        return Size(self._a.shape)
+        return _new_tuple(Size, self._a.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the size of one dimension."""
         if dim is None:
-            return Size(self._a.shape)
+            return _new_tuple(Size, self._a.shape)
 
         return self._a.shape[dim_of(dim, len(self._a.shape), scalar_as_vector=False)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,7 +19,11 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, sizes: Iterable[int] = ()) -> Size:
-        return super().__new__(cls, sizes)
+        given = tuple(sizes)
+        for n in given:
+            if type(n) is not int:
+                return super().__new__(cls, map(_whole, range(len(given)), given))
+        return super().__new__(cls, given)
 
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
@@ -41,3 +46,13 @@ class Size(tuple[int, ...]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return Size, (tuple(self),)
+
+
+def _whole(place: int, n: Any) -> int:
+    try:
+        return operator.index(n)
+    except TypeError:
+        kind = type(n).__name__
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {place} is {kind!r})"
+        ) from None
