@@ -46,10 +46,12 @@ def _sum(
             f"{list(added.shape)}"
         )
     if not product.dtype.fp and (isinstance(beta, float) or isinstance(alpha, float)):
-        raise RuntimeError(
-            f"{name}: For integral input tensors, argument beta and alpha must not be floating "
-            f"point numbers, got {beta!r} and {alpha!r}"
-        )
+        if name == "addr":
+            raise RuntimeError(
+                "addr: For integral input tensors, argument beta and alpha must not be floating "
+                f"point numbers, got {beta!r} and {alpha!r}"
+            )
+        beta, alpha = int(beta), int(alpha)  # as `addmm` does
     found = times(product, alpha)
     if beta != 0:  # else NaN in `added` does not count
         found = found + times(added, beta)
