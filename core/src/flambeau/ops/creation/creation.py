@@ -34,9 +34,18 @@ def _full(shape: tuple[int, ...], value: Any, dtype: DType) -> Spec:
 def finished(
     t: Tensor, requires_grad: bool, out: Tensor | None, names: Sequence[str] = ()
 ) -> Tensor:
-    """A new tensor after ``out=`` and ``requires_grad=``."""
+    """A new tensor after ``out=`` and ``requires_grad=``.
+
+    Raises:
+        RuntimeError: `out` has another dtype than was asked for.
+    """
     if out is not None:
-        if need_out(out).shape != t.shape:
+        if need_out(out).dtype is not t.dtype:
+            raise RuntimeError(
+                f"dtype {D.type_name(t.dtype)} does not match dtype of out parameter "
+                f"({D.type_name(out.dtype)})"
+            )
+        if out.shape != t.shape:
             out.resize_(t.shape)  # an explicit size: no warning
         t = deliver(t, out)
     return t.requires_grad_() if requires_grad else t
