@@ -87,7 +87,8 @@ def multilabel_margin_loss(
     """
     reduction = choose_reduction(reduction, size_average, reduce)
     rows = _rows("multilabel_margin_loss", input)
-    if target.shape != input.shape:
+    alone = target.numel() == input.numel() == 1 and target.dim() < 2 and input.dim() < 2
+    if target.shape != input.shape and not alone:
         raise RuntimeError(
             f"inconsistent target size: {list(target.shape)} for input of size: {list(input.shape)}"
         )
@@ -134,6 +135,8 @@ def multilabel_soft_margin_loss(
     tensor(0.6931)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
+    if input.dim() == 0:
+        raise IndexError("Dimension specified as -1 but tensor has no dimensions")
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
@@ -164,9 +167,9 @@ def soft_margin_loss(
 
 def _rows(name: str, input: Tensor) -> Tensor:
     """The input as a matrix of a row per element of the batch."""
-    if input.dim() not in (1, 2) or input.shape[-1] == 0:
+    if input.dim() > 2 or (input.dim() and input.shape[-1] == 0):
         raise RuntimeError(
             f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, "
             f"but got: {list(input.shape)}"
         )
-    return input.reshape(-1, input.shape[-1]) if input.dim() == 1 else input
+    return input.reshape(1, -1) if input.dim() < 2 else input

@@ -1,0 +1,138 @@
+"""Arguments at the edge of what is allowed: refused where PyTorch refuses, else with its result."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+np = pytest.importorskip("numpy")
+torch = pytest.importorskip("torch")
+
+import flambeau as fb  # noqa: E402
+
+BATCHES = ((), (0,), (1,), (3,), (0, 3), (1, 3), (2, 3), (2, 0), (0, 0), (2, 3, 1))
+REDUCTIONS = ("none", "sum", "mean")
+
+
+def _done(call, t):
+    try:
+        return call(t)
+    except Exception as error:
+        return type(error)
+
+
+def _listed(x):
+    if isinstance(x, tuple):
+        return [_listed(part) for part in x]
+    return [list(x.shape), str(x.dtype), x.detach().double().flatten().tolist()]
+
+
+def approximately(found, expected):
+    return found == pytest.approx(expected, rel=1e-6, abs=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["zeros", "ones", "empty", "eye", "full", "arange", "linspace"])
+def test_a_dtype_other_than_that_of_out_is_refused(name):
+    arguments = {"full": ((2,), 1), "linspace": (0, 1, 2)}.get(name, (2,))
+    for t in (torch, fb):
+        with pytest.raises(RuntimeError, match=r"dtype Long does not match dtype of out parameter"):
+            getattr(t, name)(*arguments, dtype=t.int64, out=t.zeros(2))
+        out = t.zeros(2, dtype=t.int64)
+        assert getattr(t, name)(*arguments, out=out) is out
+
+
+@pytest.mark.parametrize(
+    "text",
+    "[2,3] [True,2] [np.int64(3)] [np.array(2)] [np.array([2])] [2.0] [np.float64(2)] ['a'] [None]"
+    " [t.tensor(2)] [t.tensor(True)] [t.tensor([2])] [t.tensor([[2]])] [t.tensor(2.0)]"
+    " [t.tensor([2,3])] range(3) t.ones(2,3).shape ()".split(),
+)
+def test_sizes_are_whole_numbers(text):
+    def made(t):
+        return t.Size(eval(text, {"t": t, "np": np}))
+
+    expected, found = _done(made, torch), _done(made, fb)
+    if isinstance(expected, type):
+        assert found is expected
+    else:
+        assert (tuple(found), set(map(type, found)) | {int}) == (tuple(expected), {int})
+
+
+@pytest.mark.parametrize("name", ["baddbmm", "addbmm", "addmv", "addmm"])
+@pytest.mark.parametrize("beta", [1, 1.0, 1.5, 2.7, -1.5, 0.0])
+@pytest.mark.parametrize("alpha", [1, 1.5, -2.7])
+def test_factors_of_integer_products_are_cut(name, beta, alpha):
+    shapes = {"baddbmm": [(2, 2, 2)] * 3, "addbmm": [(2, 2)] + [(2, 2, 2)] * 2}
+    shapes |= {"addmv": [(2,), (2, 2), (2,)], "addmm": [(2, 2)] * 3}
+
+    def call(t):
+        operands = [t.full(shape, 3 + i) for i, shape in enumerate(shapes[name])]
+        return getattr(t, name)(*operands, beta=beta, alpha=alpha)
+
+    assert _listed(call(fb)) == _listed(call(torch))
+
+
+@pytest.mark.parametrize("name", ["multi_margin_loss", "multilabel_margin_loss"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_margin_losses_of_few_elements(name, reduction):
+    multi = name == "multi_margin_loss"
+    for shape, target in itertools.product(BATCHES, [*BATCHES, None]):
+        if target is None:
+            target = shape[:1] if multi else shape
+        if 0 in shape and reduction != "none":
+            continue  # PyTorch returns what lay in memory
+
+        def call(t, shape=shape, target=target):
+            given, classes = t.full(shape, 0.25), t.zeros(target, dtype=t.int64)
+            return getattr(t.nn.functional, name)(given, classes, reduction=reduction)
+
+        expected, found = _done(call, torch), _done(call, fb)
+        if isinstance(expected, type) or isinstance(found, type):
+            assert found is expected, (shape, target)
+        else:
+            assert list(found.shape) == list(expected.shape), (shape, target)
+            assert approximately(found.tolist(), expected.tolist()), (shape, target)
+
+
+@pytest.mark.parametrize("mean", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("eps", [0.0, 1e-5, -1.0])
+def test_running_statistics_come_together_and_eps_is_positive(mean, training, eps):
+    def call(t):
+        given = (t.zeros(3), None) if mean else (None, t.ones(3))
+        return t.nn.functional.batch_norm(t.ones(2, 3), *given, training=training)
+
+    def small(t):
+        x = t.arange(6.0).reshape(2, 3)
+        return t.nn.functional.batch_norm(x, None, None, training=True, eps=eps)
+
+    for form in (call, small):
+        expected, found = _done(form, torch), _done(form, fb)
+        if isinstance(expected, type):
+            assert found is expected
+        else:
+            assert approximately(found.flatten().tolist(), expected.flatten().tolist())
+
+
+NORMS = {"BatchNorm1d": (4, 3, 2), "BatchNorm2d": (2, 3, 2, 2), "InstanceNorm1d": (2, 3, 4)}
+NORMS |= {"InstanceNorm2d": (2, 3, 2, 2)}
+
+
+@pytest.mark.parametrize("name", NORMS)
+@pytest.mark.parametrize("momentum", [None, 0.0, 0.1, 1.0])
+@pytest.mark.parametrize(("affine", "tracked"), list(itertools.product((False, True), repeat=2)))
+def test_buffers_of_normalisation_after_three_batches(name, momentum, affine, tracked):
+    shape = NORMS[name]
+    states = []
+    for t in (torch, fb):
+        options = {"momentum": momentum, "affine": affine, "track_running_stats": tracked}
+        layer = getattr(t.nn, name)(3, **options)
+        x = t.arange(float(np.prod(shape))).mul(1.7).sin().reshape(shape)
+        for given in (x, x[:1].expand(shape) * 2, x * 3 - 1):
+            layer(given)
+        layer.eval()
+        found = [layer(x).flatten().tolist()]
+        states.append(found + [b.flatten().tolist() for b in layer.buffers()])
+    for a, b in zip(*states, strict=True):
+        assert a == pytest.approx(b, rel=1e-4, abs=1e-4)
