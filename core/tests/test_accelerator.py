@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
+from flambeau._autograd import engine
 from flambeau._types.dtype import pack
 from flambeau.plugin.host import host
 
@@ -127,24 +128,32 @@ def test_gradients_travel_back_through_copies_between_devices(name):
     assert x.grad.device == x.device and x.grad.tolist() == [2.0, 2.0]
 
 
-def test_leaves_on_two_devices_each_sum_their_gradients_on_their_own(name):
-    class Mixed(fb.autograd.Function):
-        @staticmethod
-        def forward(ctx, a, b):
-            return a + b.to(a.device)
+class Mixed(fb.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b.to(a.device)
 
-        @staticmethod
-        def backward(ctx, grad):
-            return grad, (2 * grad).to("ref")
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, (2 * grad).to("ref")
 
+
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("leaves", [True, False])
+def test_a_function_of_tensors_on_two_devices_gives_each_its_gradient(
+    name, leaves, times, monkeypatch
+):
+    monkeypatch.setattr(engine, "several_devices", False)
     a = fb.ones(2, device="fake:0", requires_grad=True)
     b = fb.ones(2, device="ref", requires_grad=True)
-    y = Mixed.apply(a, b) + Mixed.apply(a, b)
+    operands = (a, b) if leaves else (3 * a, b * b + b)
+    factors = (1, 2) if leaves else (3, 6)
+    y = sum(Mixed.apply(*operands) for _ in range(times))
     grads = fb.autograd.grad(y.sum(), [a, b], retain_graph=True)
-    y.to("fake:1").sum().backward()
-    assert [x.tolist() for x in (a.grad, b.grad)] == [[2.0, 2.0], [4.0, 4.0]]
-    assert [x.tolist() for x in grads] == [[2.0, 2.0], [4.0, 4.0]]
-    assert [x.grad.device for x in (a, b)] == [x.device for x in grads] == [a.device, b.device]
+    y.sum().backward()
+    for x, grad, factor in zip((a, b), grads, factors, strict=True):
+        assert x.grad.tolist() == grad.tolist() == [factor * times] * 2
+        assert x.grad.device == grad.device == x.device
 
 
 def test_without_a_device_the_reason_is_said_and_questions_have_answers(name, fake):

@@ -45,13 +45,16 @@ _accumulating = threading.Lock()
 # Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` instead of
 # ``apply(F, g)``.
 watchers: list[Callable[[Node, Callable[[Any, Any], Any], Any, Any], Any]] = []
-several_devices = False  # whether this process ever recorded a copy between devices
+several_devices = False  # whether this process ever recorded what has operands on several
 
 
 class DeviceMove(Node):
     """A node whose gradient lives on another device than its output; ``args`` is that backend."""
 
     __slots__ = ()
+
+    def homes(self) -> tuple[Any, ...]:
+        return (self.args,)
 
 
 def run(
@@ -194,8 +197,7 @@ class _Walk:
             if special:
                 if (visited := self.visit(node, g)) is None:
                     continue
-                parts, g, F = visited
-                add = F.add
+                parts, g = visited
             else:
                 if type(g) is not array and native and type(g) is not dict:
                     g = F.to_array(g)
@@ -210,6 +212,8 @@ class _Walk:
                 if p is None or e is None:
                     continue
                 if s := e.seq:
+                    if special:
+                        add = self.where.get(s, F).add
                     if alone is None and not heap:
                         alone, waiting = e, p
                     elif alone is e:
@@ -236,12 +240,12 @@ class _Walk:
                 else:
                     leaves[id(e)] = [e, p, p is not g]
 
-    def visit(self, node: Node, g: Any) -> tuple[Any, Any, Any] | None:
+    def visit(self, node: Node, g: Any) -> tuple[Any, Any] | None:
         """Apply a node in a pass with captured inputs, several devices or watchers.
 
         Returns:
-            The gradients of its inputs, that of its output after hooks, and the F of the inputs;
-            None if no gradient is wanted behind this node.
+            The gradients of its inputs, and that of its output after hooks; None if no gradient is
+            wanted behind this node.
         """
         needed, wanted = self.needed, self.wanted
         s = node.seq
@@ -263,13 +267,13 @@ class _Walk:
             parts = apply(node, F, g)
         if node._hooks is not None:
             parts = _run_post_hooks(node, F, parts, g)
-        if isinstance(node, DeviceMove) and F.native:
-            F = node.args  # the gradient now lives on the source's device
-        if F is not self.F:
-            for e, p in zip(node.edges, parts, strict=False):
-                if p is not None and isinstance(e, Node) and e.seq not in self.sums:
-                    self.where[e.seq] = F
-        return parts, g, F
+        homes = node.homes() if F.native else None
+        if homes is not None or F is not self.F:
+            for i, e in enumerate(node.edges):
+                home = F if homes is None else homes[i]
+                if home is not self.F and isinstance(e, Node):
+                    self.where[e.seq] = home
+        return parts, g
 
     def finish_leaves(self, inputs: Sequence[Tensor] | None) -> None:
         """Run the leaves' hooks and add the sums into their ``.grad``."""

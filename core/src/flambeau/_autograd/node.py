@@ -85,6 +85,10 @@ class Node:
     def adopt(self, storage: Any) -> None:
         """Note that the result was written into `storage`, whose later writes make it stale."""
 
+    def homes(self) -> tuple[Any, ...] | None:
+        """The backend of each input, where they need not be that of the output."""
+        return None
+
     def name(self) -> str:
         """The name shown in ``grad_fn=<...>``."""
         return self.title

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
+from flambeau._autograd import engine
 from flambeau._autograd.engine import _in, _out
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, Out, at_save, next_seq
@@ -145,6 +146,9 @@ class FunctionNode(Node):
         finally:
             set_recording(before)
         return self._input_grads(F, found)
+
+    def homes(self) -> tuple[Any, ...]:
+        return tuple([be for _, _, _, be in self._inputs])
 
     def _output_grads(self, F: Any, g: Any) -> list[Any]:
         parts = g if self._several else {self._sources[0]: g}
@@ -369,6 +373,8 @@ def _finish(
             else:
                 entries.append(_SavedInput(t))
         node.saved = tuple(entries)
+        if len({id(be) for be in (*node.homes(), *[final[i]._be for i in tensors])}) > 1:
+            engine.several_devices = True
     for i in tensors:
         if record and i in node._sources:
             _attach(final[i], node, i, id(outputs[i]) in dirty)
