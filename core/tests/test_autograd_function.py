@@ -123,9 +123,12 @@ def test_each_call_has_a_context_of_its_own(leaf):
     assert y.grad.tolist() == [12.0]
 
 
-def test_functions_cannot_be_instantiated():
-    with pytest.raises(RuntimeError, match=r"(?s)should not be instantiated.*Cube\.apply"):
-        Cube()
+def test_objects_of_functions_have_apply_and_cannot_be_called():
+    with pytest.warns(DeprecationWarning, match="should not be instantiated"):
+        cube = Cube()
+    assert cube.apply(fb.tensor(2.0)).item() == 8.0
+    with pytest.raises(RuntimeError, match="Legacy autograd function with non-static forward"):
+        cube(fb.tensor(2.0))
 
 
 def test_a_function_without_forward_says_so(leaf):

@@ -17,6 +17,7 @@ from flambeau._api.predicates import (
     is_complex,
     is_distributed,
     is_floating_point,
+    is_inference,
     is_nonzero,
     is_signed,
     is_storage,

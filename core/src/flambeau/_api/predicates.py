@@ -22,6 +22,16 @@ def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Tensor)
 
 
+def is_inference(input: Tensor) -> bool:
+    """Always False: inference mode makes ordinary tensors.
+
+    >>> import flambeau as fb
+    >>> fb.is_inference(fb.ones(1))
+    False
+    """
+    return need_tensor(input, "is_inference", "input").is_inference()
+
+
 def is_storage(obj: Any) -> bool:
     """Whether `obj` is a storage.
 

@@ -300,7 +300,7 @@ def cast(t: Tensor, dtype: DType) -> Tensor:
     if t.dtype is dtype:
         return t
     if type(dtype) is not DType:
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        return cast(t, D.as_dtype(dtype))
     return OPS["cast"](t, dtype)
 
 

@@ -297,7 +297,12 @@ class UntypedStorage(Casts):
 
     @classmethod
     def from_file(
-        cls, filename: Any, shared: builtins.bool = False, size: builtins.int = 0
+        cls,
+        filename: Any,
+        shared: builtins.bool = False,
+        size: builtins.int = 0,
+        *,
+        nbytes: builtins.int | None = None,
     ) -> UntypedStorage:
         """The bytes of a file, mapped: read when they are needed.
 
@@ -305,6 +310,7 @@ class UntypedStorage(Casts):
             filename: the file; made, or made longer, if `shared`.
             shared: whether writes go to the file, and to all processes that map it.
             size: number of bytes; 0 for all.
+            nbytes: another name of `size`.
 
         Raises:
             RuntimeError: the file cannot be opened, or it is too small and not `shared`.
@@ -317,7 +323,7 @@ class UntypedStorage(Casts):
         """
         from flambeau._storages.shared import map_file
 
-        return cls._of(map_file(filename, shared, size))
+        return cls._of(map_file(filename, shared, size if nbytes is None else nbytes))
 
     @classmethod
     def from_buffer(

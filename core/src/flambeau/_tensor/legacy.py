@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Union
 
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -30,6 +30,8 @@ def dtype_and_device(name: Any) -> tuple[DType, Device | None]:
         return name, None
     if isinstance(name, LegacyTensorType):
         return name.dtype, None if name.device is None else Device(name.device)
+    if name is Tensor:
+        return D.get_default_dtype(), Device("cpu")
     if isinstance(name, str):
         parts = name.split(".")
         if parts[0] in ("torch", "flambeau") and parts[-1] in _BY_NAME and len(parts) in (2, 3):
@@ -55,8 +57,14 @@ class LegacyTensorType:
         self.__name__ = self.__qualname__ = D.TENSOR_TYPE_NAMES[dtype]
         self.__module__ = "torch" if device in (None, "cpu") else f"torch.{device}"
 
-    def __call__(self, *args: Any, device: Any = None) -> Any:
-        return make(self.dtype, device or self.device, args)
+    def __call__(self, *args: Any, device: Any = None, size: Any = None) -> Any:
+        return make(self.dtype, device or self.device, args if size is None else (Size(size),))
+
+    def __or__(self, other: Any) -> Any:
+        return Union[self, other]  # noqa: UP007 - `|` is what is defined here
+
+    def __ror__(self, other: Any) -> Any:
+        return Union[other, self]  # noqa: UP007
 
     def __instancecheck__(self, instance: object) -> bool:
         return (
@@ -120,9 +128,12 @@ def legacy_new(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``Tensor(...)``: the default dtype on the CPU."""
     device = kwargs.pop("device", None)
     data = kwargs.pop("data", None)
+    size = kwargs.pop("size", None)
     if kwargs:
         raise TypeError(f"new() received an unexpected keyword argument {next(iter(kwargs))!r}")
     if data is not None:
         args = (data, *args)
+    if size is not None:
+        args = (Size(size), *args)
     t = make(D.get_default_dtype(), device or "cpu", args)
     return t if cls is Tensor else Tensor._make_subclass(cls, t)

@@ -3256,6 +3256,10 @@ class TensorMethods:
         """X with A X = B for a decomposition of A from `lu`."""
         return _ops.lu_solve(self, LU_data, LU_pivots)
 
+    def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+        """Replace each element by what a Python function makes of it and of the others' elements."""
+        return _ops.map2_(self, x, y, callable)
+
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by what a Python function makes of it and of the other tensor's element."""
         return _ops.map_(self, tensor, callable)

@@ -567,6 +567,15 @@ class Tensor(TensorMethods, TensorBase):
     def _is_view(self) -> bool:
         return self._base is not None
 
+    def is_inference(self) -> bool:
+        """Always False: inference mode makes ordinary tensors."""
+        return False
+
+    @property
+    def _cdata(self) -> int:
+        """A number that no other living tensor has."""
+        return id(self)
+
     @property
     def is_inference_mode(self) -> bool:
         """Always False: inference mode makes ordinary tensors."""
@@ -616,6 +625,12 @@ class Tensor(TensorMethods, TensorBase):
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
         return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        """What NumPy's functions of this tensor return: a tensor; truth values are bytes."""
+        from flambeau.ops.creation.creation import from_numpy
+
+        return from_numpy(array.astype("uint8") if array.dtype == bool else array)
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
@@ -860,7 +875,7 @@ class Tensor(TensorMethods, TensorBase):
 
         write_part(self, 1, value)
 
-    def new(self, *args: Any, device: Any = None) -> Tensor:
+    def new(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
         """A tensor by the legacy constructor of this dtype: ``x.new(2, 3)``, ``x.new([1, 2])``.
 
         `new_tensor`, `new_empty` and `new_zeros` say what they make.
@@ -871,7 +886,7 @@ class Tensor(TensorMethods, TensorBase):
         """
         from flambeau._tensor.legacy import make  # as above
 
-        return make(self.dtype, device or self.device, args)
+        return make(self.dtype, device or self.device, args if size is None else (Size(size),))
 
     def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
         """Another shape in place, over the same memory, which grows if it must; new elements are 0.
@@ -988,6 +1003,9 @@ def _refresh_alias(new: Tensor) -> None:
         _views.register_alias(new._st, new)
 
 
+_PYTHON = tuple(D.OF_PYTHON)
+
+
 def _to_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Any, bool, Any, bool]:
@@ -1003,11 +1021,11 @@ def _to_arguments(
         head = rest.pop(0)
         if isinstance(head, Tensor):
             device, dtype = head.device, head.dtype
-        elif isinstance(head, D.dtype):
+        elif isinstance(head, D.dtype) or head in _PYTHON:
             dtype = head
         elif head is None or isinstance(head, (str, Device, int)):
             device = head
-            if rest and (rest[0] is None or isinstance(rest[0], D.dtype)):
+            if rest and (rest[0] is None or isinstance(rest[0], D.dtype) or rest[0] in _PYTHON):
                 dtype = rest.pop(0)
         else:
             raise TypeError(
@@ -1021,7 +1039,11 @@ def _to_arguments(
         if rest:
             raise TypeError(f"to() takes at most 4 positional arguments, got {len(args)}")
     if dtype is not None and not isinstance(dtype, D.dtype):
-        raise TypeError(f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        if dtype not in _PYTHON:
+            raise TypeError(
+                f"to(): argument 'dtype' must be torch.dtype, not {type(dtype).__name__}"
+            )
+        dtype = D.OF_PYTHON[dtype]
     return (
         None if device is None else Device(device),
         dtype,

@@ -122,6 +122,23 @@ def type_name(dtype: dtype) -> str:
     return TENSOR_TYPE_NAMES[dtype].removesuffix("Tensor")
 
 
+OF_PYTHON: dict[type, dtype] = {bool: bool_, int: int64, float: float64, complex: complex128}
+"""What a type of Python's numbers means where a dtype is wanted."""
+
+
+def as_dtype(value: object) -> dtype:
+    """A dtype, or the one that a type of Python's numbers means.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(value, dtype):
+        return value
+    if isinstance(value, type) and value in OF_PYTHON:
+        return OF_PYTHON[value]
+    raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(value).__name__}")
+
+
 _NAMES = {d.name: d for d in ALL}
 
 
@@ -189,7 +206,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     >>> flambeau.promote_types(flambeau.uint8, flambeau.int8)
     torch.int16
     """
-    return _LATTICE[type1, type2]
+    return _LATTICE[as_dtype(type1), as_dtype(type2)]
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
@@ -199,7 +216,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> flambeau.can_cast(flambeau.float64, flambeau.int32)
     False
     """
-    return from_.category <= to.category
+    return as_dtype(from_).category <= as_dtype(to).category
 
 
 def pack(values: list, d: dtype) -> bytes:

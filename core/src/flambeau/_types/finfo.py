@@ -9,9 +9,11 @@ from flambeau._types.dtype import dtype as DType
 
 
 def _need_dtype(name: str, value: Any) -> DType:
-    if not isinstance(value, DType):
-        raise TypeError(f"torch.{name}() wants a torch.dtype, not {type(value).__name__}")
-    return value
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, type) and value in D.OF_PYTHON:
+        return D.OF_PYTHON[value]
+    raise TypeError(f"torch.{name}() wants a torch.dtype, not {type(value).__name__}")
 
 
 class finfo:  # noqa: N801 - PyTorch's name
@@ -55,6 +57,12 @@ class finfo:  # noqa: N801 - PyTorch's name
         self.resolution = float(f"1e-{decimals}")
         self.dtype = d.name
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, finfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
     def __repr__(self) -> str:
         return (
             f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -74,7 +82,8 @@ class iinfo:  # noqa: N801 - PyTorch's name
     __slots__ = ("bits", "dtype", "max", "min")
 
     def __init__(self, type: DType) -> None:
-        if _need_dtype("iinfo", type).category != 1:
+        type = _need_dtype("iinfo", type)
+        if type.category != 1:
             raise TypeError(
                 "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
                 f"{type.name!r}"
@@ -83,6 +92,12 @@ class iinfo:  # noqa: N801 - PyTorch's name
         self.min = -(1 << (self.bits - 1)) if type.is_signed else 0
         self.max = (1 << (self.bits - 1)) - 1 if type.is_signed else (1 << self.bits) - 1
         self.dtype = type.name
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, iinfo) and other.dtype == self.dtype
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
 
     def __repr__(self) -> str:
         return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -14,6 +14,7 @@ from flambeau._autograd.node import Node, Out, at_save, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import new
+from flambeau._dispatch.warning import warn
 from flambeau._memory.states import VIEW
 from flambeau._memory.views import edge, make_view, storage_of
 from flambeau._tensor.tensor import Tensor
@@ -278,10 +279,23 @@ class Function:
         cls._node = type(cls.__name__ + "Backward", (FunctionNode,), space)
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
+        warn(
+            f"{type(self)} should not be instantiated. Methods on autograd functions are all "
+            "static, so you should invoke them on the class itself. Instantiating an autograd "
+            "function will raise an error in a future version of PyTorch.",
+            DeprecationWarning,
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse the call of an object, which was the form before static methods.
+
+        Raises:
+            RuntimeError: always.
+        """
         raise RuntimeError(
-            f"{type(self).__name__} should not be instantiated. Methods on autograd functions are "
-            "all static, so you should invoke them on the class itself: "
-            f"{type(self).__name__}.apply(...)."
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
         )
 
     @staticmethod

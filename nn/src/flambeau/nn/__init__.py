@@ -1,6 +1,6 @@
 """Neural networks: modules, parameters, losses, initial weights and functions."""
 
-from flambeau.nn import functional, init, modules, parallel, utils
+from flambeau.nn import functional, grad, init, modules, parallel, utils
 from flambeau.nn.modules import *  # noqa: F403 - the list stands there
 from flambeau.nn.parallel import DataParallel
 from flambeau.nn.parameter import (
@@ -17,6 +17,7 @@ __all__ = [
     "UninitializedBuffer",
     "UninitializedParameter",
     "functional",
+    "grad",
     "init",
     "modules",
     "parallel",

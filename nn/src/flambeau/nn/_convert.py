@@ -169,13 +169,16 @@ class Conversion(Members):
         return self._apply(lambda tensor: tensor.share_memory_())
 
 
+_PYTHON = {bool: fb.bool, int: fb.int64, float: fb.float64, complex: fb.complex128}
+
+
 def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     """Device, dtype, non_blocking and memory format of the call forms of `Module.to`."""
     names = ["device", "dtype", "non_blocking", "copy"]
     if args and isinstance(args[0], Tensor):
         tensor, *rest = args
         args = (tensor.device, tensor.dtype, *rest)
-    elif args and isinstance(args[0], fb.dtype):
+    elif args and isinstance(args[0], fb.dtype | type):
         names.remove("device")
     elif "tensor" in kwargs:
         tensor = kwargs.pop("tensor")
@@ -191,6 +194,8 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
     given.update(kwargs)
     device = given.get("device")
     dtype = given.get("dtype")
+    if dtype in _PYTHON:
+        dtype = _PYTHON[dtype]
     if dtype is not None and not isinstance(dtype, fb.dtype):
         raise TypeError(f"to(): dtype must be a dtype, got {dtype!r}")
     return device, dtype, bool(given.get("non_blocking", False)), given.get("memory_format")

@@ -119,6 +119,13 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    def __getattr__(self, name: str) -> Any:
+        # A subclass may set up everything by itself and leave out ``super().__init__``.
+        if name not in Optimizer._hook_names:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        hooks = self.__dict__[name] = OrderedDict()
+        return hooks
+
     def __getstate__(self) -> dict[str, Any]:
         return {
             "defaults": self.defaults,

@@ -54,7 +54,7 @@ def finished(
 def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
     if not isinstance(dtype, DType):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        dtype = D.as_dtype(dtype)
     if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
         raise TypeError(f"expected a number, got {type(value).__name__}")
     be = bind(device)
@@ -189,9 +189,7 @@ def dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
     """
     if dtype is None:
         return D.get_default_dtype() if out is None else need_out(out).dtype
-    if not isinstance(dtype, D.dtype):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-    return dtype
+    return D.as_dtype(dtype)
 
 
 def device_or(device: Any, out: Tensor | None) -> Any:
@@ -524,7 +522,7 @@ def asarray(
 def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Tensor:
     """Data of any accepted kind as a tensor."""
     if dtype is not None and type(dtype) is not DType:
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(dtype).__name__}")
+        dtype = D.as_dtype(dtype)
     if isinstance(data, Tensor):
         t = data.detach() if copy else data
         where = t.device if device is None else Device(device)

@@ -62,6 +62,8 @@ def arange(
         whole = whole or all(isinstance(x, int) for x in (start, end, step))
         dtype = D.int64 if whole else D.get_default_dtype()
         dtype = dtype if out is None else need_out(out).dtype
+    elif type(dtype) is not DType:
+        dtype = D.as_dtype(dtype)
     check_range(start, end, step)
     if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
         start, end, step = bounds_in(dtype, start, end, step)

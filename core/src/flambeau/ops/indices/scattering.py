@@ -476,6 +476,28 @@ def map_(input: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> 
     return _written(x, [callable(a, b) for a, b in pairs])
 
 
+@public(function=False)
+def map2_(input: Tensor, x: Tensor, y: Tensor, callable: Callable[[Any, Any, Any], Any]) -> Tensor:
+    """Replace each element by what a Python function makes of it and of the others' elements.
+
+    Raises:
+        RuntimeError: a tensor requires a gradient.
+
+    >>> import flambeau as fb
+    >>> fb.tensor([1, 2]).map2_(fb.tensor([3, 4]), fb.tensor([5]), lambda a, b, c: a * b + c)
+    tensor([ 8, 13])
+    """
+    needed = zip((input, x, y), ("input", "x", "y"), strict=True)
+    tensors = [need_tensor(t, "map2_", name) for t, name in needed]
+    if any(t.requires_grad for t in tensors):
+        raise RuntimeError(
+            "Can't call map2_() on Variable that requires grad. Use var.detach().map2_() instead."
+        )
+    shape = tuple(tensors[0].shape)
+    columns = [t.expand(shape).reshape(-1).tolist() for t in tensors]
+    return _written(tensors[0], [callable(*row) for row in zip(*columns, strict=True)])
+
+
 @public
 def is_set_to(input: Tensor, tensor: Tensor) -> bool:
     """Whether both tensors are the same memory seen with the same shape, strides and offset.

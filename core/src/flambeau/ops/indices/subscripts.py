@@ -35,6 +35,11 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     used = 0
     ellipses = 0
     for k in keys:
+        if isinstance(k, Tensor) and k.dtype is D.uint8:
+            warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                "instead."
+            )
         if k is Ellipsis:
             ellipses += 1
         elif k is None or isinstance(k, bool):

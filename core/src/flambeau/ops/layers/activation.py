@@ -571,9 +571,7 @@ def probabilities(
     """`softmax` or `log_softmax` of what the method does not take at once."""
     x = need_tensor(input, name, "input")
     if dtype is not None:
-        if not isinstance(dtype, DType):
-            raise TypeError(f"{name}(): 'dtype' must be torch.dtype, not {type(dtype).__name__}")
-        x = cast(x, dtype)
+        x = cast(x, D.as_dtype(dtype))
     d = dim_of(dim, x.dim())
     result = OPS[name](need_floating(x, name, "input"), d)
     return deliver(result, out, input, exact=True, share="anything")

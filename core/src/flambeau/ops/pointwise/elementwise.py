@@ -24,6 +24,7 @@ from flambeau._dispatch.dispatch import (
 )
 from flambeau._dispatch.keywords import documented
 from flambeau._dispatch.promotion import fitting
+from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -1311,6 +1312,10 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
         return other
     if isinstance(alpha, (list, tuple)):
         raise TypeError(f"argument 'alpha' must be Number, not {type(alpha).__name__}")
+    if isinstance(alpha, Tensor):
+        if alpha.dim() or alpha.requires_grad:
+            raise TypeError("add(): argument 'alpha' must be Number, not Tensor")
+        alpha = alpha.item()
     for name, operand in (("input", self), ("other", other)):
         if isinstance(operand, (list, tuple)):
             need_tensor(operand, "add", name)
@@ -1405,6 +1410,10 @@ def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
             raise RuntimeError(
                 f"where expected condition to be a boolean tensor, but got {condition.dtype}"
             )
+        warn(
+            "where received a uint8 condition tensor. This behavior is deprecated and will be "
+            "removed in a future version of PyTorch. Use a boolean condition instead."
+        )
         condition = cast(condition, D.bool_)
     x, y = operands
     if type(x) is Tensor and type(y) in x.dtype.takes:

@@ -108,7 +108,7 @@ def _made(
 ) -> Tensor:
     if out is not None:
         need_tensor(out, op.name, "out")
-    dtype = dtype or (D.get_default_dtype() if out is None else out.dtype)
+    dtype = D.as_dtype(dtype or (D.get_default_dtype() if out is None else out.dtype))
     be = bind(device if device is not None or out is None else out.device)
     shape = checked_sizes(size)
     native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
@@ -256,7 +256,7 @@ def randint(
             low = numbers[0]
     if high is None:
         raise TypeError("randint() missing required argument 'high'")
-    dtype = dtype or (D.int64 if out is None else out.dtype)
+    dtype = D.as_dtype(dtype or (D.int64 if out is None else out.dtype))
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
@@ -315,7 +315,7 @@ def randperm(
     """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    dtype = dtype or (D.int64 if out is None else out.dtype)
+    dtype = D.as_dtype(dtype or (D.int64 if out is None else out.dtype))
     be = bind(device if device is not None or out is None else out.device)
     native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)

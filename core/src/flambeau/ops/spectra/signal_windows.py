@@ -164,9 +164,7 @@ def _window(
 ) -> Tensor:
     """`value` at k/(N-1) for k below `length`."""
     n = operator.index(length)
-    d = D.get_default_dtype() if dtype is None else dtype
-    if not isinstance(d, DType):
-        raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(d).__name__}")
+    d = D.get_default_dtype() if dtype is None else D.as_dtype(dtype)
     if not d.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")
     if n < 0:

@@ -25,6 +25,7 @@ from flambeau import (
     prelu,
     scaled_dot_product_attention,
 )
+from flambeau.nn import grad
 from flambeau.nn.functional.activation import (
     celu,
     celu_,

@@ -132,6 +132,15 @@ class RNNBase(Module):
     def _flat_weights(self) -> list[Any]:
         return [getattr(self, name) for name in self._flat_weights_names]
 
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if isinstance(weight, Parameter) or name not in self._parameters:
+                setattr(self, name, weight)
+            else:  # a tensor in the place of a parameter, as programs that compute weights want
+                del self._parameters[name]
+                object.__setattr__(self, name, weight)
+
     @property
     def all_weights(self) -> list[list[Parameter]]:
         """The parameters by layer and direction.

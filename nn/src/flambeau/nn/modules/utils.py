@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 
 def ntuple(value: int | Iterable[int], count: int) -> tuple[int, ...]:
     """`value` `count` times, or its elements if it has several."""
     return tuple(value) if isinstance(value, Iterable) else (value,) * count
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[int | Iterable[int]], tuple[int, ...]]:
+    """A function that does what `ntuple` does with `n`."""
+
+    def parse(x: int | Iterable[int]) -> tuple[int, ...]:
+        return ntuple(x, n)
+
+    parse.__name__ = name
+    return parse
 
 
 def _single(value: int | Iterable[int]) -> tuple[int, ...]:

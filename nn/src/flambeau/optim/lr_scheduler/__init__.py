@@ -25,10 +25,7 @@ from flambeau.optim.lr_scheduler._factors import (
 )
 from flambeau.optim.lr_scheduler._plateau import ReduceLROnPlateau
 
-
-class _LRScheduler(LRScheduler):
-    """The name of `LRScheduler` before PyTorch 2.0, for programs that derive from it."""
-
+_LRScheduler = LRScheduler  # its name before PyTorch 2.0
 
 __all__ = [
     "ChainedScheduler",

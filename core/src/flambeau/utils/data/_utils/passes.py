@@ -43,6 +43,10 @@ class Pass:
     def __iter__(self) -> Iterator[Any]:
         return self
 
+    def next(self) -> Any:
+        """The next batch, in the form of older programs."""
+        return next(self)
+
     def __next__(self) -> Any:
         batch = self._next()
         self._yielded += 1
