@@ -630,7 +630,9 @@ class Tensor(TensorMethods, TensorBase):
         """What NumPy's functions of this tensor return: a tensor; truth values are bytes."""
         from flambeau.ops.creation.creation import from_numpy
 
-        return from_numpy(array.astype("uint8") if array.dtype == bool else array)
+        if getattr(array, "dtype", None) == "bool" and not isinstance(array, Tensor):
+            array = array.astype("uint8")
+        return from_numpy(array)
 
     def __bool__(self) -> bool:
         if self.numel() != 1:
