@@ -68,9 +68,13 @@ __all__ = [
 ]
 
 
-def _complex(out: Tensor | None) -> bool:
+def _given(result: Tensor, out: Tensor | None, input: Tensor, *, exact: bool = False) -> Tensor:
+    return deliver(result, out, input, exact=exact, share="anything")
+
+
+def _real(result: Tensor, out: Tensor | None, input: Tensor) -> Tensor:
     # A real result goes into any real `out`, but not into a complex one.
-    return isinstance(out, Tensor) and out.dtype.is_complex
+    return _given(result, out, input, exact=isinstance(out, Tensor) and out.dtype.is_complex)
 
 
 def fft(
@@ -90,12 +94,7 @@ def fft(
     >>> fb.fft.fft(fb.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j, -2.-2.j])
     """
-    return deliver(
-        complex_to_complex("fft", input, one(n), dim, norm, True),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(complex_to_complex("fft", input, one(n), dim, norm, True), out, input)
 
 
 def ifft(
@@ -112,12 +111,8 @@ def ifft(
     >>> fb.fft.ifft(fb.tensor([3.0, -1.0]))
     tensor([1.+0.j, 2.+0.j])
     """
-    return deliver(
-        complex_to_complex("ifft", input, one(n), dim, norm, False),
-        out,
-        input,
-        exact=True,
-        share="anything",
+    return _given(
+        complex_to_complex("ifft", input, one(n), dim, norm, False), out, input, exact=True
     )
 
 
@@ -138,12 +133,7 @@ def rfft(
     >>> fb.fft.rfft(fb.tensor([1.0, 2.0, 3.0, 4.0]))
     tensor([10.+0.j, -2.+2.j, -2.+0.j])
     """
-    return deliver(
-        real_to_complex("rfft", input, one(n), dim, norm, True),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(real_to_complex("rfft", input, one(n), dim, norm, True), out, input)
 
 
 def irfft(
@@ -160,13 +150,7 @@ def irfft(
     >>> fb.fft.irfft(fb.fft.rfft(fb.tensor([1.0, 2.0, 3.0])), 3)
     tensor([1., 2., 3.])
     """
-    return deliver(
-        complex_to_real("irfft", input, one(n), dim, norm, False),
-        out,
-        input,
-        exact=_complex(out),
-        share="anything",
-    )
+    return _real(complex_to_real("irfft", input, one(n), dim, norm, False), out, input)
 
 
 def hfft(
@@ -183,13 +167,7 @@ def hfft(
     >>> fb.fft.hfft(fb.tensor([1.0, 2.0, 3.0]))
     tensor([ 8., -2.,  0., -2.])
     """
-    return deliver(
-        complex_to_real("hfft", input, one(n), dim, norm, True),
-        out,
-        input,
-        exact=_complex(out),
-        share="anything",
-    )
+    return _real(complex_to_real("hfft", input, one(n), dim, norm, True), out, input)
 
 
 def ihfft(
@@ -206,13 +184,7 @@ def ihfft(
     >>> fb.fft.ihfft(fb.tensor([8.0, -2.0, 0.0, -2.0])).real
     tensor([1., 2., 3.])
     """
-    return deliver(
-        real_to_complex("ihfft", input, one(n), dim, norm, False),
-        out,
-        input,
-        exact=True,
-        share="anything",
-    )
+    return _given(real_to_complex("ihfft", input, one(n), dim, norm, False), out, input, exact=True)
 
 
 def fftn(
@@ -233,12 +205,7 @@ def fftn(
     tensor([[4.+0.j, 0.+0.j],
             [0.+0.j, 0.+0.j]])
     """
-    return deliver(
-        complex_to_complex("fftn", input, s, dim, norm, True),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(complex_to_complex("fftn", input, s, dim, norm, True), out, input)
 
 
 def ifftn(
@@ -256,12 +223,7 @@ def ifftn(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return deliver(
-        complex_to_complex("ifftn", input, s, dim, norm, False),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(complex_to_complex("ifftn", input, s, dim, norm, False), out, input)
 
 
 def rfftn(
@@ -278,12 +240,7 @@ def rfftn(
     >>> fb.fft.rfftn(fb.ones(2, 4)).shape
     torch.Size([2, 3])
     """
-    return deliver(
-        real_to_complex("rfftn", input, s, dim, norm, True),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(real_to_complex("rfftn", input, s, dim, norm, True), out, input)
 
 
 def irfftn(
@@ -301,13 +258,7 @@ def irfftn(
     tensor([[1., 1.],
             [1., 1.]])
     """
-    return deliver(
-        complex_to_real("irfftn", input, s, dim, norm, False),
-        out,
-        input,
-        exact=_complex(out),
-        share="anything",
-    )
+    return _real(complex_to_real("irfftn", input, s, dim, norm, False), out, input)
 
 
 def hfftn(
@@ -325,13 +276,7 @@ def hfftn(
     tensor([[4., 0.],
             [0., 0.]])
     """
-    return deliver(
-        complex_to_real("hfftn", input, s, dim, norm, True),
-        out,
-        input,
-        exact=_complex(out),
-        share="anything",
-    )
+    return _real(complex_to_real("hfftn", input, s, dim, norm, True), out, input)
 
 
 def ihfftn(
@@ -349,12 +294,7 @@ def ihfftn(
     tensor([[1., 0.],
             [0., 0.]])
     """
-    return deliver(
-        real_to_complex("ihfftn", input, s, dim, norm, False),
-        out,
-        input,
-        share="anything",
-    )
+    return _given(real_to_complex("ihfftn", input, s, dim, norm, False), out, input)
 
 
 def fft2(
