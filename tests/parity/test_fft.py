@@ -15,6 +15,9 @@ torch = pytest.importorskip("torch")
 import flambeau as fb  # noqa: E402
 from test_complex import assert_close, check, plain  # noqa: E402
 
+# PyTorch's advice, which it gives once in a process: to whichever test comes first.
+pytestmark = pytest.mark.filterwarnings("ignore:A window was not provided")
+
 NORMS = (None, "backward", "ortho", "forward")
 C, R = ((3, 4, 5), "c"), ((3, 4, 5), "r")
 KINDS = {
