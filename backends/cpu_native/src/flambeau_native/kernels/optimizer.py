@@ -75,6 +75,12 @@ _rprop = _Step("rprop")
 _sgd, _sgd_momentum, _numpy_sgd = compiled("sgd"), compiled("sgd_momentum"), otherwise("sgd_step_")
 
 
+def _constants(s: AdamStep | NadamStep | RadamStep) -> tuple[float, ...]:
+    """The two forms of the decay, then what is told about the moments."""
+    decay = split_decay(s.lr, s.weight_decay, s.decoupled)
+    return *decay, s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps
+
+
 @takes(SgdStep)
 def sgd_step_(s: SgdStep) -> None:
     table = _sgd_momentum if s.momentum else _sgd
@@ -101,8 +107,7 @@ def asgd_step_(s: AsgdStep) -> None:
 
 @takes(AdamStep)
 def adam_step_(s: AdamStep) -> None:
-    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
-    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
+    decay, shrink, *moments = _constants(s)
 
     def numbers(i: int) -> tuple[float, ...]:
         step = advanced(s.steps[i])
@@ -115,8 +120,7 @@ def adam_step_(s: AdamStep) -> None:
 
 @takes(NadamStep)
 def nadam_step_(s: NadamStep) -> None:
-    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
-    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
+    decay, shrink, *moments = _constants(s)
 
     def numbers(i: int) -> tuple[float, ...]:
         step = advanced(s.steps[i])
@@ -128,8 +132,7 @@ def nadam_step_(s: NadamStep) -> None:
 
 @takes(RadamStep)
 def radam_step_(s: RadamStep) -> None:
-    decay, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
-    moments = (s.beta1, 1 - s.beta1, s.beta2, 1 - s.beta2, s.eps)
+    decay, shrink, *moments = _constants(s)
 
     def numbers(i: int) -> tuple[float, ...]:
         step = advanced(s.steps[i])

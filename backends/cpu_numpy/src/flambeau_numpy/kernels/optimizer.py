@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-from flambeau.plugin.steps import AdamStep, AsgdStep, SgdStep, takes
+from flambeau.plugin.steps import AdamStep, AsgdStep, NadamStep, RadamStep, SgdStep, takes
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -87,14 +87,9 @@ def next_rates(
 @quiet
 def adam_step_(s: AdamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array, *maximum: Array) -> None:
-        if shrink != 1:
-            np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, s.maximize, scratch)
-        blend(m, g, s.beta1, scratch)
-        blend_square(v, g, s.beta2, scratch)
+        moments_moved(p, g, m, v, s, scratch)
         t = scratch(0, p)
         if s.amsgrad:
             v = np.maximum(maximum[0], v, out=maximum[0])
@@ -142,6 +137,19 @@ def decayed(p: Array, g: Array, weight_decay: float, maximize: bool, scratch: Sc
         decay = np.multiply(p, weight_decay, out=scratch(1, p))
         return (np.subtract if maximize else np.add)(decay, g, out=decay)
     return np.negative(g, out=scratch(1, p)) if maximize else g
+
+
+def moments_moved(
+    p: Array, g: Array, m: Array, v: Array, s: AdamStep | NadamStep | RadamStep, scratch: Scratch
+) -> Array:
+    """Let the means of gradients and of their squares follow ±`g`, which is returned, decayed."""
+    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
+    if shrink != 1:
+        np.multiply(p, shrink, out=p)
+    g = decayed(p, g, coupled, s.maximize, scratch)
+    blend(m, g, s.beta1, scratch)
+    blend_square(v, g, s.beta2, scratch)
+    return g
 
 
 def blend(m: Array, g: Array, keep: float, scratch: Scratch) -> None:

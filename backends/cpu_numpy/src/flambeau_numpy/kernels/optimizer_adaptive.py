@@ -25,7 +25,7 @@ from flambeau_numpy.kernels.optimizer import (
     blend_square,
     blockwise,
     decayed,
-    split_decay,
+    moments_moved,
 )
 from flambeau_numpy.silence import quiet
 
@@ -120,14 +120,9 @@ def adamax_step_(s: AdamaxStep) -> None:
 @quiet
 def nadam_step_(s: NadamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array) -> None:
-        if shrink != 1:
-            np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, s.maximize, scratch)
-        blend(m, g, s.beta1, scratch)
-        blend_square(v, g, s.beta2, scratch)
+        g = moments_moved(p, g, m, v, s, scratch)
         t, quotient = scratch(0, p), scratch(3, p)
         np.add(np.sqrt(np.divide(v, correction, out=t), out=t), s.eps, out=t)
         add_scaled(p, np.divide(g, t, out=quotient), -rates[0], scratch)
@@ -155,14 +150,9 @@ def nadam_rates(
 @quiet
 def radam_step_(s: RadamStep) -> None:
     scratch = Scratch()
-    coupled, shrink = split_decay(s.lr, s.weight_decay, s.decoupled)
 
     def update(p: Array, g: Array, m: Array, v: Array) -> None:
-        if shrink != 1:
-            np.multiply(p, shrink, out=p)
-        g = decayed(p, g, coupled, s.maximize, scratch)
-        blend(m, g, s.beta1, scratch)
-        blend_square(v, g, s.beta2, scratch)
+        moments_moved(p, g, m, v, s, scratch)
         if not factor:
             add_scaled(p, m, -step_size, scratch)
             return
