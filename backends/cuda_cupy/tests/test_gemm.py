@@ -273,7 +273,7 @@ def test_a_machine_without_cublaslt_asks_once():
 def test_the_ops_of_matrices_take_planned_products(products):
     layer = NumpyLayer()
     layer.product = products
-    ops = linalg.make(layer)
+    ops = layer.bound(linalg.KERNELS)
     x, w, bias = numbers(2, 3, 5), numbers(4, 5), numbers(4)
     np.testing.assert_allclose(ops["linear"](x, w, bias), x @ w.T + bias, 1e-12)
     np.testing.assert_allclose(ops["linear"](x, w, None), x @ w.T, 1e-12)
@@ -294,7 +294,7 @@ def test_a_bias_that_is_no_row_is_added_afterwards(products, shape):
     """The epilogue would read beyond its memory."""
     layer = NumpyLayer()
     layer.product = products
-    ops = linalg.make(layer)
+    ops = layer.bound(linalg.KERNELS)
     x, w, bias = numbers(3, 5), numbers(4, 5), np.asarray(numbers(*shape))
     np.testing.assert_allclose(ops["linear"](x, w, bias), x @ w.T + bias, 1e-12)
     np.testing.assert_allclose(ops["addmm"](bias, x, w.T, 1, 1), x @ w.T + bias, 1e-12)

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 
@@ -148,7 +149,7 @@ def drawn(rng, shape, kind, how):
 def check_first(x, k, dim, largest):
     """By the kernels, against NumPy's sort: the same places, and bit by bit what is there."""
     launcher = on_host.HostLauncher()
-    values, places = indexing.make(NumpyLayer(launcher))["topk"](x, k, dim, largest)
+    values, places = NumpyLayer(launcher).bound(indexing.KERNELS)["topk"](x, k, dim, largest)
     wanted, first = first_of_a_stable_sort(x, k, dim, largest)
     assert values.dtype == x.dtype and places.dtype == np.int64
     assert values.flags.c_contiguous and places.flags.c_contiguous
@@ -276,7 +277,7 @@ def same_bits(found, wanted):
 
 def check_extremes(a, dim, index, src):
     launcher = on_host.HostLauncher()
-    kernel = indexing.make(NumpyLayer(launcher))["scatter_extremum"]
+    kernel = partial(indexing.scatter_extremum, NumpyLayer(launcher))
     before = a.copy()
     for largest in (True, False):
         found = kernel(a, dim, index, src, largest)

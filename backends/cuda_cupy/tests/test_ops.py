@@ -827,10 +827,10 @@ def test_complaints_are_told_apart_up_to_a_number(monkeypatch):
 @pytest.mark.parametrize("n", [1, 2, 7, 1000])
 def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
     """That of the formulas, which run where there is nothing to launch."""
-    from flambeau_cupy.kernels.random import make
+    from flambeau_cupy.kernels.random import KERNELS
     from flambeau_cupy.layer import NumpyLayer
 
-    formulas = make(NumpyLayer())
+    formulas = NumpyLayer().bound(KERNELS)
     generator = fb.Generator(device=device).manual_seed(5)
     be = bind(device)
     p = numbers(n).abs().clamp(0.1, 1).sub(0.1).to(dtype).to(device)._a  # with zeros

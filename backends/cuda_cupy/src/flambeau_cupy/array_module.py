@@ -35,6 +35,12 @@ class ArrayModule:
     special: Any
     launch: Launch | None = None
 
+    @property
+    def launched(self) -> Launch:
+        """`launch`, where it is known to be there."""
+        assert self.launch is not None
+        return self.launch
+
     def placed(self, host: np.ndarray) -> Array:
         """A copy of a NumPy array on the current device, for kernels that are recorded, too.
 

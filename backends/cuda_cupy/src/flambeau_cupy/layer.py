@@ -8,7 +8,8 @@ The very functions that run on a device run on NumPy.
 
 from __future__ import annotations
 
-from functools import cached_property, wraps
+from collections.abc import Mapping
+from functools import cached_property, partial, wraps
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,10 @@ class Layer(ArrayModule):
     def product(self, a: Array, b: Array, bias: Array | None = None) -> Array | None:
         """See `Layer`."""
         return None
+
+    def bound(self, functions: Mapping[str, Kernel]) -> dict[str, Kernel]:
+        """Kernels of functions that take the layer before what kernels take."""
+        return {name: self.quiet(partial(f, self)) for name, f in functions.items()}
 
     @cached_property
     def fusion(self) -> Fusion | None:

@@ -35,7 +35,8 @@ def takes(arguments: type[S]) -> Callable[[Callable[[S], None]], Callable[..., N
                 arguments(*given)  # says what is missing
             step(new(arguments, given))  # a third of the time of a call of the class
 
-        kernel.__name__ = kernel.__qualname__ = step.__name__
+        if name := getattr(step, "__name__", ""):  # a partial application has none
+            kernel.__name__ = kernel.__qualname__ = name
         kernel.__signature__ = inspect.signature(arguments)  # type: ignore[attr-defined]
         return kernel
 

@@ -21,12 +21,21 @@ from flambeau_cupy.kernels import (
 )
 from flambeau_cupy.layer import Layer
 
-FAMILIES = (creation, elementwise, complexes, reduction, movement, indexing, linalg, random)
-LAUNCHED = (activation, classification_loss, sequence_loss, normalization, optimizer, pooling)
+FAMILIES = (creation, complexes, movement, indexing, linalg, random)
+LAUNCHED = (classification_loss, sequence_loss, normalization, pooling)
 """The families that consist of kernels in CUDA C."""
+
+MADE = (elementwise, reduction)
+MADE_LAUNCHED = (activation, optimizer)
+"""The families whose kernels are made of others, of them those in CUDA C."""
 
 
 def kernels(layer: Layer) -> dict[str, Kernel]:
     """Every kernel by the name of its canonical op."""
-    families = FAMILIES if layer.launch is None else (*FAMILIES, *LAUNCHED)
-    return {name: kernel for family in families for name, kernel in family.make(layer).items()}
+    functions = [family.KERNELS for family in FAMILIES]
+    made = [*MADE]
+    if layer.launch is not None:
+        functions += [family.KERNELS for family in LAUNCHED] + [indexing.LAUNCHED, random.LAUNCHED]
+        made += MADE_LAUNCHED
+    found = [family.make(layer) for family in made] + [layer.bound(some) for some in functions]
+    return {name: kernel for some in found for name, kernel in some.items()}

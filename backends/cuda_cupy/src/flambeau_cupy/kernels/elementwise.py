@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,99 @@ ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "rint"}
 DIVISION = {"remainder": "remainder", "fmod": "fmod", "floor_divide": "floor_divide"}
 
 
+def cast(layer: Layer, a: Array, dtype: Any) -> Array:
+    kind = TO_NUMPY[dtype]
+    if a.dtype.kind == "c" and kind.kind not in "cb":
+        a = a.real
+    if a.dtype == BFLOAT16 and kind != BFLOAT16:
+        a = a.astype(np.float32)  # exact; from there every module knows the way
+    elif kind == BFLOAT16 and a.dtype.kind not in "fV":
+        a = a.astype(np.float32)
+    return a.astype(kind)
+
+
+def clone(layer: Layer, a: Array) -> Array:
+    return a.copy("K") if _dense(a) else a.copy("C")
+
+
+def assign(layer: Layer, dst: Array, src: Array) -> None:
+    if src.dtype != dst.dtype:
+        from flambeau_cupy.dtypes import FROM_NUMPY
+
+        src = cast(layer, src, FROM_NUMPY[dst.dtype])
+    dst[...] = src
+
+
+def float_binary(layer: Layer, name: str) -> Kernel:
+    function = getattr(layer.xp, name)
+
+    def kernel(a: Array, b: Array) -> Array:
+        return layer.held(function(a, b)).astype(a.dtype, copy=False)
+
+    return kernel
+
+
+def comparison(layer: Layer, name: str) -> Kernel:
+    function = getattr(layer.xp, name)
+    return lambda a, b: layer.held(function(layer.wide(a), layer.wide(b)))
+
+
+def rounding(layer: Layer, name: str) -> Kernel:
+    function = layer.rounded(getattr(layer.xp, name))
+    return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
+
+
+def sign(layer: Layer, a: Array) -> Array:
+    xp = layer.xp
+    if a.dtype.kind == "b":
+        return a.copy()
+    found = layer.held(xp.sign(a))
+    return found if a.dtype.kind in "iu" else xp.where(a != a, xp.zeros_like(found), found)
+
+
+def reciprocal(layer: Layer, a: Array) -> Array:
+    return layer.held(layer.xp.ones((), a.dtype) / a)
+
+
+def rsqrt(layer: Layer, a: Array) -> Array:
+    return reciprocal(layer, layer.held(layer.xp.sqrt(a)))
+
+
+def power(layer: Layer, a: Array, b: Array) -> Array:
+    xp = layer.xp
+    kind = a.dtype.kind
+    if kind == "b":
+        return layer.held(a | ~b)
+    if kind == "i":
+        inverse = xp.where(a == 1, 1, xp.where(a == -1, 1 - 2 * (b & 1), 0)).astype(a.dtype)
+        positive = xp.power(a, xp.maximum(b, xp.zeros((), b.dtype)))
+        return xp.where(b < 0, inverse, positive).astype(a.dtype)
+    return layer.held(xp.power(a, b))
+
+
+def isfinite(layer: Layer, a: Array) -> Array:
+    return layer.held(layer.xp.isfinite(layer.wide(a)))
+
+
+def where(layer: Layer, condition: Array, a: Array, b: Array) -> Array:
+    return layer.held(layer.xp.where(condition, a, b))
+
+
+def bitwise_not(layer: Layer, a: Array) -> Array:
+    return layer.held(layer.xp.invert(a))
+
+
+ROUNDED: dict[str, Kernel] = {"pow": power, "reciprocal": reciprocal, "rsqrt": rsqrt, "sign": sign}
+"""Functions of a layer and arrays that are not half precision."""
+
+
+def in_place(kernel: Kernel) -> Kernel:
+    def write(a: Array, *rest: Any) -> None:
+        a[...] = kernel(a, *rest)
+
+    return write
+
+
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family.
 
@@ -64,105 +158,31 @@ def make(layer: Layer) -> dict[str, Kernel]:
     array module serves complex numbers.
     """
     xp, fusion = layer.xp, layer.fusion
-
-    def cast(a: Array, dtype: Any) -> Array:
-        kind = TO_NUMPY[dtype]
-        if a.dtype.kind == "c" and kind.kind not in "cb":
-            a = a.real
-        if a.dtype == BFLOAT16 and kind != BFLOAT16:
-            a = a.astype(np.float32)  # exact; from there every module knows the way
-        elif kind == BFLOAT16 and a.dtype.kind not in "fV":
-            a = a.astype(np.float32)
-        return a.astype(kind)
-
-    def clone(a: Array) -> Array:
-        return a.copy("K") if _dense(a) else a.copy("C")
-
-    def assign(dst: Array, src: Array) -> None:
-        if src.dtype != dst.dtype:
-            from flambeau_cupy.dtypes import FROM_NUMPY
-
-            src = cast(src, FROM_NUMPY[dst.dtype])
-        dst[...] = src
-
-    def float_binary(name: str) -> Kernel:
-        function = getattr(xp, name)
-
-        def kernel(a: Array, b: Array) -> Array:
-            return layer.held(function(a, b)).astype(a.dtype, copy=False)
-
-        return kernel
-
-    def comparison(name: str) -> Kernel:
-        function = getattr(xp, name)
-        return lambda a, b: layer.held(function(layer.wide(a), layer.wide(b)))
-
-    def rounding(name: str) -> Kernel:
-        function = layer.rounded(getattr(xp, name))
-        return lambda a: a.copy() if a.dtype.kind in "iub" else function(a)
-
-    def sign(a: Array) -> Array:
-        if a.dtype.kind == "b":
-            return a.copy()
-        found = layer.held(xp.sign(a))
-        return found if a.dtype.kind in "iu" else xp.where(a != a, xp.zeros_like(found), found)
-
-    def reciprocal(a: Array) -> Array:
-        return layer.held(xp.ones((), a.dtype) / a)
-
-    def rsqrt(a: Array) -> Array:
-        return reciprocal(layer.held(xp.sqrt(a)))
-
-    def power(a: Array, b: Array) -> Array:
-        kind = a.dtype.kind
-        if kind == "b":
-            return layer.held(a | ~b)
-        if kind == "i":
-            inverse = xp.where(a == 1, 1, xp.where(a == -1, 1 - 2 * (b & 1), 0)).astype(a.dtype)
-            positive = xp.power(a, xp.maximum(b, xp.zeros((), b.dtype)))
-            return xp.where(b < 0, inverse, positive).astype(a.dtype)
-        return layer.held(xp.power(a, b))
-
-    def isfinite(a: Array) -> Array:
-        return layer.held(xp.isfinite(layer.wide(a)))
-
-    def where(condition: Array, a: Array, b: Array) -> Array:
-        return layer.held(xp.where(condition, a, b))
-
+    copies, casts, writes = (partial(f, layer) for f in (clone, cast, assign))
     made: dict[str, Kernel] = {
-        "cast": cast,
-        "clone": clone,
+        "cast": casts,
+        "clone": copies,
         "contiguous": layer.copy,
-        "assign": assign,
-        "sign": layer.rounded(sign),
-        "reciprocal": layer.rounded(reciprocal),
-        "rsqrt": layer.rounded(rsqrt),
+        "assign": writes,
         "erf": layer.rounded(layer.special.erf),
-        "pow": layer.rounded(power),
-        "bitwise_not": lambda a: layer.held(xp.invert(a)),
-        "isfinite": isfinite,
-        "where": where,
+        "bitwise_not": partial(bitwise_not, layer),
+        "isfinite": partial(isfinite, layer),
+        "where": partial(where, layer),
     }
+    made |= {name: layer.rounded(partial(f, layer)) for name, f in ROUNDED.items()}
     made |= {name: layer.rounded(getattr(xp, found)) for name, found in UNARY.items()}
-    made |= {name: layer.rounded(float_binary(found)) for name, found in BINARY.items()}
-    made |= {name: comparison(found) for name, found in COMPARISON.items()}
-    made |= {name: float_binary(found) for name, found in BITS.items()}
-    made |= {name: rounding(found) for name, found in ROUNDING.items()}
+    made |= {name: layer.rounded(float_binary(layer, found)) for name, found in BINARY.items()}
+    made |= {name: comparison(layer, found) for name, found in COMPARISON.items()}
+    made |= {name: float_binary(layer, found) for name, found in BITS.items()}
+    made |= {name: rounding(layer, found) for name, found in ROUNDING.items()}
     made |= {name: layer.rounded(getattr(xp, found)) for name, found in DIVISION.items()}
-
-    def in_place(kernel: Kernel) -> Kernel:
-        def write(a: Array, *rest: Any) -> None:
-            a[...] = kernel(a, *rest)
-
-        return write
-
-    names = [*UNARY, *BINARY, *BITS, *DIVISION, "pow", "reciprocal", "rsqrt", "sign"]
+    names = [*UNARY, *BINARY, *BITS, *DIVISION, *ROUNDED]
     for name in DIVISION:
         made[name] = _checked(layer, made[name])
     if fusion is None:
         # Comparisons and halves go through one temporary; the others could write directly.
         made |= {f"{name}_": in_place(made[name]) for name in names}
-        made |= {f"{n}_": direct(layer, getattr(xp, f), made[n]) for n, f in DIRECT.items()}
+        made |= {f"{n}_": direct(getattr(xp, f), made[n]) for n, f in DIRECT.items()}
     else:
         generated = {name: fusion.kernel(name, made[name]) for name in made if name in STEPS}
         writers = {f"{name}_": fusion.writer(name, made[name]) for name in names}
@@ -170,9 +190,9 @@ def make(layer: Layer) -> dict[str, Kernel]:
             generated[name] = _checked(layer, fusion.kernel(name, made[name]))
             writers[f"{name}_"] = _checked(layer, fusion.writer(name, made[name]))
         made |= generated | writers
-        made["clone"] = _clone(made["clone"], clone)
-        made["cast"] = _cast(fusion, cast)
-        made["assign"] = _assign(fusion, assign)
+        made["clone"] = _clone(made["clone"], copies)
+        made["cast"] = _cast(fusion, casts)
+        made["assign"] = _assign(fusion, writes)
     return {name: layer.quiet(kernel) for name, kernel in made.items()}
 
 
@@ -233,7 +253,7 @@ def _assign(fusion: Fusion, plain: Kernel) -> Kernel:
 DIRECT = {"add": "add", "sub": "subtract", "mul": "multiply"}
 
 
-def direct(layer: Layer, function: Any, general: Kernel) -> Kernel:
+def direct(function: Any, general: Kernel) -> Kernel:
     """The in-place form of a function that takes ``out``."""
 
     def write(a: Array, b: Array) -> None:

@@ -15,162 +15,191 @@ from flambeau_cupy.layer import Layer
 Three = tuple[Array, Array, Array]
 
 
-def make(layer: Layer) -> dict[str, Kernel]:
-    """The kernels of this family."""
-    xp, launch = layer.xp, layer.launch
-    assert launch is not None
+def parameters(
+    layer: Layer, kind: np.dtype, *given: Array | None
+) -> tuple[list[Array | None], np.int32]:
+    """Vectors of one dtype, which is `kind` or what it is computed in, and whether the last."""
+    wide = any(v is not None and v.dtype != kind for v in given)
+    wanted = accumulator(kind) if wide else kind
+    made = [None if v is None else layer.dense(v.astype(wanted, copy=False)) for v in given]
+    return made, np.int32(wide)
 
-    def parameters(kind: np.dtype, *given: Array | None) -> tuple[list[Array | None], np.int32]:
-        """Vectors of one dtype, which is `kind` or what it is computed in, and whether the last."""
-        wide = any(v is not None and v.dtype != kind for v in given)
-        wanted = accumulator(kind) if wide else kind
-        made = [None if v is None else layer.dense(v.astype(wanted, copy=False)) for v in given]
-        return made, np.int32(wide)
 
-    def unknown(shape: tuple[int, ...], kind: np.dtype) -> Array:
-        return xp.full(shape, np.nan, np.float32).astype(kind)
+def unknown(layer: Layer, shape: tuple[int, ...], kind: np.dtype) -> Array:
+    return layer.xp.full(shape, np.nan, np.float32).astype(kind)
 
-    def layer_norm(
-        x: Array, weight: Array | None, bias: Array | None, shape: tuple[int, ...], eps: float
-    ) -> Three:
-        x, kind = layer.dense(x), x.dtype
-        kept = (*x.shape[: x.ndim - len(shape)], *(1,) * len(shape))
-        out = xp.empty(x.shape, kind)
-        if not x.size:
-            return out, unknown(kept, kind), unknown(kept, kind)
-        columns = prod(shape)
-        rows = x.size // columns
-        mean, invstd = xp.empty(kept, kind), xp.empty(kept, kind)
-        vectors, wide = parameters(kind, weight, bias)
-        launch(
-            *(kind, "layer_norm_forward", *rows_for(rows, columns)),
-            *(out, mean, invstd, x, *vectors, wide),
-            *(np.int64(rows), np.int64(columns), np.float64(eps)),
+
+def layer_norm(
+    layer: Layer,
+    x: Array,
+    weight: Array | None,
+    bias: Array | None,
+    shape: tuple[int, ...],
+    eps: float,
+) -> Three:
+    xp = layer.xp
+    x, kind = layer.dense(x), x.dtype
+    kept = (*x.shape[: x.ndim - len(shape)], *(1,) * len(shape))
+    out = xp.empty(x.shape, kind)
+    if not x.size:
+        return out, unknown(layer, kept, kind), unknown(layer, kept, kind)
+    columns = prod(shape)
+    rows = x.size // columns
+    mean, invstd = xp.empty(kept, kind), xp.empty(kept, kind)
+    vectors, wide = parameters(layer, kind, weight, bias)
+    layer.launched(
+        *(kind, "layer_norm_forward", *rows_for(rows, columns)),
+        *(out, mean, invstd, x, *vectors, wide),
+        *(np.int64(rows), np.int64(columns), np.float64(eps)),
+    )
+    return out, mean, invstd
+
+
+def layer_norm_backward(
+    layer: Layer,
+    grad: Array,
+    x: Array,
+    weight: Array | None,
+    mean: Array,
+    invstd: Array,
+    shape: tuple[int, ...],
+) -> Three:
+    xp = layer.xp
+    kind = x.dtype
+    into = kind if weight is None else weight.dtype
+    if not x.size:
+        return (
+            xp.empty(x.shape, kind),
+            xp.zeros(shape, into),
+            xp.zeros(shape, into),
         )
-        return out, mean, invstd
+    grad, x, mean, invstd = (
+        layer.dense(a.astype(kind, copy=False)) for a in (grad, x, mean, invstd)
+    )
+    columns = prod(shape)
+    sizes = np.int64(x.size // columns), np.int64(columns)
+    (factor,), wide = parameters(layer, kind, weight)
+    out = xp.empty(x.shape, kind)
+    layer.launched(
+        *(kind, "layer_norm_backward_input", *rows_for(x.size // columns, columns)),
+        *(out, grad, x, factor, wide, mean, invstd, *sizes),
+    )
+    over_weight, over_bias = (xp.empty(shape, accumulator(kind)) for _ in "wb")
+    layer.launched(
+        *(kind, "layer_norm_backward_weight", *columns_for(columns)),
+        *(over_weight, over_bias, grad, x, mean, invstd, *sizes),
+    )
+    return out, over_weight.astype(into, copy=False), over_bias.astype(into, copy=False)
 
-    def layer_norm_backward(
-        grad: Array,
-        x: Array,
-        weight: Array | None,
-        mean: Array,
-        invstd: Array,
-        shape: tuple[int, ...],
-    ) -> Three:
-        kind = x.dtype
-        into = kind if weight is None else weight.dtype
-        if not x.size:
-            return xp.empty(x.shape, kind), xp.zeros(shape, into), xp.zeros(shape, into)
-        grad, x, mean, invstd = (
-            layer.dense(a.astype(kind, copy=False)) for a in (grad, x, mean, invstd)
+
+# An input is (images, channels, size) in memory; with the channels last it is a matrix with a
+# column per channel, as it is if it has no other dimensions.
+def laid_out(layer: Layer, x: Array, last: bool, kind: np.dtype) -> Array:
+    x = x.astype(kind, copy=False)
+    return layer.dense(layer.xp.moveaxis(x, 1, -1) if last else x)
+
+
+def made_like(layer: Layer, table: Array, last: bool) -> tuple[Array, Array]:
+    """A result, and its memory in the order of that of the input."""
+    out = layer.xp.empty(table.shape, table.dtype)
+    return (layer.xp.moveaxis(out, -1, 1) if last else out), out
+
+
+def layout(x: Array, last: bool) -> tuple[int, int, int]:
+    """Images, channels, and elements of a channel of one image."""
+    if last or x.ndim == 2:
+        return x.size // x.shape[1], x.shape[1], 1
+    return x.shape[0], x.shape[1], prod(x.shape[2:])
+
+
+def transformed(
+    layer: Layer, table: Array, last: bool, sizes: tuple[int, int, int], *given: Array | None
+) -> Array:
+    weight, bias, mean, invstd = given
+    kind, (_, channels, size) = table.dtype, sizes
+    result, out = made_like(layer, table, last)
+    statistics, wide_statistics = parameters(layer, kind, mean, invstd)
+    vectors, wide = parameters(layer, kind, weight, bias)
+    layer.launched(
+        *(kind, "batch_norm_transform", *blocks_for(table.size), out, table, *vectors, wide),
+        *(*statistics, wide_statistics),
+        *(np.int64(channels), np.int64(size), np.int64(table.size)),
+    )
+    return result
+
+
+def batch_norm(
+    layer: Layer, x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
+) -> Array:
+    if not x.size:
+        return layer.xp.empty(x.shape, x.dtype)
+    last = channels_last(x)
+    table = laid_out(layer, x, last, x.dtype)
+    return transformed(layer, table, last, layout(x, last), weight, bias, mean, invstd)
+
+
+def through_channels(
+    kind: np.dtype, name: str, sizes: tuple[int, int, int], *given: object
+) -> tuple[Any, ...]:
+    """The start of a launch that goes through channels: lanes are channels if neighbours."""
+    images, channels, size = sizes
+    first = np.int64(images), np.int64(channels)
+    if size == 1:
+        return kind, f"batch_norm_column_{name}", *columns_for(channels), *given, *first
+    grid = rows_for(channels, images * size)
+    return kind, f"batch_norm_{name}", *grid, *given, *first, np.int64(size)
+
+
+def batch_norm_train(
+    layer: Layer, x: Array, weight: Array | None, bias: Array | None, eps: float
+) -> Three:
+    xp = layer.xp
+    kind, last = x.dtype, channels_last(x)
+    channels = x.shape[1]
+    if not x.size:
+        return (
+            xp.empty(x.shape, kind),
+            unknown(layer, (channels,), kind),
+            unknown(layer, (channels,), kind),
         )
-        columns = prod(shape)
-        sizes = np.int64(x.size // columns), np.int64(columns)
-        (factor,), wide = parameters(kind, weight)
-        out = xp.empty(x.shape, kind)
-        launch(
-            *(kind, "layer_norm_backward_input", *rows_for(x.size // columns, columns)),
-            *(out, grad, x, factor, wide, mean, invstd, *sizes),
-        )
-        over_weight, over_bias = (xp.empty(shape, accumulator(kind)) for _ in "wb")
-        launch(
-            *(kind, "layer_norm_backward_weight", *columns_for(columns)),
-            *(over_weight, over_bias, grad, x, mean, invstd, *sizes),
-        )
-        return out, over_weight.astype(into, copy=False), over_bias.astype(into, copy=False)
+    mean, invstd = xp.empty((channels,), kind), xp.empty((channels,), kind)
+    table, sizes = laid_out(layer, x, last, kind), layout(x, last)
+    given = mean, invstd, table
+    layer.launched(*through_channels(kind, "statistics", sizes, *given), np.float64(eps))
+    return transformed(layer, table, last, sizes, weight, bias, mean, invstd), mean, invstd
 
-    # An input is (images, channels, size) in memory; with the channels last it is a matrix with a
-    # column per channel, as it is if it has no other dimensions.
-    def laid_out(x: Array, last: bool, kind: np.dtype) -> Array:
-        x = x.astype(kind, copy=False)
-        return layer.dense(xp.moveaxis(x, 1, -1) if last else x)
 
-    def made_like(table: Array, last: bool) -> tuple[Array, Array]:
-        """A result, and its memory in the order of that of the input."""
-        out = xp.empty(table.shape, table.dtype)
-        return (xp.moveaxis(out, -1, 1) if last else out), out
+def batch_norm_backward(
+    layer: Layer, grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array
+) -> Three:
+    xp = layer.xp
+    kind, last = x.dtype, channels_last(x)
+    into = kind if weight is None else weight.dtype
+    channels = x.shape[1]
+    if not x.size:
+        return xp.empty(x.shape, kind), *(xp.zeros((channels,), into) for _ in "wb")
+    table, grads = (laid_out(layer, a, last, kind) for a in (x, grad))
+    sizes = layout(x, last)
+    statistics, wide_statistics = parameters(layer, kind, mean, invstd)
+    (factor,), wide = parameters(layer, kind, weight)
+    sums = [xp.empty((channels,), accumulator(kind)) for _ in "wb"]
+    given = *sums, grads, table, *statistics, wide_statistics
+    layer.launched(*through_channels(kind, "sums", sizes, *given))
+    result, out = made_like(layer, table, last)
+    layer.launched(
+        *(kind, "batch_norm_backward_input", *blocks_for(x.size), out, grads, table, factor),
+        *(wide, *statistics, wide_statistics, *sums),
+        *(np.int64(channels), np.int64(sizes[2]), np.int64(x.size)),
+    )
+    over_weight, over_bias = (s.astype(into, copy=False) for s in sums)
+    return result, over_weight, over_bias
 
-    def layout(x: Array, last: bool) -> tuple[int, int, int]:
-        """Images, channels, and elements of a channel of one image."""
-        if last or x.ndim == 2:
-            return x.size // x.shape[1], x.shape[1], 1
-        return x.shape[0], x.shape[1], prod(x.shape[2:])
 
-    def transformed(
-        table: Array, last: bool, sizes: tuple[int, int, int], *given: Array | None
-    ) -> Array:
-        weight, bias, mean, invstd = given
-        kind, (_, channels, size) = table.dtype, sizes
-        result, out = made_like(table, last)
-        statistics, wide_statistics = parameters(kind, mean, invstd)
-        vectors, wide = parameters(kind, weight, bias)
-        launch(
-            *(kind, "batch_norm_transform", *blocks_for(table.size), out, table, *vectors, wide),
-            *(*statistics, wide_statistics),
-            *(np.int64(channels), np.int64(size), np.int64(table.size)),
-        )
-        return result
-
-    def batch_norm(
-        x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
-    ) -> Array:
-        if not x.size:
-            return xp.empty(x.shape, x.dtype)
-        last = channels_last(x)
-        table = laid_out(x, last, x.dtype)
-        return transformed(table, last, layout(x, last), weight, bias, mean, invstd)
-
-    def through_channels(
-        kind: np.dtype, name: str, sizes: tuple[int, int, int], *given: object
-    ) -> tuple[Any, ...]:
-        """The start of a launch that goes through channels: lanes are channels if neighbours."""
-        images, channels, size = sizes
-        first = np.int64(images), np.int64(channels)
-        if size == 1:
-            return kind, f"batch_norm_column_{name}", *columns_for(channels), *given, *first
-        grid = rows_for(channels, images * size)
-        return kind, f"batch_norm_{name}", *grid, *given, *first, np.int64(size)
-
-    def batch_norm_train(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Three:
-        kind, last = x.dtype, channels_last(x)
-        channels = x.shape[1]
-        if not x.size:
-            return xp.empty(x.shape, kind), unknown((channels,), kind), unknown((channels,), kind)
-        mean, invstd = xp.empty((channels,), kind), xp.empty((channels,), kind)
-        table, sizes = laid_out(x, last, kind), layout(x, last)
-        given = mean, invstd, table
-        launch(*through_channels(kind, "statistics", sizes, *given), np.float64(eps))
-        return transformed(table, last, sizes, weight, bias, mean, invstd), mean, invstd
-
-    def batch_norm_backward(
-        grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array
-    ) -> Three:
-        kind, last = x.dtype, channels_last(x)
-        into = kind if weight is None else weight.dtype
-        channels = x.shape[1]
-        if not x.size:
-            return xp.empty(x.shape, kind), *(xp.zeros((channels,), into) for _ in "wb")
-        table, grads = (laid_out(a, last, kind) for a in (x, grad))
-        sizes = layout(x, last)
-        statistics, wide_statistics = parameters(kind, mean, invstd)
-        (factor,), wide = parameters(kind, weight)
-        sums = [xp.empty((channels,), accumulator(kind)) for _ in "wb"]
-        given = *sums, grads, table, *statistics, wide_statistics
-        launch(*through_channels(kind, "sums", sizes, *given))
-        result, out = made_like(table, last)
-        launch(
-            *(kind, "batch_norm_backward_input", *blocks_for(x.size), out, grads, table, factor),
-            *(wide, *statistics, wide_statistics, *sums),
-            *(np.int64(channels), np.int64(sizes[2]), np.int64(x.size)),
-        )
-        over_weight, over_bias = (s.astype(into, copy=False) for s in sums)
-        return result, over_weight, over_bias
-
-    made = {
-        "layer_norm": layer_norm,
-        "layer_norm_backward": layer_norm_backward,
-        "batch_norm": batch_norm,
-        "batch_norm_train": batch_norm_train,
-        "batch_norm_backward": batch_norm_backward,
-    }
-    return {name: layer.quiet(kernel) for name, kernel in made.items()}
+KERNELS: dict[str, Kernel] = {
+    "layer_norm": layer_norm,
+    "layer_norm_backward": layer_norm_backward,
+    "batch_norm": batch_norm,
+    "batch_norm_train": batch_norm_train,
+    "batch_norm_backward": batch_norm_backward,
+}
+"""Functions of a layer and what the op of their name is given."""

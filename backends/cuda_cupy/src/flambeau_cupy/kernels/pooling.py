@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -24,100 +23,114 @@ def windows_along(n: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> in
     return count - 1 if ceil_mode and (count - 1) * s >= n + p else count
 
 
-def make(layer: Layer) -> dict[str, Kernel]:
-    """The kernels of this family."""
-    xp, launch = layer.xp, layer.launch
-    assert launch is not None
+def geometry(
+    shape: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil: bool,
+) -> tuple[Sizes, Struct]:
+    """The sizes of a result, and what the kernels are told; an image is a flat volume."""
+    rank = len(kernel)
+    size = shape[-rank:]
+    dims = zip(size, kernel, stride, padding, dilation, strict=True)
+    out = tuple([windows_along(*dim, ceil) for dim in dims])
+    made = np.zeros((), WINDOWS)
+    neutral = (1, 1, 1, 1, 0, 1)
+    given = (size, out, kernel, stride, padding, dilation)
+    for row, fill, values in zip(made["at"], neutral, given, strict=True):
+        row[:] = (*(fill,) * (3 - rank), *values)
+    return out, Struct(made)
 
-    def geometry(
-        shape: Sizes, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil: bool
-    ) -> tuple[Sizes, Struct]:
-        """The sizes of a result, and what the kernels are told; an image is a flat volume."""
-        rank = len(kernel)
-        size = shape[-rank:]
-        dims = zip(size, kernel, stride, padding, dilation, strict=True)
-        out = tuple([windows_along(*dim, ceil) for dim in dims])
-        made = np.zeros((), WINDOWS)
-        neutral = (1, 1, 1, 1, 0, 1)
-        given = (size, out, kernel, stride, padding, dilation)
-        for row, fill, values in zip(made["at"], neutral, given, strict=True):
-            row[:] = (*(fill,) * (3 - rank), *values)
-        return out, Struct(made)
 
-    def element(kind: np.dtype) -> np.dtype:
-        return kind if kind in FLOATS else INT64
+def element(kind: np.dtype) -> np.dtype:
+    return kind if kind in FLOATS else INT64
 
-    def max_pool(
-        x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-    ) -> tuple[Array, Array]:
-        kind = element(x.dtype)
-        size, windows = geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
-        shape = (*x.shape[: -len(kernel)], *size)
-        values, places = xp.empty(shape, kind), xp.empty(shape, np.int64)
-        if values.size:
-            given = layer.dense(x.astype(kind, copy=False)), windows, np.int64(values.size)
-            launch(kind, "max_pool", *blocks_for(values.size, 1), values, places, *given)
-        return values.astype(x.dtype, copy=False), places
 
-    def max_pool2d_backward(grad: Array, indices: Array, shape: Sizes) -> Array:
-        kind = grad.dtype
-        out = xp.zeros(shape, accumulator(kind))
-        if grad.size and out.size:
-            grad, indices = layer.dense(grad), layer.dense(indices)
-            plane, windows = prod(shape[-2:]), prod(grad.shape[-2:])
-            sizes = np.int64(plane), np.int64(windows)
-            if numerics.deterministic:
-                planes = grad.size // windows
-                name, count, grid = "max_pool_backward_in_order", planes, blocks_for(planes, 1, 32)
-            else:
-                name, count, grid = "max_pool_backward", grad.size, blocks_for(grad.size)
-            launch(kind, name, *grid, out, grad, indices, *sizes, np.int64(count))
-        return out.astype(kind, copy=False)
+def max_pool(
+    layer: Layer,
+    x: Array,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    dilation: Sizes,
+    ceil_mode: bool,
+) -> tuple[Array, Array]:
+    kind = element(x.dtype)
+    size, windows = geometry(x.shape, kernel, stride, padding, dilation, ceil_mode)
+    shape = (*x.shape[: -len(kernel)], *size)
+    values, places = layer.xp.empty(shape, kind), layer.xp.empty(shape, np.int64)
+    if values.size:
+        given = layer.dense(x.astype(kind, copy=False)), windows, np.int64(values.size)
+        layer.launched(kind, "max_pool", *blocks_for(values.size, 1), values, places, *given)
+    return values.astype(x.dtype, copy=False), places
 
-    def avg_pool(
-        x: Array,
-        kernel: Sizes,
-        stride: Sizes,
-        padding: Sizes,
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor: int | None,
-    ) -> Array:
-        kind, ones = element(x.dtype), (1,) * len(kernel)
-        size, windows = geometry(x.shape, kernel, stride, padding, ones, ceil_mode)
-        out = xp.empty((*x.shape[: -len(kernel)], *size), kind)
-        if out.size:
-            how = np.int32(count_include_pad), np.int64(divisor or 0), np.int64(out.size)
-            given = layer.dense(x.astype(kind, copy=False)), windows
-            launch(kind, "avg_pool", *blocks_for(out.size, 1), out, *given, *how)
-        return out.astype(x.dtype, copy=False)
 
-    def avg_pool_backward(
-        grad: Array,
-        shape: Sizes,
-        kernel: Sizes,
-        stride: Sizes,
-        padding: Sizes,
-        ceil_mode: bool,
-        count_include_pad: bool,
-        divisor: int | None,
-    ) -> Array:
-        kind, ones = grad.dtype, (1,) * len(kernel)
-        _, windows = geometry(shape, kernel, stride, padding, ones, ceil_mode)
-        out = xp.empty(shape, kind)
-        if out.size:
-            how = np.int32(count_include_pad), np.int64(divisor or 0), np.int64(out.size)
-            grid = blocks_for(out.size, 1)
-            launch(kind, "avg_pool_backward", *grid, out, layer.dense(grad), windows, *how)
-        return out
+def max_pool2d_backward(layer: Layer, grad: Array, indices: Array, shape: Sizes) -> Array:
+    kind = grad.dtype
+    out = layer.xp.zeros(shape, accumulator(kind))
+    if grad.size and out.size:
+        grad, indices = layer.dense(grad), layer.dense(indices)
+        plane, windows = prod(shape[-2:]), prod(grad.shape[-2:])
+        sizes = np.int64(plane), np.int64(windows)
+        if numerics.deterministic:
+            planes = grad.size // windows
+            name, count, grid = "max_pool_backward_in_order", planes, blocks_for(planes, 1, 32)
+        else:
+            name, count, grid = "max_pool_backward", grad.size, blocks_for(grad.size)
+        layer.launched(kind, name, *grid, out, grad, indices, *sizes, np.int64(count))
+    return out.astype(kind, copy=False)
 
-    made: dict[str, Any] = {
-        "max_pool2d": max_pool,
-        "max_pool3d": max_pool,
-        "max_pool2d_backward": max_pool2d_backward,
-        "avg_pool2d": avg_pool,
-        "avg_pool2d_backward": avg_pool_backward,
-        "avg_pool3d": avg_pool,
-        "avg_pool3d_backward": avg_pool_backward,
-    }
-    return {name: layer.quiet(kernel) for name, kernel in made.items()}
+
+def avg_pool(
+    layer: Layer,
+    x: Array,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Array:
+    kind, ones = element(x.dtype), (1,) * len(kernel)
+    size, windows = geometry(x.shape, kernel, stride, padding, ones, ceil_mode)
+    out = layer.xp.empty((*x.shape[: -len(kernel)], *size), kind)
+    if out.size:
+        how = np.int32(count_include_pad), np.int64(divisor or 0), np.int64(out.size)
+        given = layer.dense(x.astype(kind, copy=False)), windows
+        layer.launched(kind, "avg_pool", *blocks_for(out.size, 1), out, *given, *how)
+    return out.astype(x.dtype, copy=False)
+
+
+def avg_pool_backward(
+    layer: Layer,
+    grad: Array,
+    shape: Sizes,
+    kernel: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor: int | None,
+) -> Array:
+    kind, ones = grad.dtype, (1,) * len(kernel)
+    _, windows = geometry(shape, kernel, stride, padding, ones, ceil_mode)
+    out = layer.xp.empty(shape, kind)
+    if out.size:
+        how = np.int32(count_include_pad), np.int64(divisor or 0), np.int64(out.size)
+        grid = blocks_for(out.size, 1)
+        layer.launched(kind, "avg_pool_backward", *grid, out, layer.dense(grad), windows, *how)
+    return out
+
+
+KERNELS: dict[str, Kernel] = {
+    "max_pool2d": max_pool,
+    "max_pool3d": max_pool,
+    "max_pool2d_backward": max_pool2d_backward,
+    "avg_pool2d": avg_pool,
+    "avg_pool2d_backward": avg_pool_backward,
+    "avg_pool3d": avg_pool,
+    "avg_pool3d_backward": avg_pool_backward,
+}
+"""Functions of a layer and what the op of their name is given."""
