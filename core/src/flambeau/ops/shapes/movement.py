@@ -1,4 +1,4 @@
-"""Movement: views and rearrangements, joining and splitting.
+"""Movement: views and rearrangements, and `cat` and `stack`, which join.
 
 The view ops are canonical too: `slice permute view expand diagonal as_strided`.  On tensors they
 share memory; formulas use them through ``F``.
