@@ -229,3 +229,13 @@ X = torch.zeros(3, 2)
 )
 def test_errors_have_the_class_of_pytorch(call: Any, text: str) -> None:
     check_error(call, (X.clone(),), text)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "bool", "float32"])
+def test_an_index_of_no_elements_may_have_any_dtype(dtype):
+    for t in (torch, fb):
+        x, index = t.zeros(3), t.zeros(0, dtype=getattr(t, dtype))
+        assert t.gather(x, 0, index).shape == (0,)
+        assert t.scatter(x, 0, index, 1.0).tolist() == [0, 0, 0]
+        assert t.scatter_add(x, 0, index, t.zeros(0)).tolist() == [0, 0, 0]
+        assert t.scatter_reduce(x, 0, index, t.zeros(0), "sum").tolist() == [0, 0, 0]

@@ -207,6 +207,13 @@ def checked_index(
     return checked(cast(index, D.int64), size, error, text, (name, size))
 
 
+def _places(name: str, x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The checked index of `gather` and `scatter`, of any dtype if it has no elements."""
+    if not index.numel():
+        index = cast(index, D.int64)
+    return checked_index(index, x._a.shape[dim] if x.dim() else 1, name)
+
+
 def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
     # Before the kernel, which may broadcast what PyTorch refuses.  A scalar counts as a vector.
     shape, wanted = x._a.shape, index._a.shape
@@ -238,7 +245,7 @@ def gather(
     x = need_tensor(input, "gather", "input")
     d = dim_of(dim, x.dim())
     _check_index_rank("gather", x, d, need_tensor(index, "gather", "index"))
-    i = checked_index(index, x._a.shape[d] if x.dim() else 1, "gather")
+    i = _places("gather", x, d, index)
     if x.dim() == 0 or i.dim() == 0:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(
@@ -263,7 +270,7 @@ def _scatter_source(name: str, input: Tensor, dim: int, index: Tensor, src: Any)
     x = need_tensor(input, name, "input")
     d = dim_of(dim, x.dim())
     _check_index_rank(name, x, d, need_tensor(index, name, "index"))
-    i = checked_index(index, x._a.shape[d] if x.dim() else 1, name)
+    i = _places(name, x, d, index)
     if not isinstance(src, Tensor):
         src = x.new_full(tuple(i._a.shape), src)
     if src.dtype is not x.dtype:
