@@ -152,6 +152,22 @@ def test_storages_and_their_tensors_share_memory_in_a_deep_copy(device):
     assert x.tolist() == [0, 1, 2]
 
 
+def test_a_shallow_copy_is_another_tensor_over_the_same_memory(device):
+    x = fb.ones(3, device=device, requires_grad=True)
+    x.name_of_it = "weights"
+    y = copy.copy(x)
+    with fb.no_grad():
+        y[0] = 4
+        x[1] = 5
+    assert x.tolist() == y.tolist() == [4, 5, 1]
+    assert (y.requires_grad, y.is_leaf, y.name_of_it) == (True, True, "weights")
+    y.sum().backward()
+    assert x.grad is None
+    assert y.grad.tolist() == [1, 1, 1]
+    with pytest.raises(RuntimeError, match="non-leaf"):
+        copy.copy(x * 2)
+
+
 def test_a_deep_copy_shares_memory_whatever_asks_for_gradients(device):
     x = fb.ones(3, device=device, requires_grad=True)
     copied, alias = copy.deepcopy([x, x.detach()])

@@ -685,6 +685,22 @@ class Tensor(TensorMethods, TensorBase):
     def __dir__(self) -> list[str]:
         return sorted(set(object.__dir__(self)))
 
+    def __copy__(self) -> Any:
+        if type(self).__reduce_ex__ is not Tensor.__reduce_ex__:
+            rebuild, arguments = self.__reduce_ex__(4)[:2]
+            return rebuild(*arguments)
+        if not self.is_leaf:
+            raise RuntimeError("cannot copy a non-leaf tensor without its history; use detach()")
+        out = _new(type(self))
+        out.__dict__.update(self.detach().__dict__)
+        _refresh_alias(out)
+        out._rg = False
+        out.requires_grad_(self.requires_grad)
+        for name, value in self.__dict__.items():
+            if name not in _OWN and not hasattr(Tensor, name):
+                setattr(out, name, value)
+        return out
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self.is_leaf:
             raise RuntimeError(
