@@ -2,6 +2,11 @@
    processor has AVX-512, all others by those of another library. */
 #include "avx512.h"
 
+#if HAS_THREADS
+#include <pthread.h>
+#include <signal.h>
+#endif
+
 #define PART (1 << 20) /* multiplications per thread below which a second thread is not worth waking */
 
 typedef int (*Sgemm)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
@@ -254,6 +259,26 @@ WIDE static void cut_off_lines(float *out, int64_t rows, int64_t columns, int64_
     }
 }
 
+/* A library's kernels may let the stack pointer point into their own data, where a signal's frame would
+   overwrite the heap: none is delivered meanwhile but those of faults. */
+#if HAS_THREADS
+typedef sigset_t Signals;
+static void hold_signals(Signals *before) {
+    sigset_t all;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, before);
+}
+static void let_signals(const Signals *before) { pthread_sigmask(SIG_SETMASK, before, NULL); }
+#else
+typedef int Signals;
+static void hold_signals(Signals *before) { *before = 0; }
+static void let_signals(const Signals *before) { (void)before; }
+#endif
+
 static void call_lines(const void *context, int64_t begin, int64_t end) {
     const Call *call = context;
     const Product *c = call->product;
@@ -268,8 +293,11 @@ static void call_lines(const void *context, int64_t begin, int64_t end) {
     /* The number belongs to the thread, and may be shared with other users of the library. */
     int before = call->get_threads ? call->get_threads() : 1;
     if (before != 1) call->set_threads(1);
+    Signals signals;
+    hold_signals(&signals);
     int status = call->sgemm(c->a_turned ? 'T' : 'N', c->b_turned ? 'T' : 'N', rows, columns, c->depth,
                              c->alpha, a, c->a_step, b, c->b_step, c->beta, out, c->out_step);
+    let_signals(&signals);
     if (before != 1) call->set_threads(before);
     if (status) *c->failed = 1;
     if (c->relu) cut_off_lines(out, rows, columns, c->out_step);

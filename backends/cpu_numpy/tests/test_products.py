@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -122,7 +124,8 @@ def test_callers_in_several_threads_do_not_disturb_each_other(number) -> None:
 def test_a_child_forked_within_a_product_multiplies(number) -> None:
     a = rng.normal(size=(200, 200))
     wanted = product(a, a)
-    with products._one_thread, products._one_thread.lock:
+    products._one_thread.depth += 1
+    with products._one_thread.lock:
         child = os.fork()
         if not child:
             good = False
@@ -136,12 +139,38 @@ def test_a_child_forked_within_a_product_multiplies(number) -> None:
 @pytest.mark.parametrize("number", [2, 3], indirect=True)
 def test_a_part_whose_thread_is_busy_is_computed_by_the_caller(number) -> None:
     a = rng.normal(size=(100, 50))
-    multiply(a, a.T, np.empty((100, 100)))  # the pool exists
-    pool, let_go = products._pool, threading.Event()
-    assert pool is not None
-    blocked = [pool.submit(let_go.wait, 60) for _ in range(number - 1)]
+    multiply(a, a.T, np.empty((100, 100)))  # the threads exist
+    let_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def wait(*_: object) -> None:
+        begun.release()
+        let_go.wait(60)
+
+    workers = products._workers
+    for _ in range(workers):
+        products._parts_to_do.put(products._Share((wait, (a, a, a))))
     try:
+        assert workers >= number - 1
+        assert all(begun.acquire(timeout=60) for _ in range(workers))
         np.testing.assert_allclose(multiply(a, a.T, np.empty((100, 100))), a @ a.T)
     finally:
         let_go.set()
-    assert all(future.result() for future in blocked)
+
+
+@pytest.mark.parametrize("number", [3], indirect=True)
+def test_nobody_writes_to_a_part_once_a_product_has_failed(number) -> None:
+    a, writing, written = rng.normal(size=(100, 50)), threading.Event(), []
+
+    def run(x: Any, y: Any, out: Any) -> None:
+        if threading.current_thread() is threading.main_thread():
+            assert writing.wait(60)
+            raise KeyboardInterrupt
+        writing.set()
+        time.sleep(0.05)
+        written.append(len(x))
+
+    with pytest.raises(KeyboardInterrupt):
+        products._run(run, products._parts(a, a.T, np.empty((100, 100)), 3, True))
+    known = len(written)
+    time.sleep(0.2)
+    assert len(written) == known > 0

@@ -3,8 +3,8 @@
 The C library returns large blocks to the system when they are freed, and the system hands out
 zeroed pages one fault at a time: a chain of operations on 1 MB arrays spends ten times as long on
 page faults as on arithmetic. Blocks therefore go to a pool when the last array that sees them
-dies. All kernels of the device share it, those of other packages too; programs see it as
-``flambeau.cpu.memory_stats()``.
+dies, and beyond its bound to the system when memory is next asked for. All kernels of the device
+share it, those of other packages too; programs see it as ``flambeau.cpu.memory_stats()``.
 
 ``FLAMBEAU_CPU_CACHE=0`` in the environment, or `set_enabled`, switches the pool off.
 ``FLAMBEAU_CPU_CACHE_MB`` bounds what it keeps (default: an eighth of the memory that the process
@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import deque
+import weakref
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -51,18 +52,30 @@ class _Lease(np.ndarray):
 
     __slots__ = ()
 
-    def __del__(self) -> None:
-        block = self.base
-        if block is not None and _pool is not None:  # at interpreter exit globals are None
-            _pool.give_back(block)  # type: ignore[arg-type]
+
+class _Return(weakref.ref):  # type: ignore[type-arg]
+    """What a lease leaves behind: its block, on its way back.
+
+    A reference and no ``__del__``: an interrupt would be raised in there, where it is printed and
+    forgotten.  What is called at the end of the lease is no code of Python's.
+    """
+
+    __slots__ = ("block",)
+    __hash__ = object.__hash__  # arrays have none
+    __eq__ = object.__eq__
+
+    block: _Block | None
 
 
 class _Pool:
     """Free blocks by size, and figures of what is lent.
 
     The lock is never waited for.  A lease may end anywhere, inside this code too, and in any
-    thread; whoever finds the lock taken leaves a note, which the next one settles: the number of
-    bytes of a block that was made, or the block that came back.
+    thread: it leaves a note, which the next one who asks for memory settles, as does whoever finds
+    the lock taken: what came back, or the number of bytes of a block that was made.
+
+    An interrupt is raised between any call and what follows, so that what belongs together is done
+    without a call in between.
     """
 
     def __init__(self, limit: int, enabled: bool) -> None:
@@ -70,13 +83,25 @@ class _Pool:
         self.enabled = enabled
         self.hits = self.misses = 0
         self.living = self.most_living = self.most_reserved = 0
+        self.notes: deque[int | _Return] = deque()
+        self.returned = self.notes.append
+        self.lent: dict[_Return, None] = {}
         self._begin()
 
     def _begin(self) -> None:
         self.lock = threading.Lock()
-        self.free: dict[int, list[_Block]] = {}  # in the order in which sizes were last returned
+        # In the order in which sizes were last returned.
+        self.free: OrderedDict[int, list[_Block]] = OrderedDict()
         self.cached = 0  # bytes in free blocks
-        self.notes: deque[int | _Block] = deque()
+
+    def lease(self, size: int) -> _Lease:
+        """A block of exactly `size` bytes on loan."""
+        block = self.block(size)
+        lease: Any = block.view(_Lease)
+        back = _Return(lease, self.returned)
+        back.block = block
+        self.lent[back] = None
+        return lease
 
     def block(self, size: int) -> _Block:
         """A block of exactly `size` bytes, a free one if there is one."""
@@ -86,35 +111,18 @@ class _Pool:
                 if self.notes:
                     dropped = self._settle()
                 if free := self.free.get(size):
-                    found = free.pop()
                     self.cached -= size
                     self.hits += 1
                     self.living = living = self.living + size
                     if living > self.most_living:
                         self.most_living = living
-                    return found
+                    return free.pop()
             finally:
                 self.lock.release()
                 del dropped
         made = _new_block(size)
         self.notes.append(size)
         return made
-
-    def give_back(self, block: _Block) -> None:
-        """Take back a block that nobody uses any more."""
-        if not self.lock.acquire(False):
-            self.notes.append(block)
-            return
-        dropped = None
-        try:
-            if self.notes:
-                dropped = self._settle()
-            self._returned(block)
-            if self.cached > self.limit:
-                dropped = dropped, self._excess()
-        finally:
-            self.lock.release()
-            del dropped
 
     def settled(self) -> None:
         """Let the figures include what happened while the lock was taken."""
@@ -132,7 +140,8 @@ class _Pool:
         # A finalizer that runs while this very thread holds the lock must not wait forever.
         if self.lock.acquire(timeout=1.0):
             try:
-                freed, self.free, self.cached = self.free, {}, 0
+                made: OrderedDict[int, list[_Block]] = OrderedDict()
+                freed, self.free, self.cached = self.free, made, 0
             finally:
                 self.lock.release()
             del freed
@@ -147,28 +156,33 @@ class _Pool:
 
     def _settle(self) -> list[_Block]:
         """Write the notes down; returns what is to be freed when the lock is."""
-        notes = self.notes
+        notes, free = self.notes, self.free
         while notes:
-            note = notes.popleft()
-            if isinstance(note, _Block):
-                self._returned(note)
-            else:
+            note = notes[0]
+            if not isinstance(note, _Return):
                 self.misses += 1
-                self.living += note
-                self.most_living = max(self.most_living, self.living)
-                self.most_reserved = max(self.most_reserved, self.living + self.cached)
+                self.living = living = self.living + note
+                if living > self.most_living:
+                    self.most_living = living
+                if living + self.cached > self.most_reserved:
+                    self.most_reserved = living + self.cached
+                del notes[0]
+                continue
+            block = note.block
+            if block is None:
+                del notes[0]
+                continue
+            size = block.size
+            if self.enabled:
+                if size not in free:
+                    free[size] = []
+                free.move_to_end(size)  # this size is in use
+                free[size] += [block]
+                self.cached += size
+            self.living -= size
+            note.block = None
+            del self.lent[note], notes[0]
         return self._excess()
-
-    def _returned(self, block: _Block) -> None:
-        size = block.size
-        self.living -= size
-        if self.enabled:
-            free = self.free.pop(size, None)  # to the end: this size is in use
-            if free is None:
-                free = []
-            free.append(block)
-            self.free[size] = free
-            self.cached += size
 
     def _excess(self) -> list[_Block]:
         """The blocks beyond the limit, of the sizes unused for longest."""
@@ -176,8 +190,8 @@ class _Pool:
         while self.cached > self.limit:
             oldest = next(iter(self.free))
             if self.free[oldest]:
-                dropped.append(self.free[oldest].pop())
                 self.cached -= oldest
+                dropped.append(self.free[oldest].pop())
             else:
                 del self.free[oldest]
         return dropped
@@ -234,7 +248,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:
     pool = _pool
     if size < THRESHOLD or not pool.enabled:
         return _plain(shape, dtype)
-    return _ndarray(shape, dtype, pool.block(_bucket(size)).view(_Lease))
+    return _ndarray(shape, dtype, pool.lease(_bucket(size)))
 
 
 def zeros(shape: Sequence[int], dtype: DTypeLike) -> np.ndarray:

@@ -9,11 +9,12 @@ done with its own is computed by the caller.
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
@@ -84,31 +85,38 @@ _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many
 
 
 class _OneThread:
-    """A block in which NumPy's BLAS uses one thread; blocks may nest and overlap in any thread."""
+    """How many products are being cut, during which NumPy's BLAS uses one thread."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.depth = 0
         self.before = 1
 
-    def __enter__(self) -> None:
-        get, put = _numbers()
-        with self.lock:
-            if not self.depth:
-                self.before = get()
-                put(1)
-            self.depth += 1
 
-    def __exit__(self, *exc: object) -> None:
-        with self.lock:
-            self.depth -= 1
-            if not self.depth:
-                _numbers()[1](self.before)
+class _Share:
+    """A part of a product, which whoever takes its lock first computes.
+
+    The lock belongs to a thread, which may take it again: the caller of the product ends by taking
+    all of them, also when that was interrupted before.
+    """
+
+    __slots__ = ("error", "lock", "work")
+
+    def __init__(self, work: tuple[Run, Part]) -> None:
+        self.lock = threading.RLock()
+        self.work: tuple[Run, Part] | None = work
+        self.error: BaseException | None = None
+
+    def compute(self) -> None:
+        """Do the work, if nobody did; by the holder of the lock."""
+        if (work := self.work) is not None:
+            self.work = None
+            work[0](*work[1])
 
 
 _one_thread = _OneThread()
-_pool: ThreadPoolExecutor | None = None
-_pool_size = 0
+_parts_to_do: SimpleQueue[_Share] = SimpleQueue()
+_workers = 0
 
 
 @cache
@@ -139,8 +147,22 @@ def multiply(a: Array, b: Array, out: Array) -> Array:
     work = out.size * a.shape[-1]
     if work <= SERIAL or threads.count() == 1:
         return np.matmul(a, b, out)
-    with _one_thread:
-        spread(np.matmul, a, b, out, _one_thread.before)
+    one, counted = _one_thread, False
+    get, put = _numbers()
+    # An interrupt may come after any call; a method that ends the block might not begin.
+    try:
+        with one.lock:
+            if not one.depth:
+                one.before = get()
+            one.depth, counted = one.depth + 1, True
+        put(1)
+        spread(np.matmul, a, b, out, one.before)
+    finally:
+        if counted:
+            with one.lock:
+                one.depth, counted = one.depth - 1, False
+                if not one.depth:
+                    put(one.before)
     return out
 
 
@@ -190,37 +212,65 @@ def _cut(length: int, count: int, unit: int) -> list[tuple[int, int]]:
 
 
 def _run(run: Run, parts: list[Part]) -> None:
-    pool = _threads(max(threads.count(), len(parts)) - 1)
-    waiting: list[tuple[Future[Any], Part]] = []
-    for part in parts[1:]:
+    """Compute the first part, and those of the others that no thread has begun.
+
+    Whatever is raised meanwhile: nobody writes to a part any more when it leaves here.
+    """
+    _employ(max(threads.count(), len(parts)) - 1)
+    others = [_Share((run, part)) for part in parts[1:]]
+    try:
+        for part in others:
+            _parts_to_do.put(part)
+        run(*parts[0])
+        for part in reversed(others):
+            part.lock.acquire()
+            part.compute()
+            if part.error is not None:
+                raise part.error
+    except BaseException:
+        while True:
+            try:
+                for part in others:
+                    part.work = None
+                    part.lock.acquire()
+                break
+            except BaseException:  # another interrupt: the first is raised
+                continue
+        raise
+
+
+def _employ(count: int) -> None:
+    """Start threads until there are `count`.
+
+    By the function below `threading.Thread`, whose `start` waits for the thread by a condition: an
+    interrupt there would leave it locked.
+    """
+    global _workers
+    while _workers < count:
+        _workers += 1
         try:
-            waiting.append((pool.submit(run, *part), part))
-        except RuntimeError:  # the interpreter is ending
-            run(*part)
-    run(*parts[0])
-    for future, part in reversed(waiting):
-        if future.cancel():
-            run(*part)
-        else:
-            future.result()
+            _thread.start_new_thread(_work, ())
+        except RuntimeError:  # the interpreter is ending, or the system has no more
+            return
 
 
-def _threads(count: int) -> ThreadPoolExecutor:
-    global _pool, _pool_size
-    if _pool is None or _pool_size != count:
-        # Warnings are the caller's business; its settings do not reach other threads.
-        _pool = ThreadPoolExecutor(count, "flambeau", initializer=_silent)
-        _pool_size = count
-    return _pool
-
-
-def _silent() -> None:
-    np.seterr(all="ignore")
+def _work() -> None:
+    np.seterr(all="ignore")  # warnings are the caller's business
+    while True:
+        part = _parts_to_do.get()
+        if part.lock.acquire(blocking=False):
+            try:
+                part.compute()
+            except BaseException as error:
+                part.error = error
+            finally:
+                part.lock.release()
+        del part  # and its arrays, before the next is waited for
 
 
 def _after_fork() -> None:
-    global _pool, _one_thread
-    _pool, _one_thread = None, _OneThread()
+    global _parts_to_do, _workers, _one_thread
+    _parts_to_do, _workers, _one_thread = SimpleQueue(), 0, _OneThread()
 
 
 if hasattr(os, "register_at_fork"):

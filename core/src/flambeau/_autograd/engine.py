@@ -84,8 +84,8 @@ def run(
     if inputs is not None:
         walk.capture([edge(t) for t in inputs])
     before = recording()
-    set_recording(create_graph)
     try:
+        set_recording(create_graph)
         for root, grad in zip(roots, grads, strict=True):
             if root._be is not roots[0]._be:
                 walk.where_default(root)

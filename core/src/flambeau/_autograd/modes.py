@@ -25,8 +25,13 @@ class _GradMode:
         self._previous: list[bool] = []
 
     def __enter__(self) -> None:
-        self._previous.append(recording())
-        set_recording(self._mode)
+        before = recording()
+        self._previous.append(before)
+        try:
+            set_recording(self._mode)
+        except BaseException:  # an interrupt, when it was set already
+            set_recording(before)
+            raise
 
     def __exit__(self, *exc: object) -> None:
         set_recording(self._previous.pop())
@@ -48,10 +53,17 @@ class _GradMode:
         if inspect.isgeneratorfunction(func):
             return _wrapped_generator(self._fresh, func)  # type: ignore[return-value]
 
+        mode = self._mode
+
         @functools.wraps(func)
         def inner(*args: Any, **kwargs: Any) -> Any:
-            with self._fresh():
+            # Not by the block, whose end an interrupt could keep from beginning.
+            before = recording()
+            try:
+                set_recording(mode)
                 return func(*args, **kwargs)
+            finally:
+                set_recording(before)
 
         return inner  # type: ignore[return-value]
 
@@ -137,12 +149,20 @@ class set_grad_enabled(_GradMode):  # noqa: N801 - PyTorch's name
     def __init__(self, mode: bool) -> None:
         super().__init__()
         self._mode = bool(mode)
-        self._before = recording()
-        set_recording(self._mode)
+        self._before = before = recording()
+        try:
+            set_recording(self._mode)
+        except BaseException:
+            set_recording(before)
+            raise
 
     def __enter__(self) -> None:
         self._previous.append(self._before)
-        set_recording(self._mode)
+        try:
+            set_recording(self._mode)
+        except BaseException:
+            set_recording(self._before)
+            raise
 
     def __call__(self, func: _Call) -> _Call:
         set_recording(self._before)  # as a decorator, constructing it changes nothing here

@@ -713,8 +713,8 @@ class Tensor(TensorMethods, TensorBase):
         import copy
 
         before = recording()
-        set_recording(False)
         try:
+            set_recording(False)
             if self._st is None or not self._st.shared:
                 t = self.detach().clone()
             else:  # what else is copied may be part of the same memory

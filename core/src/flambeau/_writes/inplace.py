@@ -306,8 +306,8 @@ def write(self: Tensor, native: Any) -> None:
         self._a = st.buffer = native
         return
     before = recording()
-    set_recording(False)
     try:
+        set_recording(False)
         chain = _memory_steps(self)
         st.buffer = be.view_put(st.buffer, native, chain) if chain else native
         for ref in st.aliases:
@@ -432,8 +432,8 @@ def copy_(
                 return self
         src = src.to(self.device, non_blocking=non_blocking and not late)
     before = recording()
-    set_recording(record)  # a stale view may be read, though not followed
     try:
+        set_recording(record)  # a stale view may be read, though not followed
         value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
         value = cast(value, self.dtype)
     except RuntimeError:

@@ -141,8 +141,8 @@ class FunctionNode(Node):
                 )
             backward = vjp
         before = recording()
-        set_recording(not F.native)
         try:
+            set_recording(not F.native)
             found = backward(self, *grads)
         finally:
             set_recording(before)
@@ -334,8 +334,8 @@ class Function:
         node.edges = edges
         node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
         before = recording()
-        set_recording(False)
         try:
+            set_recording(False)
             if cls.setup_context is Function.setup_context:
                 result = cls.forward(node, *args, **kwargs)
             else:
@@ -445,8 +445,8 @@ def once_differentiable(fn: Any) -> Any:
     @functools.wraps(fn)
     def wrapper(ctx: Any, *args: Any) -> Any:
         before = recording()
-        set_recording(False)
         try:
+            set_recording(False)
             found = fn(ctx, *args)
         finally:
             set_recording(before)

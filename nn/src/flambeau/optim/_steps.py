@@ -27,13 +27,20 @@ class GroupOptimizer(Optimizer):
             NotImplementedError: a parameter is complex on a device without views of memory.
         """
         loss = self._evaluate(closure)
-        with fb.set_grad_enabled(self.defaults.get("differentiable", False)):
-            for group in self.param_groups:
-                self._step_group(group)
+        (_recorded if self.defaults.get("differentiable", False) else _unrecorded)(self)
         return loss
 
     def _step_group(self, group: dict[str, Any]) -> None:
         raise NotImplementedError(f"{type(self).__name__} does not define _step_group()")
+
+
+def _all_groups(optimizer: GroupOptimizer) -> None:
+    for group in optimizer.param_groups:
+        optimizer._step_group(group)
+
+
+# Functions and not blocks: an interrupt could keep the end of a block from beginning.
+_recorded, _unrecorded = fb.enable_grad()(_all_groups), fb.no_grad()(_all_groups)
 
 
 class ParameterOptimizer(GroupOptimizer):

@@ -240,8 +240,8 @@ class Op:
 
         def run(*args: Any) -> Any:
             before = recording()
-            set_recording(False)
             try:
+                set_recording(False)
                 result = body(*[_lift(be, a, k) for a, k in zip(args, kinds, strict=True)])
             finally:
                 set_recording(before)

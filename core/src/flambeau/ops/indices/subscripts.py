@@ -507,8 +507,8 @@ def _fitted(value: Tensor, region: Tensor) -> Tensor:
     if value._a.shape == region._a.shape:
         return value
     before = recording()
-    set_recording(before and region.dtype.fp)
     try:
+        set_recording(before and region.dtype.fp)
         return _without_leading_ones(value).expand(tuple(region._a.shape))
     finally:
         set_recording(before)

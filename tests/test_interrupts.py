@@ -1,0 +1,103 @@
+"""Exceptions from signals: what is computed afterwards is right, and nothing hangs."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import random, signal, sys, time
+import flambeau as fb
+from flambeau import nn
+
+fb.manual_seed(0)
+fb.set_num_threads(2)
+random.seed(0)
+
+
+class Stopped(BaseException):
+    pass
+
+
+def stop(*_):
+    raise Stopped
+
+
+a, b = fb.rand(600, 500), fb.rand(500, 400)
+big = fb.rand(400, 600)
+layer, cell = nn.Linear(256, 256), nn.LSTM(16, 32)
+rows, steps = fb.rand(256, 256), fb.rand(8, 16, 16)
+image, kernel = fb.rand(4, 8, 32, 32), fb.rand(8, 8, 3, 3)
+optimiser = fb.optim.Adam([*layer.parameters(), *cell.parameters()], lr=0.0)
+
+
+def train():
+    optimiser.zero_grad()
+    loss = layer(rows).relu().sum() + cell(steps)[0].sum()
+    loss.backward()
+    optimiser.step()
+    return loss.detach()
+
+
+def chain():
+    with fb.no_grad():
+        x = big * 2 + 1
+        x += big
+    return x.sin().sum()
+
+
+@fb.no_grad()
+def silent():
+    return (big + big).relu().sum()
+
+
+KINDS = {
+    "product": lambda: (a @ b).sum(),
+    "batches": lambda: (a.view(4, 150, 500) @ b).sum(),
+    "convolution": lambda: fb.conv2d(image, kernel).sum(),
+    "chain": chain,
+    "silent": silent,
+    "train": train,
+    "backward": lambda: fb.autograd.functional.vjp(lambda x: (x * x).sum(), big)[1].sum(),
+    "double": lambda: (a.double() @ b.double()).sum(),
+}
+wanted = {name: run() for name, run in KINDS.items()}
+signal.signal(signal.SIGALRM, stop)
+stopped = 0
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    name = random.choice(list(KINDS))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, random.uniform(1e-5, 4e-3))
+        try:
+            while True:
+                KINDS[name]()
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+    except Stopped:
+        stopped += 1
+    if not fb.is_grad_enabled():
+        sys.exit(f"recording is off after {stopped} interrupts, of {name}")
+    for name in (name, "train"):
+        found = KINDS[name]()
+        if not fb.allclose(found, wanted[name], 1e-4):
+            sys.exit(f"{name} gives {found}, not {wanted[name]}")
+print(stopped)
+"""
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no timer signals")
+def test_interrupts_leave_everything_in_order():
+    child = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "5"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert child.returncode == 0, child.stderr[-3000:]
+    assert not child.stderr
+    assert int(child.stdout) > 100
