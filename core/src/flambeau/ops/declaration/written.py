@@ -2,7 +2,8 @@
 
 A loop over the inputs of an op takes longer than most small kernels, and one call per value that is
 kept a third of the cost of recording a small op.  Each op has functions without loops instead, made
-from the texts below when they are first asked for.
+from the texts below when they are first asked for: of ops that plugins declare too, so they are not
+generated beforehand as the methods of tensors are.
 """
 
 from __future__ import annotations
