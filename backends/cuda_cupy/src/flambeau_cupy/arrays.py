@@ -11,7 +11,7 @@ from weakref import WeakSet
 import numpy as np
 
 from flambeau import plugin
-from flambeau_cupy.array_module import Array
+from flambeau_cupy.device.array_module import Array
 from flambeau_cupy.device.philox import Philox
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_cupy.fusion.chains import Deferred

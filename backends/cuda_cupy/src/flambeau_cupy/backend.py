@@ -15,8 +15,8 @@ import numpy as np
 from cupy.cuda import runtime
 
 from flambeau import plugin
-from flambeau_cupy.array_module import channels_last
 from flambeau_cupy.arrays import ArrayBackend, Recording
+from flambeau_cupy.device.array_module import channels_last
 from flambeau_cupy.device.launch import told
 from flambeau_cupy.device.memory import Block, Usage
 from flambeau_cupy.dtypes import TO_NUMPY

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, ArrayModule, Kernel
+from flambeau_cupy.device.array_module import Array, ArrayModule, Kernel
 from flambeau_cupy.device.faults import Faults
 from flambeau_cupy.device.launch import DeviceLauncher, Launch
 from flambeau_cupy.dtypes import BFLOAT16, HALVES

@@ -21,7 +21,7 @@ from flambeau_cupy.device.launch import blocks_for
 from flambeau_cupy.dtypes import FLOATS, INT64
 
 if TYPE_CHECKING:
-    from flambeau_cupy.array_module import Array, ArrayModule
+    from flambeau_cupy.device.array_module import Array, ArrayModule
 
 Complaint = tuple[type[Exception], str]
 ZERO: Complaint = RuntimeError, "ZeroDivisionError: integer division or modulo by zero"

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import plugin
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.fusion.elementwise import Elementwise
 from flambeau_cupy.fusion.expressions import (
     MOST_OPERANDS,

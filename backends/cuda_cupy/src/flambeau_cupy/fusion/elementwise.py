@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, ArrayModule
+from flambeau_cupy.device.array_module import Array, ArrayModule
 from flambeau_cupy.device.launch import Program, Struct, blocks_for
 from flambeau_cupy.fusion.expressions import Expression
 from flambeau_cupy.fusion.steps import TYPES

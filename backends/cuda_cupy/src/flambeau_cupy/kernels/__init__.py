@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau_cupy.array_module import Kernel
+from flambeau_cupy.device.array_module import Kernel
 from flambeau_cupy.kernels import (
     activation,
     classification_loss,

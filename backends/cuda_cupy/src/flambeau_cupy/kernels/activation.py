@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.fusion.chains import Fusion
 from flambeau_cupy.layer import Layer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for
 from flambeau_cupy.kernels.activation import log_softmax
 from flambeau_cupy.layer import Layer

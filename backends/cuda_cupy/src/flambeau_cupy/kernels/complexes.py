@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.layer import Layer
 
 _PARTS = {np.dtype(np.complex64): np.float32, np.dtype(np.complex128): np.float64}

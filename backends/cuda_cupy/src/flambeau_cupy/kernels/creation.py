@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
 from flambeau_cupy.arrays import host_scalar
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_cupy.layer import Layer
 

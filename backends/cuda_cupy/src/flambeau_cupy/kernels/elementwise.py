@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
 from flambeau_cupy.fusion.chains import Deferred, Fusion
 from flambeau_cupy.fusion.steps import STEPS, TYPES

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES, INT64, accumulator
 from flambeau_cupy.layer import Layer

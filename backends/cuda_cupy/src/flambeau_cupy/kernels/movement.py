@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.layer import Layer
 
 

@@ -22,7 +22,7 @@ from flambeau.plugin.steps import (
     SgdStep,
     takes,
 )
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import Struct, blocks_for
 from flambeau_cupy.dtypes import FLOATS
 from flambeau_cupy.layer import Layer

@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import Struct, blocks_for
 from flambeau_cupy.dtypes import FLOATS, INT64, accumulator
 from flambeau_cupy.layer import Layer

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, TO_NUMPY
 from flambeau_cupy.kernels.indexing import topk

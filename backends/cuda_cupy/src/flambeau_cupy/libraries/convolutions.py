@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.array_module import Array, channels_last
+from flambeau_cupy.device.array_module import Array, channels_last
 from flambeau_cupy.dtypes import FLOATS
 from flambeau_cupy.layer import Layer
 from flambeau_cupy.libraries.planning import (

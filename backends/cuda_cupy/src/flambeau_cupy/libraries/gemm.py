@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.array_module import Array
+from flambeau_cupy.device.array_module import Array
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
 from flambeau_cupy.layer import Layer
 from flambeau_cupy.libraries.planning import ALIGNMENT, Library

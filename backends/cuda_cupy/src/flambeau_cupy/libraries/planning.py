@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from flambeau.plugin import numerics
-from flambeau_cupy.array_module import Array
+from flambeau_cupy.device.array_module import Array
 from flambeau_cupy.layer import Layer
 
 Sizes = tuple[int, ...]
