@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 import threading
 from collections import namedtuple
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
+import fake_accelerator
 import pytest
 
 import flambeau as fb
 from flambeau import nn
 from flambeau.nn import parallel
 from flambeau.plugin.host import host
-
-_spec = importlib.util.spec_from_file_location(
-    "fake_accelerator", Path(__file__).parents[1] / "core" / "tests" / "fake_accelerator.py"
-)
-assert _spec is not None
-assert _spec.loader is not None
-fake_accelerator = importlib.util.module_from_spec(_spec)
-sys.modules.setdefault("fake_accelerator", fake_accelerator)
-_spec.loader.exec_module(fake_accelerator)
 
 Point = namedtuple("Point", "x y")
 

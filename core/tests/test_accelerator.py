@@ -6,24 +6,16 @@ import ast
 import gc
 import importlib.util
 import re
-import sys
 import weakref
 from pathlib import Path
 
+import fake_accelerator
 import pytest
 
 import flambeau as fb
 from flambeau._autograd import engine
 from flambeau._types.dtype import pack
 from flambeau.plugin.host import host
-
-_spec = importlib.util.spec_from_file_location(
-    "fake_accelerator", Path(__file__).parent / "fake_accelerator.py"
-)
-assert _spec is not None and _spec.loader is not None
-fake_accelerator = importlib.util.module_from_spec(_spec)
-sys.modules["fake_accelerator"] = fake_accelerator
-_spec.loader.exec_module(fake_accelerator)
 
 
 @pytest.fixture

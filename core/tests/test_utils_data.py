@@ -6,6 +6,7 @@ from collections import OrderedDict, UserList, namedtuple
 from itertools import chain
 
 import pytest
+from data_sets import Counter, Squares, lists
 
 import flambeau as fb
 from flambeau.utils.data import (
@@ -28,40 +29,6 @@ from flambeau.utils.data import (
 )
 
 Point = namedtuple("Point", ["x", "y"])
-
-
-class Squares(Dataset):
-    """0, 1, 4, … as a map."""
-
-    def __init__(self, n):
-        self.n = n
-
-    def __getitem__(self, index):
-        if not 0 <= index < self.n:
-            raise IndexError(index)
-        return index**2
-
-    def __len__(self):
-        return self.n
-
-
-class Counter(IterableDataset):
-    """0, 1, … as a stream that claims some length."""
-
-    def __init__(self, n, claimed=None):
-        self.n, self.claimed = n, claimed
-
-    def __iter__(self):
-        return iter(range(self.n))
-
-    def __len__(self):
-        if self.claimed is None:
-            raise TypeError("unknown length")
-        return self.claimed
-
-
-def lists(batches):
-    return [batch.tolist() for batch in batches]
 
 
 def test_a_data_set_and_a_sampler_without_definition_say_so():
