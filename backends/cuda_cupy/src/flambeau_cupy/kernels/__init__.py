@@ -8,6 +8,7 @@ from flambeau_cupy.kernels import (
     classification_loss,
     complexes,
     creation,
+    cumulative,
     elementwise,
     indexing,
     linalg,
@@ -16,16 +17,17 @@ from flambeau_cupy.kernels import (
     optimizer,
     pooling,
     random,
+    ranges,
     reduction,
     sequence_loss,
 )
 from flambeau_cupy.layer import Layer
 
-FAMILIES = (creation, complexes, movement, indexing, linalg, random)
+FAMILIES = (creation, ranges, complexes, movement, indexing, linalg, random)
 LAUNCHED = (classification_loss, sequence_loss, normalization, pooling)
 """The families that consist of kernels in CUDA C."""
 
-MADE = (elementwise, reduction)
+MADE = (elementwise, reduction, cumulative)
 MADE_LAUNCHED = (activation, optimizer)
 """The families whose kernels are made of others, of them those in CUDA C."""
 

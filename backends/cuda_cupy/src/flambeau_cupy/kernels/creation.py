@@ -26,11 +26,5 @@ def fill_(layer: Layer, a: Array, value: Any) -> None:
         a.fill(number.item())
 
 
-def arange(layer: Layer, start: Any, step: Any, length: int, dtype: Any) -> Array:
-    whole = type(start) is int and type(step) is int
-    made = layer.xp.arange(length, dtype=np.int64 if whole else np.float64)
-    return (made * step + start).astype(TO_NUMPY[dtype])
-
-
-KERNELS: dict[str, Kernel] = {"full": full, "fill_": fill_, "arange": arange}
+KERNELS: dict[str, Kernel] = {"full": full, "fill_": fill_}
 """Functions of a layer and what the op of their name is given."""

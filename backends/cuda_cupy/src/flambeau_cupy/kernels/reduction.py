@@ -1,4 +1,4 @@
-"""Reductions and scans over dimensions; half precisions are accumulated in float32."""
+"""Reductions over dimensions; half precisions are accumulated in float32."""
 
 from __future__ import annotations
 
@@ -60,17 +60,6 @@ def position(layer: Layer, name: str) -> Kernel:
     return kernel
 
 
-def scan(layer: Layer, name: str) -> Kernel:
-    function = getattr(layer.xp, name)
-
-    def kernel(a: Array, dim: int) -> Array:
-        if not a.ndim:
-            return a.copy()
-        return layer.held(function(a, axis=dim, dtype=a.dtype))
-
-    return layer.rounded(kernel)
-
-
 def make(layer: Layer) -> dict[str, Kernel]:
     """The kernels of this family."""
     made = {
@@ -82,7 +71,5 @@ def make(layer: Layer) -> dict[str, Kernel]:
         "any": truth(layer, "any"),
         "argmax": position(layer, "argmax"),
         "argmin": position(layer, "argmin"),
-        "cumsum": scan(layer, "cumsum"),
-        "cumprod": scan(layer, "cumprod"),
     }
     return {name: layer.quiet(kernel) for name, kernel in made.items()}
