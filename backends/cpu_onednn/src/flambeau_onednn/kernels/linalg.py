@@ -14,6 +14,9 @@ which multiplies some rows by a weight itself (its `sgemm.c`), or without it Pyt
 from __future__ import annotations
 
 import platform
+import signal
+from collections.abc import Callable
+from ctypes import PyDLL, create_string_buffer
 from math import prod
 from typing import Any
 
@@ -57,6 +60,24 @@ def _operand(a: Array) -> tuple[Array, bytes, int]:
     return np.ascontiguousarray(a), b"N", columns
 
 
+# oneDNN's kernels let the stack pointer point into their own data, where a signal's frame would
+# overwrite the heap: none is delivered meanwhile but those of faults.
+_MASK = 128  # bytes, what a set of signals has at most
+_HELD = create_string_buffer(_MASK)
+if hasattr(signal, "pthread_sigmask"):
+    _SETMASK: int = signal.SIG_SETMASK
+    _process = PyDLL(None)
+    _mask: Callable[..., object] = _process.pthread_sigmask
+    _process.sigfillset(_HELD)
+    for _fault in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL):
+        _process.sigdelset(_HELD, int(_fault))
+else:  # no system of signals that come at any time
+    _SETMASK = 0
+
+    def _mask(*_: object) -> None:
+        pass
+
+
 def _gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0) -> None:
     """alpha·(a @ b) + beta·out of three matrices, written to `out`, in this thread."""
     library = onednn()
@@ -64,12 +85,17 @@ def _gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0)
     left, of_left, left_step = _operand(a)
     right, of_right, right_step = _operand(b)
     (rows, columns), depth = out.shape, a.shape[1]
+    before = create_string_buffer(_MASK)
     with limited(1):
-        status = library.sgemm(
-            *(of_left, of_right, rows, columns, depth),
-            *(alpha, address(left), left_step, address(right), right_step),
-            *(beta, address(out), out.strides[0] >> 2),
-        )
+        try:
+            _mask(_SETMASK, _HELD, before)
+            status = library.sgemm(
+                *(of_left, of_right, rows, columns, depth),
+                *(alpha, address(left), left_step, address(right), right_step),
+                *(beta, address(out), out.strides[0] >> 2),
+            )
+        finally:
+            _mask(_SETMASK, before, None)
     if status:
         raise RuntimeError(f"oneDNN {library.version}: dnnl_sgemm failed with status {status}")
 
