@@ -221,6 +221,51 @@ def test_ops_are_a_namespace_of_the_programs(torch):
         torch.ops.toys.nosuch  # noqa: B018
 
 
+def test_libraries_of_compiled_ops_do_not_fit(torch):
+    with pytest.raises(OSError, match=r"load_library\('ops\.so'\): kernels are Python packages"):
+        torch.ops.load_library("ops.so")
+
+
+def test_modes_of_functions_are_refused_when_they_begin(torch):
+    from torch.overrides import TorchFunctionMode
+
+    class Seen(TorchFunctionMode):
+        pass
+
+    with pytest.raises(NotImplementedError, match="Seen: functions are seen by classes"):
+        Seen().__enter__()
+
+
+def test_helpers_of_distributions(torch):
+    from torch.distributions.utils import broadcast_all, lazy_property, probs_to_logits
+
+    class Counted:
+        calls = 0
+
+        @lazy_property
+        def value(self):
+            self.calls += 1
+            return fb.ones(1)
+
+    counted = Counted()
+    assert counted.value is counted.value and counted.calls == 1
+    a, b = broadcast_all(fb.ones(2, dtype=fb.float64), 3)
+    assert b.tolist() == [3.0, 3.0] and b.dtype is a.dtype
+    odds = probs_to_logits(fb.tensor([0.5, 1.0]), is_binary=True)
+    assert odds[0] == 0 and odds[1].isfinite()
+
+
+def test_facts_of_dtypes_that_no_tensor_has(torch):
+    assert torch.finfo(torch.float8_e4m3fn).max == 448.0
+    assert torch.finfo(torch.float32) == fb.finfo(fb.float32)
+    assert torch.finfo(torch.float8_e5m2) != torch.finfo(torch.float8_e4m3fn)
+
+
+def test_switches_of_backends_answer(torch):
+    assert torch.backends.mkldnn.is_available() in (True, False)
+    assert not torch.backends.opt_einsum.is_available()
+
+
 def test_mixed_precision_can_be_switched_off_only(torch):
     with torch.autocast("cpu", enabled=False), torch.cuda.amp.autocast(enabled=False):
         assert fb.ones(1).dtype is fb.float32

@@ -120,6 +120,7 @@ def test_tensors_have_a_number_and_are_not_inference():
     x, y = fb.ones(1), fb.ones(1)
     assert x._cdata == x._cdata != y._cdata
     assert not x.is_inference() and not fb.is_inference(x)
+    assert not (x.is_mps or x.is_xpu or x.is_mkldnn or x.is_nested or x.is_sparse_csr)
 
 
 def test_masks_of_bytes_warn():

@@ -80,6 +80,9 @@ class Tensor(TensorMethods, TensorBase):
     layout: ClassVar[Any] = strided
     is_sparse: ClassVar[bool] = False
     is_quantized: ClassVar[bool] = False
+    is_mkldnn: ClassVar[bool] = False
+    is_nested: ClassVar[bool] = False
+    is_sparse_csr: ClassVar[bool] = False
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         from flambeau._tensor.legacy import legacy_new  # makes tensors
@@ -180,6 +183,16 @@ class Tensor(TensorMethods, TensorBase):
     def is_cuda(self) -> bool:
         """Whether it lives on a CUDA device."""
         return self._be.device.type == "cuda"
+
+    @property
+    def is_mps(self) -> bool:
+        """Whether it lives on a device of type ``mps``."""
+        return self._be.device.type == "mps"
+
+    @property
+    def is_xpu(self) -> bool:
+        """Whether it lives on a device of type ``xpu``."""
+        return self._be.device.type == "xpu"
 
     @property
     def is_cpu(self) -> bool:

@@ -96,3 +96,4 @@ def fill(module: ModuleType, name: str) -> None:
 
     module.__dict__.setdefault("__getattr__", missing)
     module.__dict__.setdefault("__path__", [])
+    module.__dict__.setdefault("__all__", sorted(names))

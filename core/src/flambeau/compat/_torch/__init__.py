@@ -27,6 +27,8 @@ __all__ = [
     "_check",
     "autocast",
     "compile",
+    "complex32",
+    "finfo",
     "float8_e4m3fn",
     "float8_e5m2",
     "get_autocast_cpu_dtype",
@@ -59,7 +61,24 @@ class AbsentDtype:
 
 
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
+complex32 = AbsentDtype("complex32")
 float8_e4m3fn, float8_e5m2 = AbsentDtype("float8_e4m3fn"), AbsentDtype("float8_e5m2")
+
+
+class finfo(fb.finfo):  # noqa: N801 - PyTorch's name
+    """`flambeau.finfo`, which also knows the 8-bit dtypes that no tensor has."""
+
+    def __init__(self, type: Any = None) -> None:
+        if not isinstance(type, AbsentDtype) or type not in _FLOAT8:
+            super().__init__(type)
+            return
+        self.max, self.eps, self.tiny = _FLOAT8[type]
+        self.bits, self.min, self.smallest_normal = 8, -self.max, self.tiny
+        self.resolution, self.dtype = 1.0, repr(type).removeprefix("torch.")
+
+
+_FLOAT8 = {float8_e4m3fn: (448.0, 2.0**-3, 2.0**-6), float8_e5m2: (57344.0, 2.0**-2, 2.0**-14)}
+"""The greatest number, the distance from 1 to the next, and the least normal one."""
 
 
 def typename(obj: Any, /) -> str:

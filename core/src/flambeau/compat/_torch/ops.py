@@ -34,9 +34,9 @@ def load_library(path: Any) -> None:
     """Load compiled ops.
 
     Raises:
-        NotImplementedError: always.
+        OSError: always, as of a library that does not fit.
     """
-    raise NotImplementedError(f"load_library({path!r}): {reason('torch.utils.cpp_extension')}")
+    raise OSError(f"load_library({path!r}): {reason('torch.utils.cpp_extension')}")
 
 
 def __getattr__(name: str) -> Any:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import flambeau as fb
+from flambeau.accelerator._streams import Selected as StreamContext
 
-__all__ = ["is_bf16_supported"]
+__all__ = ["StreamContext", "is_bf16_supported"]
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:

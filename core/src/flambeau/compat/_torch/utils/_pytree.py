@@ -11,7 +11,9 @@ __all__ = [
     "SUPPORTED_NODES",
     "Context",
     "LeafSpec",
+    "MappingKey",
     "PyTree",
+    "SequenceKey",
     "TreeSpec",
     "register_pytree_node",
     "tree_all",
@@ -66,6 +68,23 @@ _register_pytree_node = register_pytree_node
 
 def _dict_flatten(d: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
     return list(d.values()), list(d.keys())
+
+
+class MappingKey(NamedTuple):
+    """The place of a child in a mapping."""
+
+    key: Any
+
+
+class SequenceKey(NamedTuple):
+    """The place of a child in a sequence."""
+
+    idx: int
+
+
+def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
+    values, keys = _dict_flatten(d)
+    return [(MappingKey(k), v) for k, v in zip(keys, values, strict=True)], keys
 
 
 def _dict_unflatten(values: Iterable[Any], keys: list[Any]) -> dict[Any, Any]:

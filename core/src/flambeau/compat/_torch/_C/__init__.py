@@ -1,15 +1,22 @@
 """What PyTorch's compiled module tells Python programs: there is none, and this answers."""
 
-# ruff: noqa: N999 - PyTorch's name
-
 from __future__ import annotations
 
 from typing import Any
 
 import flambeau as fb
 from flambeau import Generator, Size, Tensor, device, dtype, layout, memory_format
+from flambeau.compat._torch._C import _nn
 
-__all__ = ["Generator", "Size", "device", "dtype", "layout", "memory_format"]
+__all__ = [
+    "Generator",
+    "Size",
+    "_nn",
+    "device",
+    "dtype",
+    "layout",
+    "memory_format",
+]
 
 TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
