@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.layer import Layer
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau_cupy.array_module import Array, Kernel
+from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.dtypes import TO_NUMPY
 from flambeau_cupy.layer import Layer
 
