@@ -8,6 +8,7 @@ from importlib.abc import Loader
 from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import Distribution, DistributionFinder
 from types import ModuleType
+from typing import NoReturn
 
 from flambeau.compat._versions import version
 
@@ -21,7 +22,7 @@ class TorchDistribution(Distribution):
             return f"Metadata-Version: 2.1\nName: torch\nVersion: {version()}\n"
         return None
 
-    def locate_file(self, path: str | os.PathLike[str]) -> os.PathLike[str]:
+    def locate_file(self, path: str | os.PathLike[str]) -> NoReturn:
         """There are no files."""
         raise FileNotFoundError(os.fspath(path))
 

@@ -69,10 +69,11 @@ class finfo(fb.finfo):  # noqa: N801 - PyTorch's name
     """`flambeau.finfo`, which also knows the 8-bit dtypes that no tensor has."""
 
     def __init__(self, type: Any = None) -> None:
-        if not isinstance(type, AbsentDtype) or type not in _FLOAT8:
+        facts = _FLOAT8.get(type)
+        if facts is None:
             super().__init__(type)
             return
-        self.max, self.eps, self.tiny = _FLOAT8[type]
+        self.max, self.eps, self.tiny = facts
         self.bits, self.min, self.smallest_normal = 8, -self.max, self.tiny
         self.resolution, self.dtype = 1.0, repr(type).removeprefix("torch.")
 

@@ -250,10 +250,11 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = N
 
 def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
     """As `tree_map`, of the leaves of a type, or of those for which `kind` is true."""
-    wanted = kind if callable(kind) and not isinstance(kind, type) else None
+    types: Any = kind
+    asked = callable(kind) and not isinstance(kind, type)
 
     def chosen(x: Any) -> Any:
-        applies = wanted(x) if wanted is not None else isinstance(x, kind)
+        applies = types(x) if asked else isinstance(x, types)
         return func(x) if applies else x
 
     return tree_map(chosen, tree, is_leaf=is_leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 try:
-    from tqdm import tqdm  # pyright: ignore[reportMissingModuleSource]
+    from tqdm import tqdm  # pyright: ignore[reportMissingModuleSource, reportAssignmentType]
 except ImportError:
 
     class tqdm:  # type: ignore[no-redef] # noqa: N801 - the package's name
