@@ -163,7 +163,10 @@ static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t
             int64_t value = n[f->first];
             if (f->how == '+') value += n[f->second];
             else if (f->how == '|' && n[f->second] != 0) value = n[f->second];
-            need *= value;
+            if (value < 0 || __builtin_mul_overflow(need, value, &need)) {
+                need = INT64_MAX; /* more than any memory has */
+                break;
+            }
         }
         if (lengths[i] >= 0 && need > lengths[i]) {
             PyErr_Format(PyExc_RuntimeError, "%s(): array %d has %zd bytes, where %lld are read or written",

@@ -259,8 +259,8 @@ WIDE static void cut_off_lines(float *out, int64_t rows, int64_t columns, int64_
     }
 }
 
-/* A library's kernels may let the stack pointer point into their own data, where a signal's frame would
-   overwrite the heap: none is delivered meanwhile but those of faults. */
+/* A signal that is delivered within a library's product was seen to corrupt the heap, unless it had a
+   stack of its own: none is delivered meanwhile but those of faults. */
 #if HAS_THREADS
 typedef sigset_t Signals;
 static void hold_signals(Signals *before) {

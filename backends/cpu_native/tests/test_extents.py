@@ -15,14 +15,15 @@ ROWS = [
 ADDRESSES = {"sgemm"}  # which takes matrices by their addresses
 
 
+@pytest.mark.parametrize("size", [1 << 16, 1 << 62], ids=["many", "more than a number holds"])
 @pytest.mark.parametrize("function", ROWS, ids=lambda f: f.__name__)
-def test_arrays_that_are_too_short_are_refused(function):
+def test_arrays_that_are_too_short_are_refused(function, size):
     if function.__name__ in ADDRESSES:
         return
     values = []
     for kind in function.__doc__:
         if kind == "i":
-            values.append(1 << 16)
+            values.append(size)
         else:
             values.append(1.0 if kind == "f" else np.zeros(1, np.uint8))
     with pytest.raises(RuntimeError, match="bytes|one shape"):

@@ -1,4 +1,4 @@
-"""Signals during a product: none is delivered where the stack pointer is the library's."""
+"""Signals during a product: none is delivered while the library computes."""
 
 from __future__ import annotations
 

@@ -60,22 +60,23 @@ def _operand(a: Array) -> tuple[Array, bytes, int]:
     return np.ascontiguousarray(a), b"N", columns
 
 
-# oneDNN's kernels let the stack pointer point into their own data, where a signal's frame would
-# overwrite the heap: none is delivered meanwhile but those of faults.
+def _unmasked(*_: object) -> None:
+    """Where no system has signals that come at any time."""
+
+
+# A signal that is delivered within oneDNN's product was seen to corrupt the heap, unless it had a
+# stack of its own: none is delivered meanwhile but those of faults.
 _MASK = 128  # bytes, what a set of signals has at most
 _HELD = create_string_buffer(_MASK)
+_SETMASK = 0
+_mask: Callable[..., object] = _unmasked
 if hasattr(signal, "pthread_sigmask"):
-    _SETMASK: int = signal.SIG_SETMASK
+    _SETMASK = int(signal.SIG_SETMASK)
     _process = PyDLL(None)
-    _mask: Callable[..., object] = _process.pthread_sigmask
+    _mask = _process.pthread_sigmask
     _process.sigfillset(_HELD)
     for _fault in (signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL):
         _process.sigdelset(_HELD, int(_fault))
-else:  # no system of signals that come at any time
-    _SETMASK = 0
-
-    def _mask(*_: object) -> None:
-        pass
 
 
 def _gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0) -> None:

@@ -6,6 +6,7 @@ such a program runs.
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -118,8 +119,7 @@ def get_deterministic_debug_mode() -> int:
 
 def get_device_module(device: Any = None) -> Any:
     """The module of a type of devices, such as ``torch.cuda``; of the accelerator by default."""
-    import torch
-
+    torch = importlib.import_module("torch")
     if device is None:
         device = fb.accelerator.current_accelerator() or "cpu"
     return getattr(torch, fb.device(device).type)
