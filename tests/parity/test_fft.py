@@ -13,7 +13,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import flambeau as fb  # noqa: E402
-from test_complex import assert_close, check, plain  # noqa: E402
+from complex_numbers import assert_close, check, plain  # noqa: E402
 
 # PyTorch's advice, which it gives once in a process: to whichever test comes first.
 pytestmark = pytest.mark.filterwarnings("ignore:A window was not provided")
