@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import Storage, is_tensor
-from flambeau._memory.views import register_alias, storage_of
+from flambeau._memory.views import register_alias, replay, storage_of
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
+from flambeau._writes.inplace import memory_steps
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -157,3 +158,17 @@ def tensor_in(
     t._st, t._msteps = st, (("as_strided", step),)
     register_alias(st, t)
     return t
+
+
+def shown_in(st: Storage, t: Tensor) -> Tensor:
+    """What `t` shows of its memory, in a copy of that memory; without history."""
+    be = st._be
+    if be.strided or st.dtype is not t.dtype:
+        return tensor_in(st, t.dtype, t.storage_offset(), tuple(t._a.shape), t.stride())
+    st.shared = True
+    made = wrap(be, st.buffer, t.dtype)
+    made._st = st
+    made._msteps = (("view", (tuple(storage_of(t).buffer.shape),)), *t._msteps)
+    made._a = replay(be, st.buffer, memory_steps(made))
+    register_alias(st, made)
+    return made

@@ -24,6 +24,7 @@ from flambeau._memory import views as _views
 from flambeau._memory.record import Storage, TensorBase
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
+from flambeau._storages.memory import shown_in
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.printing import tensor_format, tensor_repr
 from flambeau._types import dtype as D
@@ -732,8 +733,7 @@ class Tensor(TensorMethods, TensorBase):
                 t = self.detach().clone()
             else:  # what else is copied may be part of the same memory
                 storage = copy.deepcopy(self.untyped_storage(), memo)
-                where = self.storage_offset(), tuple(self._a.shape), self.stride()
-                t = self.detach().new_empty((0,)).set_(storage, *where)
+                t = shown_in(storage._st, self)
         finally:
             set_recording(before)
         out = _new(type(self))

@@ -308,16 +308,17 @@ def write(self: Tensor, native: Any) -> None:
     before = recording()
     try:
         set_recording(False)
-        chain = _memory_steps(self)
+        chain = memory_steps(self)
         st.buffer = be.view_put(st.buffer, native, chain) if chain else native
         for ref in st.aliases:
             if (t := ref()) is not None:
-                t._a = replay(be, st.buffer, _memory_steps(t))
+                t._a = replay(be, st.buffer, memory_steps(t))
     finally:
         set_recording(before)
 
 
-def _memory_steps(t: Tensor) -> list[Any]:
+def memory_steps(t: Tensor) -> list[Any]:
+    """The view steps that lead from the root of a storage without strides to `t`."""
     st = t._st
     assert st is not None
     shape = tuple(st.buffer.shape)

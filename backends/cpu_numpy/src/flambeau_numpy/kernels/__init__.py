@@ -51,7 +51,6 @@ FAMILIES = (
     hyperbolic,
     special,
     reduction,
-    cumulative,
     norms,
     statistics,
     movement,

@@ -6,6 +6,7 @@ refreshes the views, and nothing here may tell the difference.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -160,6 +161,20 @@ def test_clones_of_views_share_nothing(device: str, view: Any) -> None:
     assert kit.numbers(copied) == before
     copied.fill_(5)
     assert set(kit.numbers(x)) == {0.0}
+
+
+@kit.cases("view", views)
+def test_deep_copies_of_a_base_and_a_view_share_memory_of_their_own(device: str, view: Any) -> None:
+    base = matrix(device)
+    v = view(base)
+    before = base.tolist(), v.tolist()
+    again, seen = copy.deepcopy([base, v])
+    assert (again.tolist(), seen.tolist()) == before
+    seen.fill_(-3.0)
+    expected = matrix(device)
+    view(expected).fill_(-3.0)
+    assert again.tolist() == expected.tolist()
+    assert (base.tolist(), v.tolist()) == before
 
 
 @kit.cases("view", all_views)
