@@ -67,12 +67,6 @@ DIFFERENCES: list[Difference] = [
         names="cholesky_solve ormqr linalg.tensorinv fft.ihfft2 fft.ihfftn",
     ),
     Difference(
-        "PyTorch's `kthvalue` writes to an `out=` that has the dimension with one element as it is, and drops the "
-        "dimension afterwards; here it is resized.",
-        r"out as-many-elsewhere\] value:",
-        names="kthvalue",
-    ),
-    Difference(
         "PyTorch's `fftfreq` writes the negative frequencies of an `out=` with gaps elsewhere.",
         r"out (strided|every-second|selected|as-many-elsewhere)\] value:",
         names="fft.fftfreq",
@@ -268,5 +262,11 @@ DIFFERENCES: list[Difference] = [
         "`out=` is the input: PyTorch overwrites what it still reads.",
         r"contiguous, out input\] value",
         names="topk",
+    ),
+    Difference(
+        "PyTorch's `kthvalue` writes to an `out=` that has the dimension with one element as it is, and drops the "
+        "dimension afterwards; here it is resized.",
+        r"out as-many-elsewhere\] value:",
+        names="kthvalue",
     ),
 ]
