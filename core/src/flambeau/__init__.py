@@ -17,6 +17,18 @@ __version__ = "0.1.0"
 from flambeau import ops
 from flambeau._api.names import *  # noqa: F403 - the public names; listed in that module
 from flambeau._api.names import __all__ as _names
+from flambeau._api.names import (
+    _dirichlet_grad as _dirichlet_grad,
+)
+from flambeau._api.names import (
+    _sample_dirichlet as _sample_dirichlet,
+)
+from flambeau._api.names import (
+    _standard_gamma as _standard_gamma,
+)
+from flambeau._api.names import (
+    _standard_gamma_grad as _standard_gamma_grad,
+)
 from flambeau._autograd import engine as _engine
 from flambeau._dispatch import bound as _bound
 from flambeau._tensor import methods as _tensor_methods

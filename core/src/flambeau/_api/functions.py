@@ -671,6 +671,9 @@ from flambeau.ops.spatial.transposed_convolution import (
 from flambeau.ops.matrices.vandermonde import (
     vander,
 )
+from flambeau.ops.randomness.variates import (
+    binomial,
+)
 from flambeau.ops.indices.view_scattering import (
     diagonal_scatter,
     select_scatter,
@@ -739,6 +742,7 @@ __all__ = [
     "bilinear",
     "binary_cross_entropy_with_logits",
     "bincount",
+    "binomial",
     "bitwise_and",
     "bitwise_left_shift",
     "bitwise_not",

@@ -103,6 +103,10 @@ from flambeau._types.memory_format import (
     preserve_format,
 )
 from flambeau._types.size import Size
+from flambeau.ops.randomness.pathwise import dirichlet_grad as _dirichlet_grad
+from flambeau.ops.randomness.pathwise import standard_gamma_grad as _standard_gamma_grad
+from flambeau.ops.randomness.variates import sample_dirichlet as _sample_dirichlet
+from flambeau.ops.randomness.variates import standard_gamma as _standard_gamma
 from flambeau.plugin.accelerator import OutOfMemoryError
 from flambeau.plugin.fallback import (
     cpu_fallback,

@@ -46,6 +46,38 @@ def uniforms64(generator: Generator, n: int) -> list[float]:
     return [(word & _MASK53) * 2.0**-53 for word in words64(generator, n)]
 
 
+class Units:
+    """float64 uniforms as `uniforms64` gives them, one at each call.
+
+    They are drawn `block` at a time, and `give_back` returns what is left of a block; the
+    generator's lock is to be held in between.
+    """
+
+    __slots__ = ("_before", "_block", "_generator", "_size", "_taken")
+
+    def __init__(self, generator: Generator, block: int) -> None:
+        self._generator, self._size = generator, block
+        self._block: list[float] = []
+        self._taken = 0
+        self._before: tuple[list[int], int] | None = None
+
+    def __call__(self) -> float:
+        if self._taken == len(self._block):
+            if self._size > 1:
+                self._before = self._generator.engine.get_words()
+            self._block, self._taken = uniforms64(self._generator, self._size), 0
+        self._taken += 1
+        return self._block[self._taken - 1]
+
+    def give_back(self) -> None:
+        """Leave the generator as if only the uniforms that were used had been drawn."""
+        if self._before is not None and self._taken < len(self._block):
+            engine = self._generator.engine
+            engine.set_words(*self._before)
+            engine.random_bits(2 * self._taken)
+        self._block, self._taken = [], 0
+
+
 def round32(value: float) -> float:
     """`value` in the precision of float32."""
     try:

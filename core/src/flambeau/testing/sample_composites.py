@@ -327,6 +327,29 @@ RANDOM = {
         Sample((Arr((3,), kind="literal", literal=(10.0, 24.0, 60.0)), GENERATOR), "large"),
         Sample((Arr((0,)), GENERATOR), "empty"),
     ],
+    "standard_gamma": [
+        Sample((Arr((2, 3), low=0.25, high=2), GENERATOR)),
+        Sample((Arr((3,), kind="literal", literal=(0.0, 24.0, 1024.0)), GENERATOR), "edges"),
+        Sample((Arr((0,)), GENERATOR), "empty"),
+    ],
+    "sample_dirichlet": [
+        Sample((Arr((2, 3), low=0.25, high=2), GENERATOR)),
+        Sample((Arr((2, 41), low=0.25, high=2), GENERATOR), "long rows"),
+        Sample((Arr((), low=0.25, high=2), GENERATOR), "scalar"),
+        Sample((Arr((2, 0)), GENERATOR), "empty"),
+    ],
+    "binomial": [
+        Sample((Arr((2, 3), low=1, high=4), Arr((2, 3), low=0, high=1), GENERATOR)),
+        Sample(
+            (
+                Arr((4,), kind="literal", literal=(64.0, 200.0, 1024.0, 16.0)),
+                Arr((4,), kind="literal", literal=(0.5, 0.75, 0.25, 1.0)),
+                GENERATOR,
+            ),
+            "large",
+        ),
+        Sample((Arr((0,)), Arr((0,)), GENERATOR), "empty"),
+    ],
     "dropout": [
         Sample((Arr((2, 3), low=1, high=2), 0.5, GENERATOR)),
         Sample((Arr((0,)), 0.25, GENERATOR), "empty"),

@@ -149,6 +149,7 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
         (["randperm"], (int64,)),
         (["arange"], _REAL),
         (["ctc_loss", "ctc_loss_backward"], (float32, float64)),
+        (["standard_gamma", "sample_dirichlet", "binomial"], (float32, float64)),
     ]
     found: dict[str, tuple[DType, ...]] = dict.fromkeys(SAMPLES, ALL)
     found |= {name: dtypes for name, (_, dtypes) in _BESIDE.items()}
