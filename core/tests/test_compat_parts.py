@@ -266,12 +266,16 @@ def test_switches_of_backends_answer(torch):
     assert not torch.backends.opt_einsum.is_available()
 
 
-def test_mixed_precision_can_be_switched_off_only(torch):
-    with torch.autocast("cpu", enabled=False), torch.cuda.amp.autocast(enabled=False):
+def test_mixed_precision_is_there_by_its_former_names(torch):
+    from torch.cuda.amp.autocast_mode import custom_fwd
+    from torch.cuda.amp.grad_scaler import GradScaler, OptState
+
+    assert custom_fwd is fb.cuda.amp.custom_fwd and GradScaler is fb.cuda.amp.GradScaler
+    assert OptState.READY.value == 0
+    with pytest.warns(FutureWarning), torch.cuda.amp.autocast(enabled=False):
         assert fb.ones(1).dtype is fb.float32
-    with pytest.raises(NotImplementedError, match="precision is refused"), torch.autocast("cpu"):
-        pass
-    assert not torch.is_autocast_enabled()
+    with torch.autocast("cpu"):
+        assert not torch.is_autocast_enabled() and torch.is_autocast_enabled("cpu")
     weight = fb.ones(1, requires_grad=True)
     optimizer = fb.optim.SGD([weight], lr=0.5)
     scaler = torch.amp.GradScaler("cuda", enabled=False)

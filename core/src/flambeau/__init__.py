@@ -37,6 +37,7 @@ from flambeau.plugin.host import host as _host
 
 if TYPE_CHECKING:
     from flambeau import accelerator as accelerator
+    from flambeau import amp as amp
     from flambeau import autograd as autograd
     from flambeau import backends as backends
     from flambeau import compat as compat
@@ -56,6 +57,23 @@ if TYPE_CHECKING:
     from flambeau import special as special
     from flambeau import testing as testing
     from flambeau import utils as utils
+    from flambeau.amp._setting import autocast_decrement_nesting as autocast_decrement_nesting
+    from flambeau.amp._setting import autocast_increment_nesting as autocast_increment_nesting
+    from flambeau.amp._setting import clear_autocast_cache as clear_autocast_cache
+    from flambeau.amp._setting import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+    from flambeau.amp._setting import get_autocast_dtype as get_autocast_dtype
+    from flambeau.amp._setting import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+    from flambeau.amp._setting import is_autocast_cache_enabled as is_autocast_cache_enabled
+    from flambeau.amp._setting import is_autocast_cpu_enabled as is_autocast_cpu_enabled
+    from flambeau.amp._setting import is_autocast_enabled as is_autocast_enabled
+    from flambeau.amp._setting import set_autocast_cache_enabled as set_autocast_cache_enabled
+    from flambeau.amp._setting import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+    from flambeau.amp._setting import set_autocast_cpu_enabled as set_autocast_cpu_enabled
+    from flambeau.amp._setting import set_autocast_dtype as set_autocast_dtype
+    from flambeau.amp._setting import set_autocast_enabled as set_autocast_enabled
+    from flambeau.amp._setting import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+    from flambeau.amp.autocast_mode import autocast as autocast
+    from flambeau.amp.grad_scaler import GradScaler as GradScaler
     from flambeau.serialization import load as load
     from flambeau.serialization import save as save
 
@@ -72,18 +90,30 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator autograd backends compat cpu cuda fft hub linalg multiprocessing overrides
+    """accelerator amp autograd backends compat cpu cuda fft hub linalg multiprocessing overrides
     plugin random return_types serialization signal sparse special testing utils version""".split()
 )
-_CHECKPOINTS = frozenset({"load", "save"})
+# Names of modules that are loaded when one is asked for.
+_NAMES = {
+    "amp": frozenset({"GradScaler", "autocast"}),
+    "amp._setting": frozenset(
+        """autocast_decrement_nesting autocast_increment_nesting clear_autocast_cache
+        get_autocast_cpu_dtype get_autocast_dtype get_autocast_gpu_dtype is_autocast_cache_enabled
+        is_autocast_cpu_enabled is_autocast_enabled set_autocast_cache_enabled
+        set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
+        set_autocast_gpu_dtype""".split()
+    ),
+    "serialization": frozenset({"load", "save"}),
+}
 _PARTS: dict[str, str] = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _CHECKPOINTS:
-        return getattr(importlib.import_module(f"{__name__}.serialization"), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
     if name in _PARTS:
         return _import_part(name)
     if not name.startswith("_") and name != "meta" and name in _host.device_types():

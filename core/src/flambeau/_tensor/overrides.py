@@ -151,7 +151,10 @@ def _looks_at(t: type) -> bool:
 
 _intercepted = False
 _overridables: dict[Callable[..., Any], Overridable] = {}
-_namespaces: list[dict[str, Any]] = []  # of libraries, as `flambeau.nn.functional`
+libraries: list[dict[str, Any]] = []
+"""The namespaces of libraries, such as `flambeau.nn.functional`."""
+on_library: list[Callable[[dict[str, Any]], None]] = []
+"""Who is told of a new one."""
 
 
 def intercept_functions() -> None:
@@ -173,15 +176,17 @@ def intercept_functions() -> None:
         overridable.__module__ = _functions.__name__  # pickle looks for it where it stands
         if vars(flambeau).get(name) is function:
             setattr(flambeau, name, overridable)
-    for namespace in _namespaces:
+    for namespace in libraries:
         _intercept(namespace)
 
 
 def offer_calls(namespace: dict[str, Any]) -> None:
     """Treat the functions that a library's module lists in ``__all__`` like those of flambeau."""
-    _namespaces.append(namespace)
+    libraries.append(namespace)
     if _intercepted:
         _intercept(namespace)
+    for tell in on_library:
+        tell(namespace)
 
 
 def _intercept(namespace: dict[str, Any]) -> None:

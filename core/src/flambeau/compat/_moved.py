@@ -8,6 +8,13 @@ from typing import Any
 _LAZY = "flambeau.nn.modules.lazy_layers"
 
 MOVED = {
+    "cpu.amp.autocast_mode": {"flambeau.cpu.amp": "autocast"},
+    "cpu.amp.grad_scaler": {"flambeau.cpu.amp": "GradScaler"},
+    "cuda.amp.autocast_mode": {"flambeau.cuda.amp": "autocast custom_bwd custom_fwd"},
+    "cuda.amp.grad_scaler": {
+        "flambeau.amp.grad_scaler": "OptState",
+        "flambeau.cuda.amp": "GradScaler",
+    },
     "nn.modules.activation": {
         "flambeau.nn.modules.attention": "MultiheadAttention",
         "flambeau.nn.modules.piecewise_activation": """Threshold Hardtanh ReLU6 Hardsigmoid

@@ -46,9 +46,8 @@ PARTS = (
     Part("torch._utils", "partial", "flattening of tensor lists, element sizes"),
     Part(
         "torch.amp",
-        "partial",
-        "`autocast(enabled=False)` and a disabled `GradScaler`; mixed precision is refused: "
-        "convert the model with `.half()` or `.bfloat16()`",
+        "real",
+        "`autocast` by PyTorch's lists for CPUs and for other devices, `GradScaler`",
     ),
     Part(
         "torch.ao",
@@ -60,11 +59,7 @@ PARTS = (
         "partial",
         "nothing is compiled: `torch.compile` gives back its function, `is_compiling` is False",
     ),
-    Part(
-        "torch.cuda.amp",
-        "partial",
-        "as `torch.amp`",
-    ),
+    Part("torch.cuda.amp", "real", "as `torch.amp`"),
     Part(
         "torch.distributed",
         "refused",

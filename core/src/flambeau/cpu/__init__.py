@@ -14,12 +14,14 @@ import threading
 from typing import Any
 
 from flambeau.accelerator._namespace import namespace as _namespace
+from flambeau.cpu import amp
 from flambeau.cpu._capabilities import get_capabilities
 
 __all__ = [
     "Event",
     "Stream",
     "StreamContext",
+    "amp",
     "current_device",
     "current_stream",
     "device_count",

@@ -17,7 +17,7 @@ from flambeau.accelerator._graphs import (
 )
 from flambeau.accelerator._namespace import legacy_types as _legacy_types
 from flambeau.accelerator._namespace import namespace as _namespace
-from flambeau.cuda import comm, nvtx
+from flambeau.cuda import amp, comm, nvtx
 from flambeau.plugin.accelerator import DeviceError as _DeviceError
 
 _devices = _namespace("cuda")

@@ -11,14 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau as fb
-from flambeau.compat._torch.amp import (
-    autocast,
-    get_autocast_cpu_dtype,
-    get_autocast_dtype,
-    get_autocast_gpu_dtype,
-    is_autocast_cpu_enabled,
-    is_autocast_enabled,
-)
 from flambeau.compat._torch.compiler import compile
 from flambeau.compat._torch.jit import ScriptModule
 
@@ -26,19 +18,13 @@ __all__ = [
     "ScriptModule",
     "_assert",
     "_check",
-    "autocast",
     "compile",
     "complex32",
     "finfo",
     "float8_e4m3fn",
     "float8_e5m2",
-    "get_autocast_cpu_dtype",
-    "get_autocast_dtype",
-    "get_autocast_gpu_dtype",
     "get_deterministic_debug_mode",
     "get_device_module",
-    "is_autocast_cpu_enabled",
-    "is_autocast_enabled",
     "sym_float",
     "sym_int",
     "sym_max",
