@@ -161,9 +161,10 @@ static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t
         for (int j = 0; j < e->count; j++) {
             const Factor *f = &e->factors[j];
             int64_t value = n[f->first];
-            if (f->how == '+') value += n[f->second];
+            int is_none = 0; /* no number holds it */
+            if (f->how == '+') is_none = __builtin_add_overflow(value, n[f->second], &value);
             else if (f->how == '|' && n[f->second] != 0) value = n[f->second];
-            if (value < 0 || __builtin_mul_overflow(need, value, &need)) {
+            if (is_none || value < 0 || __builtin_mul_overflow(need, value, &need)) {
                 need = INT64_MAX; /* more than any memory has */
                 break;
             }

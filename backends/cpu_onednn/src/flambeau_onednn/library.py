@@ -113,9 +113,11 @@ class Library:
         path: the file.
         version: such as ``3.2.0``.
         engine, attributes: the handles that all primitives share; kept until the process ends.
+        has_lost_threads: whether OpenMP may wait for threads that only the parent process has.
     """
 
     def __init__(self, path: str) -> None:
+        mapped = files_of_parent()
         with sleeping_when_idle():  # OpenMP comes with it
             loaded = CDLL(path)
         stated = getattr(loaded, "dnnl_version", None)
@@ -148,6 +150,7 @@ class Library:
             0 if function is None else cast(function, c_void_p).value or 0
             for function in (self.sgemm, self.get_threads, self.set_threads)
         )
+        self.has_lost_threads = _file_at(self.addresses[1]) in mapped
         self.call("set_primitive_cache_capacity", 0)  # `primitives` keeps them, with their memory
         self.engine = self.made("engine_create", CPU, 0)
         self.attributes = self.made("primitive_attr_create")
@@ -175,6 +178,39 @@ class Library:
         handle = c_void_p()
         self.call(name, byref(handle), *arguments)
         return handle
+
+
+_FORKED = 0x40  # PF_FORKNOEXEC in the Linux kernel's <linux/sched.h>
+
+
+def _mappings() -> Iterator[tuple[int, int, str]]:
+    """Beginning, end and file of what is mapped into this process; nothing if it is not Linux."""
+    try:
+        lines = Path("/proc/self/maps").read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        place, _, _, _, _, *path = line.split(maxsplit=5)
+        begin, end = (int(address, 16) for address in place.split("-"))
+        yield begin, end, path[0] if path else ""
+
+
+def files_of_parent() -> frozenset[str]:
+    """In a forked process, the files that are mapped now, most of them by its parent; else none.
+
+    A pool of threads that one of these libraries had there is not here, and the library does not
+    know. What this process loaded itself counts as well: nothing tells the two apart.
+    """
+    try:
+        flags = int(Path("/proc/self/stat").read_text().rpartition(")")[2].split()[6])
+    except (OSError, ValueError, IndexError):
+        return frozenset()
+    return frozenset(path for _, _, path in _mappings()) if flags & _FORKED else frozenset()
+
+
+def _file_at(address: int) -> str | None:
+    """The file whose code is at an address, if the system tells."""
+    return next((path for begin, end, path in _mappings() if begin <= address < end), None)
 
 
 def _candidates() -> Iterator[str]:

@@ -17,12 +17,14 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_onednn.library import onednn
 
-    if onednn() is None:
+    if (library := onednn()) is None:
         return None
     from flambeau_numpy.extending import follow
     from flambeau_onednn import threads
     from flambeau_onednn.kernels import KERNELS
 
+    if library.has_lost_threads:
+        threads.stay_alone()
     follow("flambeau-onednn", threads.set_num_threads)
     return KernelSet(f"flambeau-onednn {__version__}", KERNELS)
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
-from threading import Lock
 from typing import Any
 
 import numpy as np
 
+from flambeau.plugin import make_lock
 from flambeau_numpy.extending import BFLOAT16, empty
 from flambeau_onednn.library import BF16, DIMS, F16, F32, IN_ORDER, Argument, Library, Unsupported
 
@@ -388,7 +388,7 @@ class Plans:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.kept: OrderedDict[Any, Any] = OrderedDict()
-        self.lock = Lock()
+        self.lock = make_lock()
 
     def find(self, key: Any, make: Callable[[], Any]) -> Any:
         """What `make` returned for `key`; None where it raised `Unsupported`."""

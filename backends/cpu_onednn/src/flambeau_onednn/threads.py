@@ -11,12 +11,12 @@ import os
 from flambeau_onednn.library import onednn
 
 _count = 1
-_forked = False
+_alone = False
 
 
 def get_num_threads() -> int:
     """The number of threads of a primitive made or run now; 1 in forked processes."""
-    return 1 if _forked else _count
+    return 1 if _alone else _count
 
 
 def set_num_threads(count: int) -> None:
@@ -53,11 +53,14 @@ class limited:  # noqa: N801 - used as a function
             library.set_threads(self.before)
 
 
-def _after_fork() -> None:
-    # The child has OpenMP's records of threads, and not the threads: it would wait for them.
-    global _forked
-    _forked = True
+def stay_alone() -> None:
+    """Use one thread from now on, whatever is asked for later.
+
+    A forked process has OpenMP's records of threads, and not the threads: it would wait for them.
+    """
+    global _alone
+    _alone = True
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=stay_alone)

@@ -9,7 +9,6 @@ formula conjugates what it saved: see ``docs/design/core.md``.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Binary, Node, Unary
+from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
     from flambeau._dispatch.dispatch import wrap
@@ -40,7 +40,7 @@ def link() -> None:
     FORMULAS = (Unary, Binary, GenericNode)
 
 
-_accumulating = threading.Lock()
+_accumulating = make_lock()
 
 # Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` instead of
 # ``apply(F, g)``.

@@ -7,7 +7,6 @@ the namespace ``F`` of gradient formulas in an ordinary backward pass, hence the
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from math import prod
@@ -18,6 +17,7 @@ from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
+from flambeau.plugin.forks import make_lock
 from flambeau.plugin.host import host
 
 if TYPE_CHECKING:
@@ -171,7 +171,7 @@ class BoundBackend:
 
 _bound: dict[tuple[str, int | None], BoundBackend] = {}
 _retired: dict[tuple[str, int | None], BoundBackend] = {}  # to be offered kernels again
-_lock = threading.RLock()
+_lock = make_lock()
 
 
 def bind(name: Device | str | int | None) -> BoundBackend:

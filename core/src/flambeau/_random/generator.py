@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import struct
-import threading
 from numbers import Integral
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +19,7 @@ from flambeau._random.mt19937 import MT19937, WORDS, BitEngine
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as _dtype
 from flambeau._types.device import device as Device
+from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -86,7 +86,7 @@ class Generator:
             where = bind(where).device
         self._device = where
         self._engine: BitEngine | None = None
-        self.lock = threading.RLock()
+        self.lock = make_lock()
         self._reset(_DEFAULT_SEED)
 
     def __repr__(self) -> str:
@@ -317,7 +317,7 @@ class DefaultGenerators:
         self.cpu = Generator()
         self._seed = self.cpu.seed()
         self._others: dict[Device, Generator] = {}
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def of(self, device: Device) -> Generator:
         """The default generator of `device`."""

@@ -13,14 +13,13 @@ from flambeau._autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from flambeau.autograd._passes import backward, grad
 
 if TYPE_CHECKING:
     from flambeau.autograd import functional as functional
     from flambeau.autograd import profiler as profiler
     from flambeau.autograd._gradcheck import gradcheck as gradcheck
     from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
-    from flambeau.autograd._passes import backward as backward
-    from flambeau.autograd._passes import grad as grad
     from flambeau.autograd.function import Function as Function
     from flambeau.autograd.variable import Variable as Variable
 
@@ -43,8 +42,6 @@ __all__ = [
 ]
 
 _LAZY = {
-    "backward": "_passes",
-    "grad": "_passes",
     "Function": "function",
     "gradcheck": "_gradcheck",
     "gradgradcheck": "_gradcheck",

@@ -19,6 +19,7 @@ from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, Out, next_seq
 from flambeau._dispatch import bound as _bound
 from flambeau.ops import OPS
+from flambeau.plugin.forks import make_lock
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
 
@@ -35,7 +36,7 @@ class Listener(Protocol):
 
 _listeners: list[Listener] = []
 _originals: list[tuple[dict[str, Any], str, Any]] = []  # (namespace, name, kernel) as they were
-_lock = threading.RLock()
+_lock = make_lock()
 
 
 def listen(listener: Listener) -> None:

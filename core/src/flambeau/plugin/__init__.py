@@ -30,6 +30,7 @@ from flambeau.plugin.accelerator import (
     numerics,
 )
 from flambeau.plugin.backend import Backend, MemoryStatistics
+from flambeau.plugin.forks import make_lock
 from flambeau.plugin.formats import Format
 from flambeau.plugin.hookspecs import API_VERSION, hookimpl
 from flambeau.plugin.kernels import Expectations, KernelSet
@@ -59,6 +60,7 @@ __all__ = [
     "int16",
     "int32",
     "int64",
+    "make_lock",
     "numerics",
     "uint8",
 ]

@@ -6,7 +6,6 @@ reason. When it is on, every use is counted and the first use of each op on each
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from flambeau.plugin.forks import make_lock
 from flambeau.plugin.hookspecs import hookimpl
 from flambeau.plugin.validation import writes_or_aliases
 
@@ -26,7 +26,7 @@ _process_wide = False
 _here: ContextVar[bool | None] = ContextVar("flambeau_cpu_fallback", default=None)
 _uses: Counter[tuple[str, str]] = Counter()
 _warned: set[tuple[str, str]] = set()
-_lock = threading.Lock()
+_lock = make_lock()
 
 
 class FallbackWarning(UserWarning):

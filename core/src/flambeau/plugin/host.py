@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 import importlib
 import os
-import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -20,6 +19,7 @@ from flambeau.plugin._registry import Registry
 from flambeau.plugin.activation import Activation, Assembly, package_of
 from flambeau.plugin.errors import Problem
 from flambeau.plugin.fallback import CpuFallback
+from flambeau.plugin.forks import make_lock
 from flambeau.plugin.kernels import Expectations
 from flambeau.plugin.validation import OpTable, writes_or_aliases
 
@@ -69,7 +69,7 @@ class PluginHost:
         self._missing: dict[tuple[str, str], Kernel] = {}
         self._copiers: dict[tuple[str, str], Copier | None] = {}
         self._listeners: list[Callable[[str], object]] = []
-        self._lock = threading.RLock()
+        self._lock = make_lock()
         fallback = CpuFallback(self.activate, self.missing_kernel_error)
         self._registry.add_local(fallback, "flambeau-core:cpu-fallback", frozenset())
 

@@ -12,11 +12,11 @@ waits, and the exception comes at once.
 from __future__ import annotations
 
 import os
-import threading
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flambeau.plugin import make_lock
 from flambeau_cupy.device.launch import blocks_for
 from flambeau_cupy.dtypes import FLOATS, INT64
 
@@ -38,7 +38,7 @@ class Faults:
     """
 
     def __init__(self, layer: ArrayModule) -> None:
-        self._layer, self._lock = layer, threading.Lock()
+        self._layer, self._lock = layer, make_lock()
         # A number, and for each complaint what it is about: made when something is first looked at.
         self._words: np.ndarray | None = None
         self._numbers: dict[Complaint, int] = {ANY: 1}

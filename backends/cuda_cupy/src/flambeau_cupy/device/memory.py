@@ -7,10 +7,11 @@ tensors have, and how much they had at most: the pool counts its blocks one by o
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Any
+
+from flambeau.plugin import make_lock
 
 
 class Block:
@@ -46,7 +47,7 @@ class Usage:
 
     def __init__(self, mark: Callable[[Any], Any]) -> None:
         self._mark = mark
-        self._lock = threading.RLock()  # a finaliser that asks for memory may come in between
+        self._lock = make_lock()  # a finaliser that asks for memory may come in between
         self._waiting: deque[tuple[Any, Any]] = deque()
         self.ended: deque[tuple[int, Any]] = deque()
         self.allocated = 0

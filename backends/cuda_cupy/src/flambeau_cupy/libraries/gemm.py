@@ -9,7 +9,6 @@ cuBLASLt has the form with tanh.  That is what the op ``linear_activation`` asks
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from flambeau.plugin import numerics
+from flambeau.plugin import make_lock, numerics
 from flambeau_cupy.device.array_module import Array
 from flambeau_cupy.dtypes import BFLOAT16, FLOAT16, FLOATS
 from flambeau_cupy.layer import Layer
@@ -121,7 +120,7 @@ class Plan:
     """
 
     def __init__(self, lt: Any, handle: int, signature: Signature) -> None:
-        self._lt, self._lock = lt, threading.Lock()
+        self._lt, self._lock = lt, make_lock()
         s, kind = signature, DATA_TYPES[signature.dtype]
         scale = FLOAT64 if s.dtype == FLOAT64 else FLOAT32
         compute = COMPUTE_64F if s.dtype == FLOAT64 else COMPUTE_TF32 if s.tf32 else COMPUTE_32F

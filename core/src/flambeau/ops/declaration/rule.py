@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flambeau.ops.declaration import written
+from flambeau.ops.declaration.lazily import lazily
 from flambeau.ops.declaration.parameters import PLAIN, parameters
 
 if TYPE_CHECKING:
@@ -41,12 +41,12 @@ class Rule:
             )
         self.keeps_tensors = any(self.keeps_tensor(want) for want in self.wants)
 
-    @cached_property
+    @lazily
     def keep(self) -> Callable[[tuple[Any, ...], Any], tuple[Any, ...]]:
         """``keep(arguments, result)`` gives the values to keep for the formula."""
         return written.keeping(self)
 
-    @cached_property
+    @lazily
     def run(self) -> Callable[..., Any]:
         """``run(node, F, g, kept, needs)`` calls the formula with them."""
         return written.calling(self)

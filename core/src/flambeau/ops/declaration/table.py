@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import set_recording
@@ -29,6 +28,7 @@ from flambeau._dispatch.dispatch import (
 from flambeau._memory.views import edge
 from flambeau._types import dtype as D
 from flambeau.ops.declaration import written
+from flambeau.ops.declaration.lazily import lazily
 from flambeau.ops.declaration.nodes import GenericNode, SingleNode
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS, kind_of, parameters
 from flambeau.ops.declaration.rule import Rule, operands_used
@@ -181,13 +181,13 @@ class Op:
         if self.alone and "needs" not in self.rules[0].wants:
             self._form = SingleNode, {"op": self, "__slots__": ()}
 
-    @cached_property
+    @lazily
     def node(self) -> type[Node]:
         """The class of the nodes that record this op: made when one first does."""
         base, facts = self._form
         return type(self.title, (base,), {"title": self.title, **facts})
 
-    @cached_property
+    @lazily
     def keep(self) -> Callable[..., tuple[Any, ...]]:
         """``keep(edges, arguments, result)``: what each rule keeps, None if nobody wants it.
 
