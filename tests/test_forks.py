@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -225,6 +227,28 @@ class TestLocks:
         lock.release()
         with pytest.raises(RuntimeError):
             lock.release()
+
+
+OWN_HOOKS = {  # modules whose locks are never waited for, and made anew in a child
+    "backends/cpu_numpy/src/flambeau_numpy/allocator.py",
+    "backends/cpu_numpy/src/flambeau_numpy/products.py",
+}
+NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child
+    "backends/cuda_cupy/src/flambeau_cupy/fusion/expressions.py",
+    "backends/cuda_cupy/src/flambeau_cupy/layer.py",
+}
+
+
+def test_locks_are_those_that_children_find_free():
+    root = Path(__file__).resolve().parents[1]
+    made = re.compile(r"\b(Lock|RLock|Condition|Semaphore|ThreadPoolExecutor)\(|@cached_property")
+    found = {
+        path.relative_to(root).as_posix()
+        for folder in ("core/src", "nn/src", "backends")
+        for path in (root / folder).rglob("*.py")
+        if "/src/" in path.as_posix() and path.name != "forks.py" and made.search(path.read_text())
+    }
+    assert found == OWN_HOOKS | NOT_IN_CHILDREN
 
 
 class TestImports:
