@@ -26,7 +26,11 @@ def test_the_gradient_of_every_op_is_declared(name: str) -> None:
     assert state in ("given", "not differentiable") or state.startswith("missing: ")
 
 
-@pytest.mark.parametrize("name", [n for n, op in OPS.items() if op.gradient_state == "given"])
+# How a number that was drawn follows its parameters is no derivative of what the same bits give.
+@pytest.mark.parametrize(
+    "name",
+    [n for n, op in OPS.items() if op.gradient_state == "given" and "generator" not in op.params],
+)
 def test_every_gradient_has_a_sample_that_checks_it(name: str) -> None:
     assert fb.float64 in DTYPES[name]
     checked = [s for s in SAMPLES[name] if s.grad]

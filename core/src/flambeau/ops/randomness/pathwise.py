@@ -85,6 +85,16 @@ _standard_gamma_grad.gradient_missing(
 )
 
 
+@_standard_gamma_grad.samples(D.float32, D.float64)
+def _(S):
+    shape, sample = S.Arr((3, 5), low=0.25, high=20), S.Arr((3, 5), low=0.25, high=20, seed=1)
+    return [
+        S.Sample((shape, sample), "matrix", True),
+        S.Sample((S.Arr((), low=1, high=2), S.Arr((), low=1, high=2, seed=1)), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((0, 3))), "empty"),
+    ]
+
+
 def _gamma_near_zero(alpha: Tensor, x: Tensor) -> Tensor:
     term, below = 1 / (alpha * 0 + 1), alpha
     first, second = term / below, term / (below * below)
@@ -143,6 +153,18 @@ def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
 
 
 _dirichlet_grad.gradient_missing("the derivative for '_dirichlet_grad' is not implemented.")
+
+
+@_dirichlet_grad.samples(D.float32, D.float64)
+def _(S):
+    x, alpha = S.Arr((3, 5), low=0.0625, high=0.9375), S.Arr((3, 5), low=0.25, high=16, seed=1)
+    total = S.Arr((3, 5), low=17, high=32, seed=2)
+    few = S.Arr((), low=0.25, high=0.75), S.Arr((), low=1, high=2), S.Arr((), low=3, high=4)
+    return [
+        S.Sample((x, alpha, total), "matrix", True),
+        S.Sample(few, "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((0, 3)), S.Arr((0, 3))), "empty"),
+    ]
 
 
 def _beta_first(x: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:

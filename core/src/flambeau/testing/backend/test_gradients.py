@@ -24,8 +24,13 @@ WHOLE_JACOBIAN = 16
 """Up to this many elements of all inputs, every entry of the Jacobian is compared."""
 
 
+def functions() -> Iterator[tuple[str, Any]]:
+    """The ops whose results are functions of their arguments, which numbers drawn are not."""
+    return ((name, op) for name, op in OPS.items() if "generator" not in op.params)
+
+
 def differentiable(device: str) -> Iterator[Any]:
-    for name, op in OPS.items():
+    for name, op in functions():
         if kit.too_slow(device, name):
             continue
         if op.gradient_state == "given" and fb.float64 in DTYPES.get(name, ()):
@@ -34,7 +39,7 @@ def differentiable(device: str) -> Iterator[Any]:
 
 
 def complex_differentiable(device: str) -> Iterator[Any]:
-    for name, op in OPS.items():
+    for name, op in functions():
         if kit.too_slow(device, name):
             continue
         if op.gradient_state == "given" and fb.complex128 in DTYPES.get(name, ()):
@@ -42,14 +47,14 @@ def complex_differentiable(device: str) -> Iterator[Any]:
 
 
 def compared(device: str) -> Iterator[Any]:
-    for name, op in OPS.items():
+    for name, op in functions():
         if op.gradient_state == "given" and fb.float32 in DTYPES.get(name, ()):
             for layout in kit.gradient_layouts(device, name):
                 yield kit.case(device, fb.float32, name, layout, id=f"{name}-{layout}")
 
 
 def without_formula(device: str) -> Iterator[Any]:
-    for name, op in OPS.items():
+    for name, op in functions():
         if op.missing_reason:
             yield kit.case(device, fb.float32, name, id=name)
 
