@@ -5,6 +5,7 @@ JOBS   ?= $(shell nproc 2>/dev/null || sysctl -n hw.ncpu 2>/dev/null || echo 2)
 ARGS   ?=
 KIT    ?= -q
 CUDA   ?= cuda12
+WHOLE  ?= 0
 
 # Of the kit on JAX, which compiles every op for every shape, what takes minutes and not half an hour.
 FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
@@ -21,13 +22,14 @@ DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
 SOURCES  := $(shell find $(PACKAGES:%=%/src) -name '*.py')
 MERGED   := build/merged
 SITE     := build/docs
+SANITIZED := $(CURDIR)/build/sanitized
 SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(SITE)/doctrees
 
 # Test workers share the cores already; a thread pool in each of them would fight over the same ones.
-test coverage parity docs foreign cuda-sources: export OMP_NUM_THREADS = 1
-test coverage parity docs foreign cuda-sources: export OPENBLAS_NUM_THREADS = 1
+test coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
+test coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test cuda-sources gpu foreign foreign-kit coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -80,6 +82,15 @@ foreign-kit:
 	PYTHONPATH=$(CURDIR)/build/with-foreign:$(CURDIR)/build/with-jax \
 	$(PYTEST) --pyargs flambeau.testing.backend --device jax -k '$(FOREIGN)' $(KIT)
 
+# gcc's libraries have to be there before Python is.
+SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 \
+  PYTHONPATH=$(SANITIZED)/site FLAMBEAU_TEST_WHOLE=$(WHOLE)
+
+sanitize: $(SANITIZED)/.stamp ## flambeau-native under gcc's ASan and UBSan (WHOLE=1: misfits in all dtypes)
+	$(SANITIZING) $(PYTEST) backends/cpu_native/tests tests/test_races.py $(ARGS)
+	$(SANITIZING) $(PYTEST) --pyargs flambeau.testing.backend.test_misfits --device cpu $(KIT)
+
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
 	$(PYTEST) --ignore=tests/parity --cov --cov-report=term $(ARGS)
 
@@ -130,6 +141,15 @@ $(VENV)/installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(wildcard back
 
 $(VENV)/with-%: $(VENV)/installed
 	$(RUN) -m pip install --quiet --group $*
+	@touch $@
+
+# In a folder of its own: .venv keeps the library that was built without.
+$(SANITIZED)/.stamp: $(VENV)/with-test $(wildcard backends/cpu_native/csrc/*) $(wildcard backends/cpu_native/src/*/*.py)
+	rm -rf $(SANITIZED)
+	mkdir -p $(SANITIZED)
+	printf '[build]\nbuild_base=$(SANITIZED)/objects\n' > $(SANITIZED)/setup.cfg
+	FLAMBEAU_NATIVE_SANITIZE=1 DIST_EXTRA_CONFIG=$(SANITIZED)/setup.cfg \
+	$(RUN) -m pip install --quiet --no-deps --target $(SANITIZED)/site ./backends/cpu_native
 	@touch $@
 
 $(MERGED)/.stamp: Makefile $(VENV)/installed $(SOURCES)

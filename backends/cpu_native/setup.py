@@ -25,7 +25,12 @@ class Build(build_ext):
             ext.extra_compile_args = list(UNIX)
             ext.extra_link_args = ["-pthread"]
             if os.environ.get("FLAMBEAU_NATIVE_SANITIZE"):
-                flags = ["-fsanitize=address,undefined", "-g", "-O1"]
+                flags = [
+                    "-fsanitize=address,undefined",
+                    "-fno-sanitize-recover=undefined",
+                    "-g",
+                    "-O1",
+                ]
                 ext.extra_compile_args += flags
                 ext.extra_link_args = [*ext.extra_link_args, *flags]
         super().build_extension(ext)

@@ -12,6 +12,7 @@ from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
+from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS
 
 RANDOM = np.random.default_rng(0)
 EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
@@ -176,3 +177,22 @@ def test_the_adjoints_are_adjoint():
         scale = 1e-4 * np.linalg.norm(out) * np.linalg.norm(grad)
         assert abs(np.vdot(x, gx) - total) < scale
         assert abs(np.vdot(weight, gw) - total) < scale
+
+
+@pytest.mark.parametrize("short", range(4), ids=["rows", "features", "height", "width"])
+def test_a_gradient_of_another_shape_is_left_to_numpy_and_not_read(short):
+    geometry = ((1, 1), (0, 0), (1, 1), 1)
+    shape, image, weight = [2, 8, 6, 6], (2, 8, 8, 8), (8, 8, 3, 3)
+    grad, x, w = (np.ones(n, np.float32) for n in (shape, image, weight))
+    shape[short] -= 1
+    other = np.ones(shape, np.float32)
+    for kind, given in ((BACKWARD_DATA, (grad, w)), (BACKWARD_WEIGHTS, (x, grad))):
+        wrong = tuple(other if array is grad else array for array in given)
+        assert convolution.run(kind, given, image, weight, *geometry) is not None
+        assert convolution.run(kind, wrong, image, weight, *geometry) is None
+
+
+def test_a_bias_of_another_length_is_refused_and_not_read():
+    image, weight = np.ones((2, 8, 8, 8), np.float32), np.ones((8, 8, 3, 3), np.float32)
+    with pytest.raises(ValueError, match="broadcast"):
+        KERNELS["conv2d"](image, weight, np.ones(5, np.float32), (1, 1), (0, 0), (1, 1), 1)

@@ -216,6 +216,11 @@ class Convolution(_Plan):
         }
         *read, written = _ROLES[kind]
         self.shape = {FORWARD: target, BACKWARD_DATA: image, BACKWARD_WEIGHTS: weight}[kind]
+        self.takes = {
+            FORWARD: (image, weight, *[(weight[0],)] * bias),
+            BACKWARD_DATA: (target, weight),
+            BACKWARD_WEIGHTS: (image, target),
+        }[kind]
 
         shift = self._rows((weight[0],)) if bias else None
         described = self._described(kind, image, filters, target, shift, geometry)

@@ -15,6 +15,7 @@ from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.matrices import jacobi as _jacobi
+from flambeau.ops.matrices import matrix_rules as _rules
 from flambeau.ops.matrices.matrix_algebra import (
     across,
     adjoint,
@@ -132,6 +133,9 @@ def _eigh(self: Tensor, upper: bool) -> tuple[Tensor, Tensor]:
     return real_part((conjugate(v) * (a @ v)).sum(-2)), v
 
 
+_eigh.demand(_rules.triangle)
+
+
 @_eigh.gradient
 @with_adjoints
 def _(F, g, result0, result1, upper):
@@ -151,6 +155,9 @@ def _(F, g, result0, result1, upper):
 def _eigvalsh(self: Tensor, upper: bool) -> Tensor:
     """The rising eigenvalues of the Hermitian matrix with this triangle."""
     return _eigh(self, upper)[0]
+
+
+_eigvalsh.demand(_rules.triangle)
 
 
 @_eigvalsh.gradient
@@ -173,6 +180,9 @@ def _eig(self: Tensor) -> tuple[Tensor, Tensor]:
     values = tensor([w for w, _ in found], dtype=dtype, device=self.device)
     vectors = tensor([v for _, v in found], dtype=dtype, device=self.device)
     return values.reshape(shape[:-1]), vectors.reshape(shape)
+
+
+_eig.demand(_rules.square)
 
 
 @_eig.gradient

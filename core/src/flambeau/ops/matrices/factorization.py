@@ -15,6 +15,7 @@ from flambeau._types import dtype as D
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.matrices import ldl as _ldl
+from flambeau.ops.matrices import matrix_rules as _rules
 from flambeau.ops.matrices.matrix_algebra import (
     adjoint,
     adjoint_of,
@@ -53,6 +54,9 @@ def _cholesky_ex(self: Tensor) -> tuple[Tensor, Tensor]:
         column = column / cast(pivot.sqrt(), self.dtype)
         factor = cat([factor, cat([self.new_zeros((*batch, j, 1)), column], -2)], -1)
     return factor, info
+
+
+_cholesky_ex.demand(_rules.square)
 
 
 @_cholesky_ex.gradient
@@ -165,6 +169,7 @@ def _no_info(x: Tensor) -> Tensor:
     return x.new_zeros(tuple(x.shape[:-2]), dtype=D.int32)
 
 
+_ldl_factor_ex.demand(_rules.ldl_factor_ex)
 _ldl_factor_ex.gradient_missing("the derivative for 'linalg_ldl_factor_ex' is not implemented")
 
 
@@ -224,6 +229,9 @@ def _householder_product(self: Tensor, tau: Tensor) -> Tensor:
         v = self.tril(-1)[..., i : i + 1] + one[:, i : i + 1]
         result = result - tau[..., i : i + 1].unsqueeze(-1) * v @ (adjoint_of(v) @ result)
     return result
+
+
+_householder_product.demand(_rules.householder_product)
 
 
 @_householder_product.gradient

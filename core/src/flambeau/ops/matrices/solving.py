@@ -11,6 +11,7 @@ from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.matrices import ldl as _ldl
+from flambeau.ops.matrices import matrix_rules as _rules
 from flambeau.ops.matrices.matrix_algebra import (
     across,
     adjoint,
@@ -46,6 +47,9 @@ def _triangular_solve(self: Tensor, other: Tensor, upper: bool, unitriangular: b
     return solved if n else other.clone()
 
 
+_triangular_solve.demand(_rules.triangular_solve)
+
+
 @_triangular_solve.gradient
 @with_adjoints
 def _(F, g, self, result, upper, unitriangular):
@@ -63,6 +67,9 @@ def _solve_ex(self: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
     moved = other.gather(-2, order.unsqueeze(-1).expand(*other.shape))
     half = _triangular_solve(packed, moved, False, True)
     return _triangular_solve(packed, half, True, False), info
+
+
+_solve_ex.demand(_rules.solve_ex)
 
 
 @_solve_ex.gradient
@@ -88,6 +95,7 @@ def _ldl_solve(self: Tensor, pivots: Tensor, other: Tensor, hermitian: bool) -> 
     return other.new_tensor(found).reshape(*other.shape)
 
 
+_ldl_solve.demand(_rules.ldl_solve)
 _ldl_solve.gradient_missing("the derivative for 'linalg_ldl_solve' is not implemented")
 
 
@@ -95,6 +103,9 @@ _ldl_solve.gradient_missing("the derivative for 'linalg_ldl_solve' is not implem
 def _inv_ex(self: Tensor) -> tuple[Tensor, Tensor]:
     """The inverse, and the place of the first zero pivot or 0."""
     return _solve_ex(self, eye_like(self, self.shape[-1]).expand(*self.shape))
+
+
+_inv_ex.demand(_rules.square)
 
 
 @_inv_ex.gradient
@@ -146,6 +157,9 @@ def _determinant(self: Tensor) -> Tensor:
     packed, pivots, _ = OPS["lu_factor_ex"](self, True)
     product = packed.diagonal(0, -2, -1).prod(-1)
     return where(_parity(pivots), -product, product)
+
+
+_determinant.demand(_rules.square)
 
 
 @_determinant.gradient
@@ -207,6 +221,9 @@ def _slogdet(self: Tensor) -> tuple[Tensor, Tensor]:
     return where(_parity(pivots), -sign, sign), size.log().sum(-1)
 
 
+_slogdet.demand(_rules.square)
+
+
 @_slogdet.gradient
 @with_adjoints
 def _(F, g, self, result0):
@@ -241,6 +258,9 @@ def _matrix_exponential(self: Tensor) -> Tensor:
     for _ in range(times):
         result = result @ result
     return result
+
+
+_matrix_exponential.demand(_rules.square)
 
 
 @_matrix_exponential.gradient

@@ -18,6 +18,7 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.matrices.linalg import _matmul
+from flambeau.ops.spatial import convolution_rules as _rules
 from flambeau.ops.spatial.convolution_arguments import (
     check_bias,
     check_channels,
@@ -151,6 +152,9 @@ def _conv2d_input_grad(
     return _conv2d(spread, turned, None, (1, 1), (0, 0), dilation, groups)
 
 
+_conv2d_input_grad.demand(_rules.input_grad)
+
+
 @_conv2d_input_grad.gradient("grad")
 def _(F, g, weight, stride, padding, dilation, groups):
     return F.conv2d(g, weight, None, stride, padding, dilation, groups)
@@ -173,6 +177,9 @@ def _conv2d_weight_grad(
 ) -> Tensor:
     """The adjoint of `conv2d` in its weight: products of the gradient with the windows."""
     return _summed_over_positions(grad, input, weight_shape, stride, padding, dilation, groups)
+
+
+_conv2d_weight_grad.demand(_rules.weight_grad)
 
 
 @_conv2d_weight_grad.gradient("grad")
@@ -229,6 +236,9 @@ def _conv3d_input_grad(
     return _conv3d(spread, turned, None, (1, 1, 1), (0, 0, 0), dilation, groups)
 
 
+_conv3d_input_grad.demand(_rules.input_grad)
+
+
 @_conv3d_input_grad.gradient("grad")
 def _(F, g, weight, stride, padding, dilation, groups):
     return F.conv3d(g, weight, None, stride, padding, dilation, groups)
@@ -251,6 +261,9 @@ def _conv3d_weight_grad(
 ) -> Tensor:
     """The adjoint of `conv3d` in its weight: products of the gradient with the windows."""
     return _summed_over_positions(grad, input, weight_shape, stride, padding, dilation, groups)
+
+
+_conv3d_weight_grad.demand(_rules.weight_grad)
 
 
 @_conv3d_weight_grad.gradient("grad")
