@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from flambeau import nn as nn
     from flambeau import optim as optim
     from flambeau import overrides as overrides
+    from flambeau import plans as plans
     from flambeau import random as random
     from flambeau import return_types as return_types
     from flambeau import serialization as serialization
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from flambeau.amp._setting import set_autocast_gpu_dtype as set_autocast_gpu_dtype
     from flambeau.amp.autocast_mode import autocast as autocast
     from flambeau.amp.grad_scaler import GradScaler as GradScaler
+    from flambeau.plans import compile as compile
     from flambeau.serialization import load as load
     from flambeau.serialization import save as save
 
@@ -91,7 +93,8 @@ _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
     """accelerator amp autograd backends compat cpu cuda fft hub linalg multiprocessing overrides
-    plugin random return_types serialization signal sparse special testing utils version""".split()
+    plans plugin random return_types serialization signal sparse special testing utils
+    version""".split()
 )
 # Names of modules that are loaded when one is asked for.
 _NAMES = {
@@ -103,6 +106,7 @@ _NAMES = {
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
         set_autocast_gpu_dtype""".split()
     ),
+    "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
 }
 _PARTS: dict[str, str] = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")

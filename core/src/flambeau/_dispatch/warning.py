@@ -31,5 +31,13 @@ def warn(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn(message, category, stacklevel=level)
 
 
+def where() -> str:
+    """The file and line of the program's call by which it entered flambeau."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and _is_ours(frame.f_globals.get("__name__", "")):
+        frame = frame.f_back
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
 def _is_ours(module: str) -> bool:
     return module == "flambeau" or module.startswith("flambeau.")

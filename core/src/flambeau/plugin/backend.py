@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from flambeau._types.dtype import dtype as DType
+    from flambeau.plans.plan import Plan
 
 HostBytes = bytes | bytearray | memoryview
 Scalar = bool | int | float | complex
@@ -179,6 +180,20 @@ class Backend(ABC):
             these ops ever meet one.
 
         A backend that generates code thereby sees a formula as a whole.
+        """
+        return None
+
+    def compile_plan(self, plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
+        """A function that runs a whole plan, or None to make its calls one by one.
+
+        Args:
+            plan: the calls of a captured function (`flambeau.plans.Plan`), in order.
+
+        Returns:
+            A function of the arrays of ``plan.inputs`` and the values of ``plan.numbers``, which
+            returns the arrays of ``plan.outputs``.  It does what the calls do: the same values,
+            the same writes into arrays, the same random draws; `flambeau.plans.replayed` makes
+            one that calls the kernels, which may be given to a compiler.
         """
         return None
 

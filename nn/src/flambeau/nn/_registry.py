@@ -13,6 +13,16 @@ from flambeau.nn.parameter import Buffer, Parameter
 
 Hooks = OrderedDict[int, Any]
 
+_CALL_HOOKS = "_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks"
+_BOOKKEEPING = "_hooks", "_hooks_with_kwargs", "_hooks_always_called", "_buffers_set"
+_PARTS = "_parameters", "_buffers", "_modules"
+
+
+def _layer(cls: type) -> bool:
+    """Whether a class of modules has a `forward` of ours, or is derived from one that has."""
+    ours = next(c for c in cls.__mro__ if c.__module__.startswith("flambeau."))
+    return ours.__name__ != "Module"
+
 
 class Registry:
     """The named parts of a module and attribute access to them; the base of `Module`."""
@@ -47,6 +57,23 @@ class Registry:
 
     def _get_name(self) -> str:
         return type(self).__name__
+
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan: parts, plain attributes, and no hooks."""
+        own = self.__dict__
+        for table in _CALL_HOOKS:
+            reach.empty(own[table], f"hooks of {name}")
+        reach.empty(_global_hooks.CALL_HOOKS, "hooks of all modules")
+        for table in _PARTS:
+            reach.children(own[table], name)
+        # Of a layer all attributes matter but the hooks of state dictionaries and the like; of a
+        # model those that its code names.
+        if _layer(type(self)):
+            shown = [key for key in own if key not in _PARTS and not key.endswith(_BOOKKEEPING)]
+        else:
+            shown = ["training"]
+        reach.entries(own, shown, name)
+        reach.attributes(self, name)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         """Add a parameter under `name`; ``None`` reserves the name and is not in ``state_dict``.

@@ -148,6 +148,19 @@ class Optimizer:
             )
         return text + ")"
 
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan: parameters and state, and no hooks."""
+        for hooks in (self._optimizer_step_pre_hooks, self._optimizer_step_post_hooks):
+            reach.empty(hooks, f"hooks of {name}")
+        for hooks in (_global_step_pre_hooks, _global_step_post_hooks):
+            reach.empty(hooks, "hooks of all optimisers")
+        for attribute in ("param_groups", "state"):
+            reach.entry(vars(self), attribute, name, walk=False)
+        reach.children(self.state, f"{name}.state")
+        for group in self.param_groups:
+            reach.items(group["params"], f"{name}.params")
+            reach.group(group["params"], group)
+
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update the parameters once; subclasses define how.
 

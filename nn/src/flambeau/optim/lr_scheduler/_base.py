@@ -84,6 +84,11 @@ class LRScheduler:
         finally:
             self._is_initial = False
 
+    def __plan__(self, reach: Any, name: str) -> None:
+        """A plan calls `step` where its function did: it counts, and sets the rates."""
+        reach.action(self, "step")
+        reach.walk(self.optimizer, f"{name}.optimizer")
+
     def state_dict(self) -> dict[str, Any]:
         """All attributes except the optimiser, whose state has its own dict."""
         return {key: value for key, value in vars(self).items() if key not in self._not_saved}

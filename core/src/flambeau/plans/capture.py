@@ -1,0 +1,403 @@
+"""Capture: what a function asks of a backend while it runs once, written down as steps.
+
+While a capture is on, the kernels among the attributes of a bound backend are replaced by ones that
+write their calls down, as profilers do; without one an op has no test and no cost.  Gradient
+formulas are captured with the rest, since their namespace is the same object.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from flambeau._autograd import engine as _engine
+from flambeau._dispatch import arguments as _arguments
+from flambeau._dispatch import bound as _bound
+from flambeau._dispatch.dispatch import OPS, wrap
+from flambeau._dispatch.warning import where
+from flambeau._random.generator import Generator
+from flambeau.plans.plan import Number, Slot, Step
+from flambeau.plugin import steps as _steps
+from flambeau.plugin.backend import Backend
+
+__all__ = ["Capture", "capturing"]
+
+# What gives values, or memory, to the host: from then on the program may depend on them.
+_READS = ("item", "tolist", "to_host", "numpy", "data_ptr", "reinterpret")
+_LISTS = {
+    "sgd_step_": _steps.SgdStep,
+    "asgd_step_": _steps.AsgdStep,
+    "adam_step_": _steps.AdamStep,
+    "rmsprop_step_": _steps.RmspropStep,
+    "adagrad_step_": _steps.AdagradStep,
+    "adadelta_step_": _steps.AdadeltaStep,
+    "adamax_step_": _steps.AdamaxStep,
+    "nadam_step_": _steps.NadamStep,
+    "radam_step_": _steps.RadamStep,
+    "rprop_step_": _steps.RpropStep,
+}
+_lock = threading.Lock()  # captures replace attributes of objects that all threads use
+
+
+class Capture:
+    """The steps of one run on one backend, in the making.
+
+    Attributes:
+        steps: the calls so far.
+        refused: why the run cannot become a plan, or None.
+    """
+
+    def __init__(self, be: _bound.BoundBackend) -> None:
+        self.be = be
+        self.steps: list[Step] = []
+        self.refused: str | None = None
+        self.constants: dict[int, Any] = {}
+        self.specs: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self.unknown: dict[int, Any] = {}  # arrays that no step made: tensors from before
+        self.numbers: list[tuple[Any, dict[str, Any]]] = []  # (arrays of parameters, group)
+        self.passes = 0  # how many backward passes the function makes
+        self._slots: dict[int, Slot] = {}  # by the identity of living arrays
+        self._alive: dict[int, Any] = {}
+        self._thread = threading.get_ident()
+        self._depth = 0
+
+    def refuse(self, why: str) -> None:
+        """Note the first reason why there can be no plan; the run goes on as it is."""
+        if self.refused is None:
+            self.refused = f"{why}, {where()}"
+
+    def slot(self, array: Any) -> Slot:
+        """The slot of an array that is new here."""
+        slot = Slot(len(self.specs))
+        self.specs[slot] = tuple(array.shape), self.be.dtype_of(array)
+        key = id(array)
+        self._slots[key] = slot
+        try:
+            self._alive[key] = weakref.ref(array, lambda _: self._forget(key, slot))
+        except TypeError:
+            self._alive[key] = array
+        return slot
+
+    def _forget(self, key: int, slot: Slot) -> None:
+        if self._slots.get(key) == slot:
+            del self._slots[key]
+            self._alive.pop(key, None)
+
+    def find(self, array: Any) -> Slot | None:
+        """The slot of an array, None if it has not been seen."""
+        return self._slots.get(id(array))
+
+    @contextmanager
+    def acting(self, actions: list[tuple[Any, str]]) -> Iterator[None]:
+        """A block in which these methods, each (object, name), are one step a call."""
+        for owner, name in actions:
+            vars(owner)[name] = self._action(getattr(owner, name), name)
+        try:
+            yield
+        finally:
+            for owner, name in actions:
+                del vars(owner)[name]
+
+    def _action(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def run(*args: Any, **named: Any) -> Any:
+            if not self.listens:
+                return method(*args, **named)
+            if named or args:
+                self.refuse(f"{name}() was called with arguments")
+            with self.inside():
+                result = method(*args, **named)
+            self.steps.append(Step(name, method, (), None, effect=True))
+            return result
+
+        return run
+
+    @property
+    def listens(self) -> bool:
+        """Whether calls of this thread are written down at the moment."""
+        return self._depth == 0 and threading.get_ident() == self._thread
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """A block of which nothing is written down: it is one step as a whole."""
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    def add(
+        self,
+        op: str,
+        kernel: Callable[..., Any],
+        args: tuple[Any, ...],
+        result: Any,
+        *,
+        raw: bool = False,
+        effect: bool = False,
+    ) -> None:
+        """Write a call down."""
+        if op in _LISTS:
+            args = self._with_numbers(op, args)
+        given = tuple([self.reference(a) for a in args])
+        made = self._made(result)
+        convert = self.be.to_array if raw else None
+        effect = effect or op.endswith("_") or op == "assign" or made is None
+        self.steps.append(Step(op, kernel, given, made, convert, effect))
+
+    def reference(self, value: Any) -> Any:
+        """An argument as the plan holds it."""
+        if isinstance(value, self.be.array):
+            found = self._slots.get(id(value))
+            if found is None:
+                found = self.slot(value)
+                self.unknown[found] = value
+            return found
+        if type(value) in (tuple, list):
+            return type(value)([self.reference(x) for x in value])
+        return value
+
+    def _made(self, result: Any) -> Any:
+        if isinstance(result, self.be.array):
+            found = self._slots.get(id(result))
+            return self.slot(result) if found is None else found
+        if type(result) in (tuple, list):
+            return tuple([self._made(x) for x in result])
+        return None
+
+    def _with_numbers(self, op: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The arguments of an optimiser's step with what its group holds by name."""
+        first = args[0][0]
+        groups = (g for params, g in self.numbers if any(p._a is first for p in params))
+        if (group := next(groups, None)) is None:
+            self.refuse(f"{op}: a step of parameters that no optimiser within reach holds")
+            return args
+        found = list(args)
+        for i, name in enumerate(_LISTS[op]._fields):
+            if type(args[i]) not in (float, int):
+                continue
+            key, at = ("betas", int(name[-1]) - 1) if name in ("beta1", "beta2") else (name, None)
+            if key == "shrink" or key == "grow":
+                continue
+            held = group.get(key)
+            if held is None:
+                continue
+            number = Number(group, key, at)
+            if type(number.read()) is type(args[i]) and number.read() == args[i]:
+                # A zero may have decided what the step does at all.
+                if args[i] or key == "lr":
+                    found[i] = self._once(number)
+        return tuple(found)
+
+    def _once(self, number: Number) -> Number:
+        for step in self.steps:
+            for a in step.args:
+                if (
+                    type(a) is Number
+                    and a.mapping is number.mapping
+                    and (a.key, a.at) == (number.key, number.at)
+                ):
+                    return a
+        return number
+
+
+@contextmanager
+def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
+    """A block whose calls of the kernels of `be`, on this thread, are written down.
+
+    Other devices are watched too: using one refuses the plan.
+    """
+    capture = Capture(be)
+    others = [b for b in set(_bound._bound.values()) if b is not be]
+    former: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    replaced: list[tuple[Any, str, Callable[..., Any]]] = []
+    with _lock:
+        try:
+            former.append((be.__dict__, dict(be.__dict__)))
+            former.append((be.kernels, dict(be.kernels)))
+            _listen(be, capture)
+            for other in others:
+                former.append((other.__dict__, dict(other.__dict__)))
+                _stand_by(other, capture)
+            for name in ("_run_pre_hooks", "_run_post_hooks", "_run_leaf_hooks"):
+                replaced.append((_engine, name, getattr(_engine, name)))
+            for name in ("manual_seed", "seed", "set_state", "get_state"):
+                replaced.append((Generator, name, getattr(Generator, name)))
+            for owner, name, function in replaced:
+                setattr(owner, name, _watched(function, capture))
+            replaced.append((_engine, "run", _engine.run))
+            _engine.run = _counted(_engine.run, capture)
+            yield capture
+        finally:
+            for owner, name, function in replaced:
+                setattr(owner, name, function)
+            for namespace, before in former:
+                for name in namespace.keys() - before.keys():
+                    del namespace[name]
+                namespace.update(before)
+
+
+def busy() -> bool:
+    """Whether a capture is on, in any thread."""
+    return _lock.locked()
+
+
+def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
+    decomposes = type(be.backend).compile is Backend.compile
+    kernels = be.kernels
+    for namespace in (be.__dict__, kernels):
+        for name in {*OPS, *kernels}:
+            if (kernel := namespace.get(name)) is not None:
+                whole = name in kernels or not decomposes
+                namespace[name] = _written(name, kernel, capture, whole)
+    be.part = _written("slice", be.part, capture, True)
+    be.scalar_const = _constant(be.scalar_const, capture)
+    be.host_array = _written("host_array", be.host_array, capture, True)
+    be.backend = _Backend(be.backend, be, capture)
+
+
+def _written(
+    name: str, kernel: Callable[..., Any], capture: Capture, whole: bool
+) -> Callable[..., Any]:
+    """The kernel that also writes its calls down; those inside of a decomposition, by itself."""
+    array, to_array = capture.be.array, capture.be.to_array
+
+    def run(*args: Any, **named: Any) -> Any:
+        if not capture.listens:
+            return kernel(*args, **named)
+        draws = any(type(a) is Generator for a in args)
+        if not whole and not draws:
+            return kernel(*args, **named)
+        with capture.inside():
+            result = kernel(*args, **named)
+        raw = result is not None and type(result) is not array and type(result) not in (tuple, list)
+        if raw:
+            result = to_array(result)
+        if named:
+            capture.refuse(f"{name} was called with named arguments")
+        capture.add(name, kernel, args, result, raw=raw, effect=draws)
+        return result
+
+    run.__dict__.update(getattr(kernel, "__dict__", {}))
+    return run
+
+
+def _constant(make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+    """`BoundBackend.scalar_const`, whose arrays nobody writes to."""
+
+    def run(value: Any, dtype: Any) -> Any:
+        native = make(value, dtype)
+        if capture.listens and capture.find(native) is None:
+            capture.constants[capture.slot(native)] = native
+        return native
+
+    return run
+
+
+def checked_index(
+    be: Any, array: Any, size: int, wrapped: bool, allowed: Any, error: Any, text: str
+) -> Any:
+    """`flambeau._dispatch.arguments.checked` of a native array."""
+    index = wrap(be, array, be.dtype_of(array))
+    return _arguments.checked(index, size, error, text, (), wrap=wrapped, allowed=allowed)._a
+
+
+def check_values(be: Any, array: Any, low: float, high: float, error: Any, text: str) -> None:
+    """`flambeau._dispatch.arguments.check_values` of a native array."""
+    _arguments.check_values(wrap(be, array, be.dtype_of(array)), low, high, text)
+
+
+class _Backend:
+    """A backend during a capture: reading values refuses the plan, new arrays are steps."""
+
+    def __init__(self, backend: Any, be: Any, capture: Capture) -> None:
+        self._held = backend
+        self._be = be
+        self._capture = capture
+        for name in _READS:
+            if (read := getattr(backend, name, None)) is not None:
+                self.__dict__[name] = self._reading(name, read)
+        self.from_host = _written("from_host", backend.from_host, capture, True)
+        self.as_strided = _written("as_strided", backend.as_strided, capture, True)
+        # Those of `arguments`: ranges are checked anew in every run.
+        self.checked_index = self._check("checked_index", checked_index)
+        self.check_values = self._check("check_values", check_values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._held, name)
+
+    def _reading(self, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
+        capture = self._capture
+
+        def run(array: Any, *args: Any) -> Any:
+            if capture.listens:
+                capture.refuse(f"values were read ({name})")
+            return read(array, *args)
+
+        return run
+
+    def _check(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
+        capture, be, held = self._capture, self._be, self._held
+
+        def run(array: Any, *args: Any) -> Any:
+            if not capture.listens:
+                own = getattr(held, name, None)
+                return None if own is None else own(array, *args)
+            with capture.inside():
+                result = check(be, array, *args)
+            capture.add(name, _of(check, be), (array, *args), result, effect=True)
+            return True if result is None else result
+
+        return run
+
+
+def _of(check: Callable[..., Any], be: Any) -> Callable[..., Any]:
+    def run(*args: Any) -> Any:
+        return check(be, *args)
+
+    return run
+
+
+def _watched(function: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+    """A function whose effects, on more than arrays, no plan would have."""
+    what = {
+        "_run_pre_hooks": "a hook was called",
+        "_run_post_hooks": "a hook was called",
+        "_run_leaf_hooks": "a hook was called",
+        "get_state": "the state of a generator was read",
+    }.get(function.__name__, "the state of a generator was set")
+
+    def run(*args: Any, **named: Any) -> Any:
+        if capture.listens:
+            capture.refuse(what)
+        return function(*args, **named)
+
+    return run
+
+
+def _counted(run: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+    def counted(*args: Any, **named: Any) -> Any:
+        if capture.listens:
+            capture.passes += 1
+        return run(*args, **named)
+
+    return counted
+
+
+def _stand_by(be: _bound.BoundBackend, capture: Capture) -> None:
+    """Refuse the plan where a second device computes."""
+    for name in {*OPS, *be.kernels}:
+        if (kernel := be.__dict__.get(name)) is not None:
+            be.__dict__[name] = _refusing(kernel, capture, be)
+
+
+def _refusing(kernel: Callable[..., Any], capture: Capture, be: Any) -> Callable[..., Any]:
+    def run(*args: Any, **named: Any) -> Any:
+        if capture.listens:
+            capture.refuse(f"a second device is used: {be.device} beside {capture.be.device}")
+        return kernel(*args, **named)
+
+    run.__dict__.update(getattr(kernel, "__dict__", {}))
+    return run

@@ -1,0 +1,288 @@
+"""`compile`: a function that repeats plans of itself where it can, and runs as it is elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from flambeau._autograd.modes import recording
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._memory.record import is_tensor
+from flambeau._types import dtype as D
+from flambeau._types.device import default_device
+from flambeau.plans import capture as _capture
+from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
+from flambeau.plans.gradient import captured_backward
+from flambeau.plans.reach import Reach
+
+__all__ = ["Compiled", "Explanation", "compile", "explain"]
+
+_KEPT = 8  # plans of one function
+_TRIES = 3  # captures that are refused for what may be over the next time
+
+
+@dataclass
+class Explanation:
+    """What became of the calls of a compiled function.
+
+    Attributes:
+        calls: how many there were.
+        replays: how many repeated a plan.
+        captures: how many were captured; these run as they are, too.
+        plans: how many plans there are.
+        reasons: why calls ran as they are, and how many for each reason.
+        text: the plans, call by call.
+    """
+
+    calls: int = 0
+    replays: int = 0
+    captures: int = 0
+    plans: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+    text: str = ""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.calls} calls: {self.replays} replays of {self.plans} plans, "
+            f"{self.captures} captures"
+        ]
+        lines += [f"{count} as they are: {why}" for why, count in self.reasons.items()]
+        return "\n".join(lines)
+
+
+class Compiled:
+    """A function with the plans of its calls; see `compile`."""
+
+    def __init__(self, function: Callable[..., Any], kept: int, whole: bool) -> None:
+        for name in functools.WRAPPER_ASSIGNMENTS:  # not `__dict__`: of modules it is their state
+            if (value := getattr(function, name, None)) is not None:
+                setattr(self, name, value)
+        self.__name__ = getattr(function, "__name__", type(function).__name__)
+        self.__wrapped__ = self._function = function
+        self._kept = kept
+        self._whole = whole
+        self._entries: dict[Any, list[Entry]] = {}
+        self._tries: dict[Any, int] = {}
+        self._refused: dict[Any, str] = {}
+        self._told = Explanation()
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        told = self._told
+        told.calls += 1
+        if _dispatch.modes or _capture.busy():
+            return self._plainly("a profiler, anomaly mode or another capture is on", args, kwargs)
+        leaves: list[Any] = []
+        try:
+            key = (
+                recording(),
+                D.get_default_dtype(),
+                default_device(),
+                _form((args, kwargs), leaves),
+            )
+            entries = self._entries.get(key)
+        except UnusableError as error:
+            return self._plainly(str(error), args, kwargs)
+        if entries is not None:
+            for entry in entries:
+                if (state := entry.ready()) is not None:
+                    told.replays += 1
+                    return entry.run(
+                        leaves, state, functools.partial(self._function, *args, **kwargs)
+                    )
+        if (why := self._refused.get(key)) is not None:
+            return self._plainly(why, args, kwargs)
+        tries = self._tries[key] = self._tries.get(key, 0) + 1
+        if tries == 1:  # makes what is made once: the state of optimisers, lazy layers, caches
+            return self._plainly("the first call with such arguments", args, kwargs, expected=True)
+        if entries is not None and len(entries) >= self._kept:
+            why = f"{self._kept} plans were made: {entries[-1].why_not()} keeps changing"
+            self._refused[key] = why
+            return self._plainly(why, args, kwargs)
+        return self._captured(key, leaves, args, kwargs)
+
+    def _plainly(
+        self, why: str, args: tuple[Any, ...], kwargs: dict[str, Any], expected: bool = False
+    ) -> Any:
+        reasons = self._told.reasons
+        reasons[why] = reasons.get(why, 0) + 1
+        if self._whole and not expected:
+            raise RuntimeError(f"{self.__name__}: no plan, since {why}")
+        return self._function(*args, **kwargs)
+
+    def _captured(
+        self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        told = self._told
+        told.captures += 1
+        reach = Reach(self._function)
+        seen = _seen(leaves, reach)
+        if not seen:
+            reach.refuse("there is no tensor among the arguments and within reach")
+        elif seen[0].tensor._be.formulas is not seen[0].tensor._be:
+            reach.refuse(f"{seen[0].tensor.device} computes gradients late")
+        if (why := reach.refused) is not None:
+            self._refused[key] = why
+            return self._plainly(why, args, kwargs)
+        be = seen[0].tensor._be
+        with _capture.capturing(be) as capture, capture.acting(reach.actions):
+            capture.numbers = reach.groups
+            for t in leaves:
+                if capture.find(t._a) is None:
+                    capture.slot(t._a)
+            result = self._function(*args, **kwargs)
+            backward = None
+            if capture.refused is None and recording():
+                backward = captured_backward(capture, result, seen)
+        try:
+            entry = Entry(capture, reach, leaves, seen, result, backward)
+        except RefusedError as refused:
+            why = str(refused)
+            told.reasons[why] = told.reasons.get(why, 0) + 1
+            if refused.lasting or self._tries[key] > _TRIES:
+                self._refused[key] = why
+            if self._whole and key in self._refused:
+                raise RuntimeError(f"no plan, since {why}") from None
+            return result
+        self._entries.setdefault(key, []).append(entry)
+        return result
+
+    def explain(self) -> Explanation:
+        """What became of the calls so far."""
+        told = self._told
+        found = [entry for entries in self._entries.values() for entry in entries]
+        text = "\n\n".join(str(entry.plan) for entry in found)
+        return Explanation(
+            told.calls, told.replays, told.captures, len(found), dict(told.reasons), text
+        )
+
+    def forget(self) -> None:
+        """Drop the plans: the next calls are captured again."""
+        self._entries.clear()
+        self._tries.clear()
+        self._refused.clear()
+
+
+class UnusableError(Exception):
+    """Arguments that cannot be those of a plan."""
+
+
+def _form(value: Any, leaves: list[Any]) -> Any:
+    """What plans of these arguments have in common; their tensors are appended to `leaves`."""
+    kind = type(value)
+    if kind in _dispatch.PLAIN:
+        be = value._be
+        a = value._a
+        again = next((i for i, t in enumerate(leaves) if t._a is a), None)
+        leaves.append(value)
+        strides = be.backend.strides(a) if be.strided else None
+        return kind, a.shape, value.dtype, be.device, strides, bool(value._rg), again
+    if kind in (tuple, list):
+        return (kind, *[_form(part, leaves) for part in value])
+    if kind is dict:
+        return (kind, *[(key, _form(part, leaves)) for key, part in value.items()])
+    if is_tensor(value):
+        raise UnusableError(f"an argument is a {kind.__name__}")
+    try:
+        hash(value)
+    except TypeError:
+        raise UnusableError(f"an argument is a {kind.__name__}, which cannot be compared") from None
+    return kind, value
+
+
+def _seen(given: Sequence[Any], reach: Reach) -> list[Seen]:
+    """All tensors known before a run, arguments first."""
+    found = [Seen(t, Given(i), f"argument {i}") for i, t in enumerate(given)]
+    known = {id(t) for t in given}
+    for one in list(found):
+        if one.grad is not None and id(one.grad) not in known:
+            known.add(id(one.grad))
+            found.append(Seen(one.grad, GradOf(one.tensor), f"{one.name}.grad"))
+    for key, (t, name) in reach.tensors.items():
+        if key in known:
+            continue
+        known.add(key)
+        found.append(Seen(t, t, name))
+    of = {id(one.grad): one for one in found if one.grad is not None}
+    for one in found:
+        if (owner := of.get(id(one.tensor))) is not None and one.holder is one.tensor:
+            one.holder = GradOf(owner.tensor)
+    return found
+
+
+def compile(
+    model: Callable[..., Any] | None = None,
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    backend: Any = "plan",
+    mode: str | None = None,
+    options: dict[str, Any] | None = None,
+    disable: bool = False,
+) -> Any:
+    """`model` with plans: its kernel calls are captured once and repeated without anything else.
+
+    The first call with arguments of some shapes runs as it is, the second is captured, and from
+    the third on the plan is repeated.  A whole training step may be compiled: gradients, hooks of
+    none, clipping, and the optimiser's step are kernel calls like others.  Values are those that
+    the function itself computes, to the last bit.
+
+    Args:
+        model: a function or module; without one, a decorator is returned.
+        fullgraph: raise RuntimeError where there can be no plan, instead of running as it is.
+        dynamic: accepted; other shapes are captured anew.
+        backend: accepted; what executes a plan is the backend of the tensors.
+        mode: accepted.
+        options: ``{"kept": 8}``: how many plans there may be for arguments of the same shapes.
+        disable: return `model` itself.
+
+    A plan is not used where it could differ from the function: another shape, dtype or device of
+    the arguments, another mode, other modules or tensors, other plain values in what the function
+    can reach.  A function of which there is none runs as it is: one that reads values (``item()``,
+    ``if loss > 1``), prints or counts.  `explain` says what became of the calls.
+
+    >>> import flambeau as fb
+    >>> @fb.compile
+    ... def scaled(x):
+    ...     return (x * 2).tanh()
+    >>> for _ in range(3):
+    ...     y = scaled(fb.ones(2))
+    >>> print(scaled.explain())
+    3 calls: 1 replays of 1 plans, 1 captures
+    1 as they are: the first call with such arguments
+    """
+    if model is None:
+        return functools.partial(
+            compile,
+            fullgraph=fullgraph,
+            dynamic=dynamic,
+            backend=backend,
+            mode=mode,
+            options=options,
+            disable=disable,
+        )
+    if disable:
+        return model
+    if not callable(model):
+        raise TypeError(f"compile(): a function or module is expected, got {type(model).__name__}")
+    kept = (options or {}).get("kept", _KEPT)
+    if hasattr(type(model), "forward") and hasattr(model, "named_parameters"):
+        parts: Any = importlib.import_module("flambeau.nn._compiled")
+        return parts.compiled_module(model, kept, fullgraph)
+    return Compiled(model, kept, fullgraph)
+
+
+def explain(compiled: Any) -> Explanation:
+    """What became of the calls of a compiled function: see `Explanation`.
+
+    Raises:
+        TypeError: `compiled` is no result of `compile`.
+    """
+    if not hasattr(compiled, "explain"):
+        raise TypeError(f"explain(): {compiled!r} is no compiled function")
+    return compiled.explain()

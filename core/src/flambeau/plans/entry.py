@@ -1,0 +1,443 @@
+"""One captured run made ready to be repeated: plan, what it reads and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import attrgetter, is_
+from typing import Any
+
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.record import Storage, is_tensor
+from flambeau._memory.views import storage_of
+from flambeau._types.size import Size
+from flambeau.plans.capture import Capture
+from flambeau.plans.gradient import Backward, Halves, recorded, with_history
+from flambeau.plans.plan import Plan, replayed
+from flambeau.plans.reach import Check, Reach, changes
+
+__all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
+
+_array, _history = attrgetter("_a"), attrgetter("_rg", "_hooks")
+
+
+class RefusedError(Exception):
+    """Why a run cannot be repeated as a plan; `lasting` unless another try may do better."""
+
+    def __init__(self, why: str, lasting: bool = True) -> None:
+        super().__init__(why)
+        self.lasting = lasting
+
+
+class Given(int):
+    """An argument, by its number."""
+
+    _st = None
+
+
+class GradOf:
+    """The gradient that a tensor has at the moment, in the place of a tensor of the state."""
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: Any) -> None:
+        self.of = of
+
+    _st = None  # that of the gradient is asked for
+
+    @property
+    def _a(self) -> Any:
+        return self.of._grad._a
+
+    @property
+    def dtype(self) -> Any:
+        return self.of._grad.dtype
+
+
+class Seen:
+    """A tensor before the run; its holder is where the next runs find it.
+
+    That is the tensor itself, a number of the argument, or a `GradOf`.
+    """
+
+    __slots__ = ("array", "fn", "grad", "holder", "name", "rg", "tensor", "version")
+
+    def __init__(self, tensor: Any, holder: Any, name: str) -> None:
+        self.tensor = tensor
+        self.holder = holder
+        self.name = name
+        self.array = tensor._a
+        self.version = _dispatch.version(tensor)
+        self.rg = tensor._rg
+        self.fn = tensor._fn
+        self.grad = tensor._grad
+
+
+class Entry:
+    """A plan with its surroundings; `run` repeats what the captured run did."""
+
+    def __init__(
+        self,
+        capture: Capture,
+        reach: Reach,
+        given: Sequence[Any],
+        seen: Sequence[Seen],
+        result: Any,
+        backward: Backward | None = None,
+    ) -> None:
+        """Make it of a capture.
+
+        Args:
+            capture: the run.
+            reach: what the function could reach before it.
+            given: the tensors among the arguments.
+            seen: all tensors known before the run, arguments first.
+            result: what the function returned.
+            backward: the captured pass through what has a history of that.
+
+        Raises:
+            RefusedError: there can be no plan.
+        """
+        self.be = be = capture.be
+        self.capture, self.reach = capture, reach
+        why = capture.refused or reach.refused or (backward and backward.refused)
+        if why is not None:
+            raise RefusedError(why)
+        self.backward = backward
+        if (name := reach.changed()) is not None:
+            raise RefusedError(
+                f"the function changes {name}, which a plan would not", lasting=False
+            )
+        self.given = given
+        self.seen = seen
+        self._owners: dict[int, Seen] = {}
+        for one in seen:
+            first = self._owners.setdefault(id(one.array), one)
+            if first is not one and type(first.holder) is Given is not type(one.holder):
+                raise RefusedError(f"{first.name} is {one.name}, which the function holds")
+        self.state: list[Any] = []
+        self.state_slots: list[int] = []
+        constants = dict(capture.constants)
+        known = {id(a) for cached in be.consts.values() for a in cached.values()}
+        known |= {id(a) for a in be.zero.values()}
+        for slot, array in capture.unknown.items():
+            owner = self._owners.get(id(array))
+            if owner is not None:
+                if not any(owner.tensor is t for t in given):
+                    self._use(owner, slot)
+            elif id(array) in known:
+                constants[slot] = array
+            else:
+                shape = list(array.shape)
+                raise RefusedError(f"a tensor of shape {shape} comes from where it cannot be seen")
+        self._left_behind()
+        self.form, outputs = self._results(result)
+        self.outputs = len(outputs)
+        outputs += [slot for _, slot in self.replaced]
+        outputs += [slot for _, slot in self.grads if slot is not None]
+        inputs = [*self._given_slots(), *self.state_slots]
+        if backward is None:
+            self.plan = Plan(capture.steps, inputs, outputs, constants, capture.specs)
+            self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)
+        else:
+            self._cut(backward, inputs, outputs, constants)
+        self.numbers = [n.read for n in self.plan.numbers]
+        self._kinds = tuple([type(read()) for read in self.numbers])
+        self._last = [t._a for t in self.state]
+        self._checks = [*reach.checks, *self._options()]
+        self._changed = changes(self._checks)
+        self._kernels = be.kernels
+        self.runs = 0
+        held = [one.tensor for one in seen[len(given) :]]
+        self._flags = held, [*map(_history, held)]
+        del self.capture, self.seen, self._owners, self.given
+
+    # Making it.
+
+    def _cut(
+        self, backward: Backward, inputs: list[int], outputs: list[int], constants: dict[int, Any]
+    ) -> None:
+        """Make the plans of the function and of its backward pass."""
+        capture = self.capture
+        halves = Halves(capture.steps, inputs, outputs, backward, constants, capture.specs)
+        self.plan, self.late = halves.early, halves.late
+        self.replay, replay_late = halves.compiled(self.be)
+        self.kept = len(halves.saved)
+        arguments = map(Given, range(len(self.given)))
+        holders = dict(zip(inputs, [*arguments, *self.state], strict=True))
+        names = {id(one.tensor): one.name for one in self.seen}
+        self.guarded = []
+        for slot in halves.saved:
+            if (holder := holders.get(slot)) is not None:
+                t = _tensor(holder, self.given)
+                self.guarded.append((holder, names[id(t)]))
+        by_id = {id(one.tensor): one.holder for one in self.seen}
+        self.wanted = [by_id[id(t)] for t in backward.wanted]
+        self.facts = {
+            "be": self.be,
+            "found": backward.found,
+            "replay": replay_late,
+            "results": [(tuple(t._a.shape), t.dtype) for t in backward.results],
+        }
+
+    def _given_slots(self) -> list[int]:
+        found: list[int] = []
+        for one in self.seen[: len(self.given)]:
+            slot = self.capture.find(one.array)
+            if slot is None or slot in found:  # an array given twice is read in the first place
+                slot = self.capture.slot(one.array)
+            found.append(slot)
+        return found
+
+    def _options(self) -> list[Check]:
+        """What the plan does not read of the options of optimisers has to stay as it is."""
+        found = []
+        for _, group in self.reach.groups:
+            read = {n.key for n in self.plan.numbers if n.mapping is group}
+            for key, value in group.items():
+                if key not in ("params", "param_names") and key not in read:
+                    get = partial(group.get, key)
+                    found.append(Check("{get}() == {held}", get, value, f"the option {key}"))
+        return found
+
+    def _use(self, owner: Seen, slot: int) -> None:
+        self.state.append(owner.holder)
+        self.state_slots.append(slot)
+
+    def _left_behind(self) -> None:
+        """What the run changed of the tensors that were there before."""
+        capture = self.capture
+        self.bumps: list[tuple[Any, int]] = []
+        self.replaced: list[tuple[Any, int]] = []
+        self.grads: list[tuple[Any, int | None]] = []
+        self.grads_before: list[tuple[Any, bool]] = []
+        counted: set[int] = set()
+        for one in self.seen:
+            t = one.tensor
+            if capture.passes and one.fn is not None and t._base is None:
+                raise RefusedError(f"a backward pass may go on behind {one.name}")
+            if t._base is None and (t._rg is not one.rg or t._fn is not one.fn):
+                raise RefusedError(f"the history of {one.name} changes")
+            by = _dispatch.version(t) - one.version
+            if by and id(t._st) not in counted:
+                counted.add(id(t._st))
+                self.bumps.append((one.holder, by))
+            if by and not self.be.strided and self._seen_elsewhere(t):
+                raise RefusedError(f"{one.name} is written to, and has a view that cannot be seen")
+            if t._a is not one.array:
+                slot = capture.find(t._a)
+                if slot is None:
+                    raise RefusedError(f"{one.name} takes memory from where it cannot be seen")
+                self.replaced.append((one.holder, slot))
+            if t._grad is not one.grad:
+                self.grads_before.append((t, one.grad is None))
+                self.grads.append((t, self._gradient(t, one)))
+
+    def _seen_elsewhere(self, t: Any) -> bool:
+        """Whether memory without strides has tensors that this run would not renew."""
+        known = {id(one.tensor) for one in self.seen}
+        living = (ref() for ref in t._st.aliases)
+        return any(alias is not None and id(alias) not in known for alias in living)
+
+    def _gradient(self, t: Any, one: Seen) -> int | None:
+        grad = t._grad
+        if grad is None:
+            return None
+        slot = None if grad.is_sparse else self.capture.find(grad._a)
+        if slot is None or grad._fn is not None or type(grad) is not _dispatch.Tensor_:
+            raise RefusedError(f"the gradient of {one.name} is none that a plan can give")
+        return slot
+
+    def _results(self, result: Any) -> tuple[Any, list[int]]:
+        """What is returned, with places for tensors, and the slots of these."""
+        slots: list[int] = []
+        storages = {id(one.tensor._st): one for one in self.seen if one.tensor._st is not None}
+
+        def place(value: Any) -> Any:
+            if is_tensor(value):
+                return self._place(value, slots, storages)
+            if type(value) in (list, tuple, dict) or hasattr(value, "_fields"):
+                return _mapped(value, place)
+            if value is None or isinstance(value, (bool, str, Size)):
+                return value
+            raise RefusedError(f"a {type(value).__name__} is returned: return tensors")
+
+        return place(result), slots
+
+    def _place(self, t: Any, slots: list[int], storages: dict[int, Seen]) -> Any:
+        for i, given in enumerate(self.given):
+            if t is given:
+                return _Argument(i)
+        if any(t is one.tensor for one in self.seen):
+            return _Constant(t)
+        slot = self.capture.find(t._a)
+        if slot is None or type(t) is not _dispatch.Tensor_:
+            raise RefusedError("a result is none that a plan can give")
+        if t._st is not None and (owner := storages.get(id(t._st))) is not None:
+            raise RefusedError(f"a result shares its memory with {owner.name}")
+        if t._st is not None and t._st.shared and slot in slots:
+            raise RefusedError("two results share their memory")
+        slots.append(slot)
+        ends = self.backward.results if self.backward is not None else ()
+        end = next((i for i, r in enumerate(ends) if r is t), None)
+        return _Result(len(slots) - 1, t.dtype, end)
+
+    # Using it.
+
+    def ready(self) -> list[Any] | None:
+        """The arrays of the state if a run may be repeated now, else None."""
+        for t, none in self.grads_before:
+            if (t._grad is None) is not none:
+                return None
+        held, flags = self._flags
+        try:
+            if self.be.kernels is not self._kernels or [*map(_history, held)] != flags:
+                return None
+            if self._changed() or tuple([type(read()) for read in self.numbers]) != self._kinds:
+                return None
+            arrays = [*map(_array, self.state)]
+            if not all(map(is_, arrays, self._last)):
+                if not all(map(self._alike, arrays, self._last)):
+                    return None
+                self._last = arrays
+        except Exception:  # something is gone, or cannot be compared
+            return None
+        return arrays
+
+    def why_not(self) -> str:
+        """The name of what keeps a run from being repeated now."""
+        held, flags = self._flags
+        for check in self._checks:
+            if not check.holds():
+                return check.name
+        if [*map(_history, held)] != flags:
+            return "which tensors require a gradient or have hooks"
+        if any((t._grad is None) is not none for t, none in self.grads_before):
+            return "a gradient that was, or was not, there before"
+        return "a tensor that the function holds"
+
+    def _alike(self, a: Any, b: Any) -> bool:
+        if a is b:
+            return True
+        be = self.be
+        if a.shape != b.shape or be.dtype_of(a) is not be.dtype_of(b):
+            return False
+        return not be.strided or be.backend.strides(a) == be.backend.strides(b)
+
+    def run(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
+        """Repeat the run for other arguments.
+
+        Args:
+            given: the tensors among the arguments.
+            state: what `ready` returned.
+            again: the call of the function itself, for gradients of gradients.
+        """
+        be = self.be
+        found = self.replay(*[t._a for t in given], *state, *[read() for read in self.numbers])
+        for holder, by in self.bumps:
+            (holder._st or storage_of(_tensor(holder, given))).version += by
+        at = self.outputs
+        for holder, _ in self.replaced:
+            _replace(be, _tensor(holder, given), found[at])
+            at += 1
+        if self.replaced:
+            self._last = [*map(_array, self.state)]
+        new, cls = object.__new__, _dispatch.Tensor_
+        for t, slot in self.grads:
+            if slot is None:
+                t._grad = None
+                continue
+            grad = new(cls)
+            grad._a = found[at]
+            grad._be = be
+            grad.dtype = t.dtype
+            grad._rg = False
+            t._grad = grad
+            at += 1
+        self.runs += 1
+        if self.backward is None:
+            return self._returned(self.form, given, found, ())
+        ends: list[Any] = [None] * len(self.facts["results"])
+        result = self._returned(self.form, given, found, ends)
+        guarded = []
+        for holder, name in self.guarded:
+            t = _tensor(holder, given)
+            guarded.append((t, _dispatch.version(t), name))
+        wanted = [_tensor(holder, given) for holder in self.wanted]
+        saved = found[len(found) - self.kept :], guarded
+        recorded({**self.facts, "again": partial(_ends_of, again)}, ends, wanted, saved)
+        return result
+
+    def _returned(self, form: Any, given: Sequence[Any], found: Sequence[Any], ends: Any) -> Any:
+        kind = type(form)
+        if kind is _Result:
+            t = wrap(self.be, found[form.at], form.dtype)
+            if form.end is not None:
+                if ends[form.end] is not None:
+                    return ends[form.end]
+                ends[form.end] = t
+            return t
+        if kind is _Argument:
+            return given[form.at]
+        if kind is _Constant:
+            return form.tensor
+        if kind in (list, tuple, dict) or hasattr(form, "_fields"):
+            return _mapped(form, lambda part: self._returned(part, given, found, ends))
+        return form
+
+
+def _ends_of(again: Callable[[], Any]) -> list[Any]:
+    """The results with a history of a call."""
+    found: list[Any] = []
+    with_history(again(), set(), found)
+    return found
+
+
+def _tensor(holder: Any, given: Sequence[Any]) -> Any:
+    if type(holder) is Given:
+        return given[holder]
+    return holder.of._grad if type(holder) is GradOf else holder
+
+
+class _Result:
+    """A tensor that a run returns: its place, and which end of the backward pass it is."""
+
+    __slots__ = ("at", "dtype", "end")
+
+    def __init__(self, at: int, dtype: Any, end: int | None) -> None:
+        self.at, self.dtype, self.end = at, dtype, end
+
+
+class _Argument:
+    __slots__ = ("at",)
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+
+class _Constant:
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+
+
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    if isinstance(value, dict):
+        return {key: change(part) for key, part in value.items()}
+    parts = [change(part) for part in value]
+    return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+
+
+def _replace(be: Any, t: Any, array: Any) -> None:
+    """Give a tensor the values of a fresh array, as `_writes.inplace.exchange` does."""
+    st = t._st
+    if be.strided and st is not None and st.shared:
+        be.assign(t._a, array)
+        return
+    if st is None:
+        st = t._st = Storage(array, be, t.dtype)
+    t._a = array
+    if be.strided or t._base is None:
+        st.buffer = array

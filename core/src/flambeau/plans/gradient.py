@@ -1,0 +1,224 @@
+"""The gradient of a captured function: a second plan, behind one node of the graph.
+
+Where what is returned has a history, the backward pass through the function is captured after it,
+and the calls are cut in two: those of the function, which also return what the others need, and
+those of the pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from flambeau._autograd import engine
+from flambeau._autograd.modes import recording, set_recording
+from flambeau._autograd.node import Node, Out, next_seq
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.dispatch import wrap
+from flambeau._memory.record import is_tensor
+from flambeau._memory.views import edge
+from flambeau.plans.capture import Capture
+from flambeau.plans.plan import Plan, Step, replayed, slots_in
+
+__all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
+
+
+class Backward:
+    """A backward pass in the making: the tensors at its ends, and where its calls begin.
+
+    Attributes:
+        results: the tensors whose gradients come in.
+        wanted: the tensors whose gradients go out.
+        first: how many calls came before the pass.
+        given: the slots of the gradients that come in.
+        found: the slots of those that go out, None for a tensor without one.
+        refused: why there can be no plan, or None.
+    """
+
+    def __init__(self, results: Sequence[Any], wanted: Sequence[Any], first: int) -> None:
+        self.results = results
+        self.wanted = wanted
+        self.first = first
+        self.given: list[int] = []
+        self.found: list[int | None] = []
+        self.refused: str | None = None
+
+
+def captured_backward(capture: Capture, result: Any, seen: Sequence[Any]) -> Backward | None:
+    """Capture the backward pass of what a function returned; None if nothing has a history.
+
+    Args:
+        capture: the capture, still on.
+        result: what the function returned.
+        seen: the tensors that were there before (`flambeau.plans.entry.Seen`).
+    """
+    results: list[Any] = []
+    with_history(result, {id(one.tensor) for one in seen}, results)
+    if not results or any(_consumed(t) for t in results):
+        return None
+    wanted = [one.tensor for one in seen if one.tensor.requires_grad]
+    backward = Backward(results, wanted, len(capture.steps))
+    ends = {id(e) for t in wanted if (e := edge(t)) is not None}
+    if any(t._hooks is not None for t in wanted) or _has_hooks(results, ends):
+        backward.refused = "there are hooks of tensors or nodes"
+    elif any(t.dtype.is_complex for t in (*results, *wanted)):
+        backward.refused = "gradients are complex"
+    if backward.refused is not None:
+        return backward
+    be = capture.be
+    grads = []
+    with capture.inside():
+        for t in results:
+            grads.append(wrap(be, be.full(tuple(t._a.shape), 1, t.dtype), t.dtype))
+    backward.given = [capture.slot(g._a) for g in grads]
+    passes = capture.passes
+    found = engine.run(
+        results, grads, retain_graph=True, create_graph=False, inputs=wanted, accumulate=False
+    )
+    capture.passes = passes
+    for g in found:
+        if g is not None and (g.is_sparse or capture.find(g._a) is None):
+            backward.refused = "a gradient is none that a plan can give"
+            return backward
+    # What nothing was found for is left alone: the pass then has no part for it.
+    backward.found = [None if g is None else capture.find(g._a) for g in found]
+    return backward
+
+
+def with_history(value: Any, known: set[int], found: list[Any]) -> None:
+    """Append the tensors of `value` that have a history to `found`, but for known ones."""
+    if is_tensor(value):
+        if value._rg and id(value) not in known and all(t is not value for t in found):
+            found.append(value)
+    elif isinstance(value, dict):
+        for part in value.values():
+            with_history(part, known, found)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            with_history(part, known, found)
+
+
+def _nodes(tensors: Sequence[Any], ends: set[int]) -> Sequence[Node]:
+    """The nodes behind tensors, up to those of `ends` by identity."""
+    waiting: list[Any] = [edge(t) for t in tensors]
+    seen: dict[int, Node] = {}
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, Node) and id(node) not in ends and node.seq not in seen:
+            seen[node.seq] = node
+            waiting += node.edges
+    return list(seen.values())
+
+
+def _has_hooks(results: Sequence[Any], ends: set[int]) -> bool:
+    return any(node._hooks is not None for node in _nodes(results, ends))
+
+
+def _consumed(t: Any) -> bool:
+    """Whether a backward pass has been through the history of a tensor and freed it."""
+    return any(node.saved is None for node in _nodes([t], set()))
+
+
+class Halves:
+    """The two plans of a function and its backward pass."""
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        inputs: Sequence[int],
+        outputs: Sequence[int],
+        backward: Backward,
+        constants: dict[int, Any],
+        specs: dict[int, Any],
+    ) -> None:
+        """Cut the calls of both.
+
+        Args:
+            steps: all calls.
+            inputs: slots of the arrays that the function is given, arguments and state.
+            outputs: slots of what it returns and leaves behind.
+            backward: the pass.
+            constants: arrays that are the same in all runs, by slot.
+            specs: shape and dtype of the array of each slot.
+        """
+        first, second = steps[: backward.first], steps[backward.first :]
+        made = {s for step in first for s in slots_in(step.results)} | set(inputs)
+        found = [s for s in backward.found if s is not None]
+        late = Plan(second, [], found, dict(constants), specs)
+        read = {s for step in late.steps for s in slots_in(step.args)} | set(found)
+        self.saved = sorted(read & made)
+        self.early = Plan(first, inputs, [*outputs, *self.saved], dict(constants), specs)
+        self.late = Plan(second, [*self.saved, *backward.given], found, dict(constants), specs)
+
+    def compiled(self, be: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+        """The functions of both plans."""
+        compile_plan = be.backend.compile_plan
+        early = compile_plan(self.early) or replayed(self.early)
+        return early, compile_plan(self.late) or replayed(self.late)
+
+
+class PlanBackward(Node):
+    """The node of a replayed function.
+
+    ``saved`` is (arrays, [(tensor, array, version, name)]): what the pass reads, and which of it
+    must not have been written to since.
+    """
+
+    __slots__ = ("again", "be", "found", "n_out", "replay", "results", "wanted")
+
+    title = "PlanBackward"
+
+    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+        if self.saved is None:
+            raise self.freed()
+        if self.n_out == 1:
+            g = {0: g}
+        if not F.native:
+            return self._recorded(g)
+        arrays, guarded = self.saved
+        for t, version, name in guarded:
+            if (now := _dispatch.version(t)) != version:
+                raise self.stale(name, tuple(t._a.shape), now, version)
+        given = []
+        for i, (shape, dtype) in enumerate(self.results):
+            given.append(self.be.full(shape, 0, dtype) if g.get(i) is None else F.fresh(g[i]))
+        found = iter(self.replay(*arrays, *given))
+        return tuple([None if slot is None else next(found) for slot in self.found])
+
+    def _recorded(self, g: dict[int, Any]) -> tuple[Any, ...]:
+        """Gradients with a history of their own: the function runs again, as it is."""
+        before = recording()
+        try:
+            set_recording(True)
+            results = self.again()
+            chosen = [results[i] for i in sorted(g)]
+            return tuple(
+                engine.run(
+                    chosen,
+                    [g[i] for i in sorted(g)],
+                    retain_graph=True,
+                    create_graph=True,
+                    inputs=self.wanted,
+                    accumulate=False,
+                )
+            )
+        finally:
+            set_recording(before)
+
+
+def recorded(
+    node_of: dict[str, Any], tensors: Sequence[Any], wanted: Sequence[Any], saved: Any
+) -> None:
+    """Give the results of a replay their history."""
+    node = object.__new__(PlanBackward)
+    node._hooks = None
+    node.edges = tuple([edge(t) if t.requires_grad else None for t in wanted])
+    node.saved = saved
+    node.n_out = len(tensors)  # type: ignore[misc] - of each node, not of the class
+    for name, value in node_of.items():
+        setattr(node, name, value)
+    node.wanted = wanted
+    node.seq = next_seq()
+    for i, t in enumerate(tensors):
+        t._fn = Out(node, i) if node.n_out > 1 else node
+        t._rg = True

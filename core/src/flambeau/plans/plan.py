@@ -1,0 +1,230 @@
+"""A plan: the kernel calls of a function for one set of shapes, and their text in Python."""
+
+from __future__ import annotations
+
+import linecache
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+__all__ = ["Number", "Plan", "Slot", "Step", "replayed", "slots_in"]
+
+
+class Slot(int):
+    """The number of an array in a plan, where it stands among plain arguments."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"%{int(self)}"
+
+    __str__ = int.__repr__
+
+
+@dataclass(frozen=True, eq=False)
+class Number:
+    """A plain argument that is read anew at every run: ``mapping[key]``, or its element `at`.
+
+    What a learning rate is: schedules change it between the runs.
+    """
+
+    mapping: Any
+    key: str
+    at: int | None = None
+
+    def read(self) -> Any:
+        """The value at present."""
+        value = self.mapping[self.key]
+        return value if self.at is None else value[self.at]
+
+    def __repr__(self) -> str:
+        return f"[{self.key}]" if self.at is None else f"[{self.key}[{self.at}]]"
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One call.
+
+    Attributes:
+        op: the canonical name of the op, or what else is called.
+        kernel: the function.
+        args: its arguments: `Slot`, `Number`, plain values, and lists and tuples of these.
+        results: where its results go: a slot, a tuple of them (None for what is no array), or None.
+        converted: whether a result is no array of the backend, and has to be made one.
+        effect: whether it does more than return results: it writes into an argument, draws random
+            numbers, or checks values.
+    """
+
+    op: str
+    kernel: Callable[..., Any]
+    args: tuple[Any, ...]
+    results: Any
+    converted: Callable[[Any], Any] | None = None
+    effect: bool = False
+
+    def __repr__(self) -> str:
+        given = ", ".join(map(repr, self.args))
+        return f"{_shown(self.results)}{self.op}({given})"
+
+
+def _shown(results: Any) -> str:
+    if results is None:
+        return ""
+    return f"{results!r} = "
+
+
+def slots_in(value: Any) -> Iterator[int]:
+    """The slots in an argument or in results."""
+    if type(value) is Slot:
+        yield value
+    elif type(value) in (tuple, list):
+        for part in value:
+            yield from slots_in(part)
+
+
+def _numbers_in(value: Any) -> Iterator[Number]:
+    if type(value) is Number:
+        yield value
+    elif type(value) in (tuple, list):
+        for part in value:
+            yield from _numbers_in(part)
+
+
+@dataclass
+class Plan:
+    """What a captured function asks of one backend.
+
+    Attributes:
+        steps: the calls in order, those left out on which nothing depends.
+        inputs: slots of the arrays that every run is given, in order.
+        outputs: slots of the arrays that a run returns.
+        constants: arrays that are the same in all runs, by slot: numbers, tables.
+        numbers: plain arguments that every run is given after the arrays.
+        specs: shape and dtype of the array of each slot.
+    """
+
+    steps: Sequence[Step]
+    inputs: Sequence[int]
+    outputs: Sequence[int]
+    constants: dict[int, Any] = field(default_factory=dict)
+    specs: dict[int, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
+    numbers: list[Number] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.steps = _live(self.steps, self.outputs)
+        found = dict.fromkeys(n for step in self.steps for n in _numbers_in(step.args))
+        self.numbers = list(found)
+        used = {s for step in self.steps for s in slots_in(step.args)} | set(self.outputs)
+        self.constants = {s: a for s, a in self.constants.items() if s in used}
+
+    def __str__(self) -> str:
+        lines = [f"inputs {', '.join(f'%{s}' for s in self.inputs)}"]
+        lines += map(repr, self.steps)
+        lines.append(f"return {', '.join(f'%{s}' for s in self.outputs)}")
+        return "\n".join(lines)
+
+
+def _live(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
+    """The steps that have an effect or a result that somebody reads."""
+    wanted, kept = set(outputs), []
+    for step in reversed(steps):
+        if step.effect or any(s in wanted for s in slots_in(step.results)):
+            kept.append(step)
+            wanted.update(slots_in(step.args))
+    return kept[::-1]
+
+
+_serial = count()
+
+
+def replayed(plan: Plan) -> Callable[..., tuple[Any, ...]]:
+    """A function of the inputs and numbers of `plan` that makes its calls one by one.
+
+    Its text has a line for each call and drops each array after its last use, so that the memory
+    of a run is that of what is needed at the same time.
+    """
+    writer = _Writer(plan)
+    place = f"<plan {next(_serial)}>"
+    text = writer.text()
+    linecache.cache[place] = len(text), None, text.splitlines(keepends=True), place
+    made: dict[str, Any] = {}
+    exec(compile(text, place, "exec"), writer.names, made)
+    return made["plan"]
+
+
+class _Writer:
+    """The text of a plan, and the objects that its names stand for."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.names: dict[str, Any] = {}
+        self.arrays: dict[int, str] = {}  # the name of the array of each slot
+        self.calls: dict[tuple[int, int], str] = {}
+        self.numbers = {n: f"n{i}" for i, n in enumerate(plan.numbers)}
+        for slot in plan.inputs:
+            self.arrays[slot] = f"a{slot}"
+        for slot, array in plan.constants.items():
+            self.arrays[slot] = f"c{slot}"
+            self.names[f"c{slot}"] = array
+
+    def text(self) -> str:
+        plan = self.plan
+        given = [*(f"a{s}" for s in plan.inputs), *self.numbers.values()]
+        lines = [f"def plan({', '.join(given)}):"]
+        last: dict[int, int] = {}
+        for i, step in enumerate(plan.steps):
+            for s in (*slots_in(step.args), *slots_in(step.results)):
+                last[s] = i
+        kept = {*plan.inputs, *plan.outputs, *plan.constants}
+        for i, step in enumerate(plan.steps):
+            lines.append("    " + self.line(step))
+            ends = {s for s in (*slots_in(step.args), *slots_in(step.results)) if last[s] == i}
+            if names := sorted({self.arrays[s] for s in ends - kept}):
+                lines.append(f"    {' = '.join(names)} = None")
+        lines.append(f"    return ({''.join(f'{self.arrays[s]}, ' for s in plan.outputs)})")
+        return "\n".join(lines) + "\n"
+
+    def line(self, step: Step) -> str:
+        call = f"{self.name_of(step)}({', '.join(map(self.argument, step.args))})"
+        if step.converted is not None:
+            self.names["converted"] = step.converted
+            call = f"converted({call})"
+        if step.results is None:
+            return call
+        return f"{self.target(step.results)} = {call}"
+
+    def name_of(self, step: Step) -> str:
+        key = id(step.kernel), 0
+        if (name := self.calls.get(key)) is None:
+            name = self.calls[key] = f"{step.op}_{len(self.calls)}"
+            self.names[name] = step.kernel
+        return name
+
+    def target(self, results: Any) -> str:
+        if results is None:
+            return "_"
+        if type(results) is tuple:
+            return f"({''.join(f'{self.target(r)}, ' for r in results)})"
+        if results in self.arrays:  # a kernel that returned its argument
+            return "_"
+        name = self.arrays[results] = f"v{results}"
+        return name
+
+    def argument(self, value: Any) -> str:
+        if type(value) is Slot:
+            return self.arrays[value]
+        if type(value) is Number:
+            return self.numbers[value]
+        if type(value) in (tuple, list) and (
+            any(True for _ in slots_in(value)) or any(True for _ in _numbers_in(value))
+        ):
+            parts = "".join(f"{self.argument(part)}, " for part in value)
+            return f"({parts})" if type(value) is tuple else f"[{parts}]"
+        if value is None or type(value) in (bool, int, str):
+            return repr(value)
+        if type(value) is list:  # a kernel may keep or change a list
+            return f"[{', '.join(map(self.argument, value))}]"
+        name = f"p{len(self.names)}"
+        self.names[name] = value
+        return name

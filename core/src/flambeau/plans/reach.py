@@ -1,0 +1,348 @@
+"""What a function can reach: its tensors, and the plain values on which its plan depends.
+
+A plan holds for the objects that its function met.  This walk finds them beforehand, from the
+function's closure, the globals that its code names, and the objects in these; and it says what has
+to be the same when the plan is to be used again.
+"""
+
+from __future__ import annotations
+
+import dis
+import enum
+import sys
+import types
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import Any
+
+from flambeau._memory.record import is_tensor
+from flambeau._types.device import device as Device
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.size import Size
+
+__all__ = ["Check", "Reach", "changes"]
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), DType, Device, enum.Enum, Size, range)
+_AT_REST = frozenset(
+    """__init__ __new__ __del__ __repr__ __str__ __reduce__ __reduce_ex__ __getstate__ __setstate__
+    __init_subclass__ __doc__ __module__ __dict__ __weakref__ __annotations__""".split()
+)  # special names that no step of a program calls
+_MANY = 1000  # a longer container of the user's is data, which a step is given as an argument
+_MOST = 50_000  # objects
+
+
+@dataclass(frozen=True)
+class Check:
+    """What has to hold for a plan: an expression of what can be read and what was read.
+
+    Values are compared by ``==`` in containers, which asks whether they are the same object first.
+    """
+
+    text: str
+    get: Any
+    held: Any
+    name: str
+
+    def holds(self) -> bool:
+        """Whether it is so; also False if it can no longer be read or compared."""
+        try:
+            text = self.text.format(get="get", held="held")
+            return eval(text, {"get": self.get, "held": self.held})
+        except Exception:
+            return False
+
+
+def changes(checks: Sequence[Check]) -> Callable[[], bool]:
+    """A function that tells whether one of these does not hold."""
+    names: dict[str, Any] = {}
+    parts = ["True"]
+    for i, check in enumerate(checks):
+        names[f"g{i}"], names[f"h{i}"] = check.get, check.held
+        parts.append(check.text.format(get=f"g{i}", held=f"h{i}"))
+    lines = "\n        and ".join(parts)
+    text = f"def changed():\n    return not (\n        {lines}\n    )\n"
+    made: dict[str, Any] = {}
+    exec(text, names, made)
+    return made["changed"]
+
+
+class Reach:
+    """The walk, and what it found.
+
+    An object may have a method ``__plan__(reach)`` that says by the methods below what of it
+    matters; modules, optimisers and schedulers do.
+
+    Attributes:
+        tensors: those that were found, by identity, with their names.
+        actions: methods that a run calls again at their place, since they keep count of runs:
+            (object, name of the method).
+        groups: (parameters, group) of optimisers; options of a group may change between runs.
+        refused: why there can be no plan, or None.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.tensors: dict[int, tuple[Any, str]] = {}
+        self.actions: list[tuple[Any, str]] = []
+        self.groups: list[tuple[list[Any], dict[str, Any]]] = []
+        self.refused: str | None = None
+        self._names: set[str] = set()
+        self._seen: dict[int, Any] = {}
+        self.checks: list[Check] = []
+        self._entries: dict[int, tuple[Mapping[Any, Any], dict[Any, Any], str]] = {}
+        self._empty: list[Any] = []
+        self._objects: list[tuple[Any, str, set[str]]] = []  # with the names looked at so far
+        self._walked = {id(getattr(function, "__func__", function))}  # whatever module they are of
+        self._waiting: list[tuple[Any, str]] = [(function, _name_of(function))]
+        while (self._waiting or self._named()) and self.refused is None:
+            value, name = self._waiting.pop()
+            self._visit(value, name)
+            if len(self._seen) > _MOST:
+                self.refuse(f"more than {_MOST} objects are within reach of the function")
+        self._gather()
+
+    # What `__plan__` calls.
+
+    def refuse(self, why: str) -> None:
+        """Say why there can be no plan."""
+        if self.refused is None:
+            self.refused = why
+
+    def entries(self, mapping: Mapping[str, Any], keys: Iterable[str], name: str) -> None:
+        """The plan holds while these entries are what they are now; they are walked through."""
+        for key in keys:
+            self.entry(mapping, key, name)
+
+    def entry(self, mapping: Mapping[Any, Any], key: Any, name: str, walk: bool = True) -> None:
+        """The plan holds while an entry is what it is now, which is walked through."""
+        value = mapping[key]
+        self._entries.setdefault(id(mapping), (mapping, {}, name))[1][key] = value
+        if walk and not _is_plain(value):
+            self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
+
+    def attributes(self, value: Any, name: str) -> None:
+        """Those attributes and methods of an object matter that the user's code names."""
+        self._objects.append((value, name, set()))
+
+    def children(self, mapping: Mapping[Any, Any], name: str) -> None:
+        """The plan holds while a mapping has these values; they are walked through."""
+        if not mapping:
+            self._empty.append(mapping)
+            return
+        self._values(mapping.values, mapping.values(), name)
+        for key, value in mapping.items():
+            self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
+
+    def items(self, values: list[Any], name: str) -> None:
+        """The plan holds while a list has these elements; they are walked through."""
+        if not values:
+            self._empty.append(values)
+            return
+        self._values(values.__iter__, values, name)
+        for i, value in enumerate(values):
+            self.walk(value, f"{name}[{i}]")
+
+    def empty(self, container: Any, name: str) -> None:
+        """There can be a plan only while `container` is empty."""
+        if container:
+            self.refuse(f"there are {name}")
+        elif id(container) not in self._seen:
+            self._seen[id(container)] = container
+            self._empty.append(container)
+
+    def group(self, params: list[Any], group: dict[str, Any]) -> None:
+        """A group of an optimiser, whose options a plan reads at every run."""
+        self.groups.append((params, group))
+
+    def action(self, owner: Any, method: str) -> None:
+        """A method that every run is to call again where the function called it."""
+        self.actions.append((owner, method))
+
+    def walk(self, value: Any, name: str) -> None:
+        """Look at `value` later."""
+        self._waiting.append((value, name))
+
+    # What the plan's maker calls.
+
+    def changed(self) -> str | None:
+        """The name of what is no longer as it was, or None."""
+        return next((check.name for check in self.checks if not check.holds()), None)
+
+    def _values(self, get: Callable[[], Iterable[Any]], held: Iterable[Any], name: str) -> None:
+        self.checks.append(Check("[*{get}()] == {held}", get, [*held], name))
+
+    def _gather(self) -> None:
+        """The entries as checks, one for each mapping."""
+        for mapping, held, name in self._entries.values():
+            same = {k: v for k, v in held.items() if isinstance(v, (list, dict, set))}
+            for key, value in same.items():  # which compare by what is in them
+                get = partial(mapping.__getitem__, key)
+                self.checks.append(Check("{get}() is {held}", get, value, f"{name}.{key}"))
+            if keys := [key for key in held if key not in same]:
+                get = partial(itemgetter(*keys, keys[0]), mapping)  # of one it would be no tuple
+                values = tuple([held[key] for key in (*keys, keys[0])])
+                self.checks.append(Check("{get}() == {held}", get, values, name))
+        if self._empty:
+            some = tuple(self._empty)
+            self.checks.append(Check("any({get}) is {held}", some, False, "what was empty"))
+
+    def _visit(self, value: Any, name: str) -> None:
+        if _is_plain(value) or id(value) in self._seen:
+            return
+        self._seen[id(value)] = value
+        if is_tensor(value):
+            self._tensor(value, name)
+        elif (told := getattr(type(value), "__plan__", None)) is not None:
+            told(value, self, name)
+        elif isinstance(value, types.FunctionType):
+            self._function(value, name)
+        elif isinstance(value, types.MethodType):
+            self.walk(value.__func__, name)
+            self.walk(value.__self__, name.rpartition(".")[0] or name)
+        elif isinstance(value, partial):
+            self.walk(value.func, name)
+            for part in (*value.args, *value.keywords.values()):
+                self.walk(part, name)
+        elif isinstance(value, dict):
+            if len(value) <= _MANY:
+                self._mapping(value, name)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            if len(value) <= _MANY:
+                self._sequence(value, name)
+        elif isinstance(value, types.ModuleType):
+            if _is_users(value):
+                self.attributes(value, name)
+        elif isinstance(value, type) or _is_library(type(value)):
+            return
+        elif hasattr(value, "__dict__"):
+            self.attributes(value, name)
+
+    def _tensor(self, t: Any, name: str) -> None:
+        self.tensors[id(t)] = t, name
+        if t._grad is not None:
+            self.tensors.setdefault(id(t._grad), (t._grad, f"{name}.grad"))
+        if t._base is not None:
+            self.walk(t._base, f"{name}._base")
+
+    def _function(self, function: types.FunctionType, name: str) -> None:
+        wrapped = getattr(function, "__wrapped__", None)
+        if wrapped is not None:
+            self.walk(wrapped, name)
+        if id(function) not in self._walked and _is_library(function):
+            return
+        used, attributes = _names_in(function.__code__)
+        self._names |= used | attributes
+        cells = function.__closure__ or ()
+        for key, cell in zip(function.__code__.co_freevars, cells, strict=True):
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not bound yet
+                continue
+            how = "==" if _is_plain(value) else "is"
+            self.checks.append(Check(f"{{get}}.cell_contents {how} {{held}}", cell, value, key))
+            self.walk(value, key)
+        for key in sorted(used & function.__globals__.keys()):
+            self.entry(function.__globals__, key, key)
+        for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
+            self.walk(value, name)
+
+    def _named(self) -> bool:
+        """Walk to what objects have under names that were found; whether there was anything."""
+        for value, name, done in self._objects:
+            own = vars(value)
+            for key in [key for key in own if key in self._names and key not in done]:
+                done.add(key)
+                self.entry(own, key, name)
+            if not isinstance(value, types.ModuleType):
+                self._members(value, name, done)
+        return bool(self._waiting)
+
+    def _members(self, value: Any, name: str, done: set[str]) -> None:
+        """Of the classes that the user wrote, what is named, and what Python calls by itself."""
+        for cls in type(value).__mro__:
+            ours = cls.__module__.partition(".")[0] == "flambeau"
+            if cls is object or (ours if hasattr(cls, "__plan__") else _is_library(cls)):
+                continue
+            for key, member in vars(cls).items():
+                if key in done or not (key in self._names or _is_called(key)):
+                    continue
+                done.add(key)
+                if isinstance(member, (staticmethod, classmethod)):
+                    member = member.__func__
+                elif isinstance(member, property):
+                    member = member.fget
+                if isinstance(member, types.FunctionType):
+                    self._walked.add(id(member))
+                    self.walk(member, f"{cls.__name__}.{key}")
+                elif not key.startswith("__"):
+                    held = getattr(value, key)
+                    how = "==" if _is_plain(held) else "is"
+                    get = partial(getattr, value, key)  # which may get one of its own instead
+                    self.checks.append(
+                        Check(f"{{get}}() {how} {{held}}", get, held, f"{name}.{key}")
+                    )
+                    self.walk(held, f"{name}.{key}")
+
+    def _mapping(self, value: dict[Any, Any], name: str) -> None:
+        self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+        for key in list(value):
+            self.entry(value, key, f"{name}[{key!r}]")
+
+    def _sequence(self, value: Any, name: str) -> None:
+        if isinstance(value, list):
+            self.items(value, name)
+            return
+        if isinstance(value, set):
+            self.checks.append(Check("len({get}) == {held}", value, len(value), name))
+        for i, held in enumerate(value):
+            self.walk(held, f"{name}[{i}]")
+
+
+def _is_called(name: str) -> bool:
+    """Whether a method is called without being named."""
+    return name == "forward" or (name[:2] == "__" and name not in _AT_REST)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, _PLAIN):
+        return True
+    return type(value) is tuple and len(value) <= _MANY and all(map(_is_plain, value))
+
+
+def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
+    """The globals that a code object and those in it name, and the attributes."""
+    found: set[str] = set()
+    for line in dis.get_instructions(code):
+        if line.opname in ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL"):
+            found.add(line.argval)
+    attributes = set(code.co_names) - found
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            inner, of_inner = _names_in(constant)
+            found |= inner
+            attributes |= of_inner
+    return found, attributes
+
+
+def _name_of(value: Any) -> str:
+    return getattr(value, "__qualname__", type(value).__name__)
+
+
+def _is_library(value: Any) -> bool:
+    """Whether a class or function is of flambeau, Python itself or an installed package."""
+    module = getattr(value, "__module__", None) or ""
+    top = module.partition(".")[0]
+    if top == "flambeau" or (top in sys.stdlib_module_names and top != "__main__"):
+        return True
+    found = sys.modules.get(module)
+    return found is None or not _is_users(found)
+
+
+def _is_users(module: types.ModuleType) -> bool:
+    """Whether a module is part of a program, not of an installed package."""
+    name = module.__name__.partition(".")[0]
+    if name == "flambeau" or (name in sys.stdlib_module_names and name != "__main__"):
+        return False
+    file = getattr(module, "__file__", None)
+    return module.__name__ == "__main__" or (file is not None and "site-packages" not in file)

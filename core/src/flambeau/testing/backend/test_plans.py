@@ -1,0 +1,82 @@
+"""Plans of a backend: a captured call repeated gives what the op gives, and writes what it writes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import flambeau as fb
+from flambeau._dispatch.bound import bind
+from flambeau.ops import OPS
+from flambeau.plans import Compiled
+from flambeau.testing.backend import _support as kit
+from flambeau.testing.samples import DTYPES, SAMPLES, realise
+
+LEVEL = "training"
+
+
+def captured(device: str) -> Iterator[Any]:
+    """Every op that is a function of tensors, in its first floating dtype, or the first of all."""
+    if bind(device).formulas is not bind(device):
+        return  # computes late: there are no plans of it
+    for name in OPS:
+        if name in SAMPLES and not name.endswith("_"):
+            dtypes = [d for d in DTYPES[name] if d.is_floating_point] or DTYPES[name]
+            yield kit.case(device, dtypes[0], name, dtypes[0], id=name)
+
+
+def outcome(call: Any, args: Any) -> Any:
+    """The bytes of the results of a call, or the class of what it raises."""
+    try:
+        found = call(*args)
+    except Exception as error:
+        return type(error).__name__
+    return [(t.dtype, tuple(t.shape), kit.memory(t)) for t in kit.tensors(found)]
+
+
+@kit.cases("name dtype", captured)
+def test_plans_agree_with_the_op(device: str, name: str, dtype: Any) -> None:
+    wrong = []
+    for sample in SAMPLES[name][:2]:
+        compiled = Compiled(OPS[name], 8, False)
+        found = []
+        for call in (OPS[name], compiled, compiled, compiled):
+            args = realise(sample.args, kit.maker(device), dtype)
+            fb.manual_seed(7)
+            found.append(outcome(call, args))
+        for run, result in zip(("before", "captured", "replayed"), found[1:], strict=True):
+            if result != found[0]:
+                wrong.append(f"{name} ({sample.name}), {run}: {result} instead of {found[0]}")
+    kit.fail_with(wrong)
+
+
+def step(device: str, compiled: bool) -> list[Any]:
+    """What a few steps with views, writes in place, draws and an optimiser leave behind."""
+    fb.manual_seed(0)
+    make = kit.maker(device)
+    weight = make([0.5, -0.25, 1.0, 0.125], (2, 2), fb.float32).requires_grad_()
+    mean = make([0.0, 0.0], (2,), fb.float32)
+
+    def once(x: Any) -> Any:
+        weight.grad = None
+        h = (x @ weight).relu()
+        mean.mul_(0.5).add_(h.detach().mean(0))
+        h = h * (fb.rand(2, 2, device=device) < 0.7)
+        h[0] = h[0] * 2
+        loss = (h * h).sum() + weight.t()[1:].abs().sum()
+        loss.backward()
+        with fb.no_grad():
+            weight[:, 0].sub_(weight.grad[:, 0], alpha=0.125)
+        return loss.detach()
+
+    run = fb.compile(once) if compiled else once
+    found = []
+    for i in range(5):
+        x = make([1.0, float(i), 0.5, -1.0], (2, 2), fb.float32)
+        found.append(kit.numbers(run(x)))
+    return [found, *map(kit.numbers, (weight.detach(), mean, weight.grad)), weight._version]
+
+
+def test_a_step_repeated_leaves_what_the_step_leaves(device: str) -> None:
+    if bind(device).formulas is bind(device):
+        assert step(device, True) == step(device, False)

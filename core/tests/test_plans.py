@@ -1,0 +1,398 @@
+"""Plans of functions: the same values and effects as the function's, or the function itself."""
+
+import threading
+
+import pytest
+
+import flambeau as fb
+from flambeau.plans import Compiled, explain
+
+
+def plan_of(compiled):
+    """The text of the plans of a compiled function."""
+    return explain(compiled).text
+
+
+def test_the_third_call_repeats_the_captured_kernel_calls(plain):
+    @fb.compile
+    def f(x, y):
+        return (x * y).tanh() + 1
+
+    x, y = plain([1.0, -2.0]), plain([0.5, 0.25])
+    for scale in (1, 2, 3, 4):
+        found = f(x * scale, y)
+        assert found.tolist() == ((x * scale * y).tanh() + 1).tolist()
+    told = f.explain()
+    assert (told.calls, told.captures, told.replays, told.plans) == (4, 1, 2, 1)
+    assert "mul(%0, %1)" in told.text and "tanh" in told.text
+
+
+def test_a_result_has_memory_of_its_own_in_every_run(plain):
+    f = fb.compile(lambda x: x * 2)
+    results = [f(plain([float(i)])) for i in range(5)]
+    assert [r.item() for r in results] == [0.0, 2.0, 4.0, 6.0, 8.0]
+
+
+def test_other_shapes_dtypes_and_strides_are_plans_of_their_own(plain):
+    f = fb.compile(lambda x: x.sum(0))
+    for x in (
+        plain([[1.0, 2.0]]),
+        plain([[1.0, 2.0], [3.0, 4.0]]),
+        plain([[1.0, 2.0], [3.0, 4.0]]).t(),
+        plain([[1, 2]]),
+    ):
+        for _ in range(3):
+            assert f(x).tolist() == x.sum(0).tolist()
+    assert f.explain().plans >= 3
+
+
+def test_containers_of_tensors_and_plain_arguments_are_arguments(plain):
+    @fb.compile
+    def f(pair, *, by, names):
+        return {"sum": pair[0] + pair[1]["b"] * by, "first": (pair[0],), "names": names}
+
+    x, y = plain([1.0]), plain([2.0])
+    for by in (1, 1, 1, 3, 3, 3):
+        found = f([x, {"b": y}], by=by, names="n")
+        assert found["sum"].item() == 1 + 2 * by
+        assert found["first"][0] is x and found["names"] == "n"
+    assert f.explain().replays == 2
+
+
+def test_an_argument_given_twice_is_one_tensor(plain):
+    f = fb.compile(lambda x, y: x * y)
+    x, y = plain([3.0]), plain([5.0])
+    for _ in range(3):
+        assert (f(x, x).item(), f(x, y).item()) == (9.0, 15.0)
+
+
+def test_a_write_to_an_argument_is_made_in_every_run(plain):
+    f = fb.compile(lambda x: x.add_(1).mul_(2))
+    x = plain([1.0])
+    found = [f(x) for _ in range(4)]
+    assert x.tolist() == [46.0] and all(t is x for t in found)
+    assert x._version == 8
+
+
+def test_a_write_through_a_view_reaches_its_base(plain):
+    @fb.compile
+    def f(x):
+        x[1:].add_(1)
+        return x.sum()
+
+    x = plain([1.0, 2.0, 3.0])
+    assert [f(x).item() for _ in range(5)] == [8.0, 10.0, 12.0, 14.0, 16.0]
+
+
+def test_plain_values_that_the_function_can_reach_are_watched(plain):
+    options, by = {"shift": 1.0}, 2.0
+
+    class Scale:
+        factor = 3.0
+
+    scale = Scale()
+
+    @fb.compile
+    def f(x):
+        return x * by * scale.factor + options["shift"]
+
+    x = plain([1.0])
+    assert [f(x).item() for _ in range(3)] == [7.0] * 3
+    by = 4.0
+    assert [f(x).item() for _ in range(3)] == [13.0] * 3
+    scale.factor = 5.0
+    assert [f(x).item() for _ in range(3)] == [21.0] * 3
+    options["shift"] = 0.0
+    assert [f(x).item() for _ in range(3)] == [20.0] * 3
+    assert f.explain().plans == 4
+
+
+def test_tensors_that_the_function_holds_are_read_anew(plain):
+    held = [plain([1.0])]
+    f = fb.compile(lambda x: x + held[0])
+    x = plain([1.0])
+    assert [f(x).item() for _ in range(3)] == [2.0] * 3
+    held[0].fill_(5.0)
+    assert f(x).item() == 6.0
+    held[0].data = plain([7.0])
+    assert f(x).item() == 8.0
+    held[0] = plain([9.0])
+    assert f(x).item() == 10.0
+
+
+class Counter:
+    """Something that counts."""
+
+    calls = 0
+
+
+def test_a_function_that_counts_runs_as_it_is(plain):
+    counter = Counter()
+
+    @fb.compile
+    def f(x):
+        counter.calls += 1
+        return x * 2
+
+    for _ in range(7):
+        f(plain([1.0]))
+    assert counter.calls == 7
+    assert any("counter.calls" in why or "counter" in why for why in f.explain().reasons)
+
+
+def test_a_list_that_grows_is_an_effect_that_no_plan_has(plain):
+    seen = []
+
+    @fb.compile
+    def f(x):
+        seen.append(x.sum())
+        return x * 2
+
+    for _ in range(6):
+        f(plain([1.0]))
+    assert len(seen) == 6
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        lambda x: x * 2 if x.sum() > 0 else x,
+        lambda x: x * x.sum().item(),
+        lambda x: x[: int(x[0])],
+        lambda x: x + len(str(x)),
+        lambda x: x * len(x.tolist()),
+    ],
+)
+def test_a_function_that_reads_values_runs_as_it_is_and_says_where(plain, read):
+    f = fb.compile(read)
+    for value in (1.0, -1.0, 2.0, 1.0, -3.0):
+        x = plain([value, 2.0])
+        try:
+            expected = read(x).tolist()
+        except Exception:
+            continue
+        assert f(x).tolist() == expected
+    assert f.explain().replays == 0
+    assert any("values were read" in why and __file__ in why for why in f.explain().reasons)
+
+
+def test_a_whole_plan_can_be_demanded(plain):
+    f = fb.compile(lambda x: x * x.sum().item(), fullgraph=True)
+    f(plain([1.0]))
+    with pytest.raises(RuntimeError, match="values were read"):
+        f(plain([1.0]))
+
+
+def test_a_result_that_shares_memory_with_an_argument_stays_a_view(plain):
+    f = fb.compile(lambda x: x[1:])
+    x = plain([1.0, 2.0])
+    for _ in range(4):
+        f(x).fill_(9.0)
+        assert x.tolist() == [1.0, 9.0]
+        x[1] = 2.0
+    assert f.explain().replays == 0
+
+
+def test_random_numbers_go_on_as_without_a_plan(plain):
+    def f(x):
+        return fb.nn.functional.dropout(x, 0.5) + fb.rand(3, device=x.device).to(x.dtype)
+
+    pytest.importorskip("flambeau.nn")
+    results = []
+    for function in (f, fb.compile(f)):
+        fb.manual_seed(3)
+        results.append([function(plain([1.0, 2.0, 3.0])).tolist() for _ in range(5)])
+    assert results[0] == results[1]
+
+
+def test_a_seed_set_within_is_an_effect_that_no_plan_has(plain):
+    @fb.compile
+    def f(x):
+        fb.manual_seed(1)
+        return x + fb.rand(1, device=x.device)
+
+    assert len({f(plain([0.0])).item() for _ in range(5)}) == 1
+    assert f.explain().replays == 0
+
+
+def test_indices_are_checked_in_every_run(plain):
+    f = fb.compile(lambda x, i: x.index_select(0, i))
+    x = plain([1.0, 2.0, 3.0])
+    for _ in range(3):
+        f(x, plain([0, 2]))
+    assert f.explain().replays == 1
+    with pytest.raises(IndexError, match="out of range"):
+        f(x, plain([0, 3]))
+    assert f(x, plain([1, 1])).tolist() == [2.0, 2.0]
+
+
+def gradients(function, *inputs):
+    """Gradients of the sum of squares of the results, and their own gradients."""
+    found = function(*inputs)
+    total = sum((t * t).sum() for t in (found if isinstance(found, tuple) else (found,)))
+    first = fb.autograd.grad(total, inputs, create_graph=True)
+    second = fb.autograd.grad(sum((g * g).sum() for g in first), inputs)
+    return [t.tolist() for t in (total.detach(), *[g.detach() for g in first], *second)]
+
+
+def test_gradients_and_their_gradients_are_those_of_the_function(leaf):
+    def f(x, y):
+        h = (x @ y).tanh()
+        return h, h.sum(0) * 2
+
+    compiled = fb.compile(f)
+    for scale in (1.0, 0.5, 2.0, 0.25):
+        x = leaf([[scale, 1.0], [0.5, -scale]], dtype=fb.float64)
+        y = leaf([[0.5, scale], [1.5, 0.25]], dtype=fb.float64)
+        for a, b in zip(gradients(compiled, x, y), gradients(f, x, y), strict=True):
+            fb.testing.assert_close(fb.tensor(a), fb.tensor(b), rtol=1e-12, atol=1e-12)
+    assert compiled.explain().replays >= 2
+    x = leaf([[0.3, 1.0], [0.5, -0.2]], dtype=fb.float64)
+    y = leaf([[0.5, 0.1], [1.5, 0.25]], dtype=fb.float64)
+    assert fb.autograd.gradcheck(compiled, (x, y))
+    assert fb.autograd.gradgradcheck(compiled, (x, y))
+
+
+def test_a_result_whose_gradient_nobody_asks_for_counts_as_zero(leaf):
+    f = fb.compile(lambda x: (x * 2, x * 3))
+    for _ in range(4):
+        x = leaf([1.0])
+        f(x)[1].backward()
+        assert x.grad.tolist() == [3.0]
+    assert f.explain().replays == 2
+
+
+def test_a_second_pass_through_a_replay_needs_the_graph_to_be_kept(leaf):
+    f = fb.compile(lambda x: (x * x).sum())
+    for _ in range(3):
+        x = leaf([2.0])
+        y = f(x)
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [8.0]
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_a_write_between_the_passes_is_found(leaf):
+    f = fb.compile(lambda x, w: (x * w).sum())
+    x, w = leaf([2.0]), leaf([3.0])
+    for _ in range(3):
+        y = f(x, w)
+    with fb.no_grad():
+        w.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.backward()
+
+
+def test_no_history_is_made_without_recording(leaf):
+    f = fb.compile(lambda x: x * 2)
+    x = leaf([1.0])
+    for _ in range(3):
+        with fb.no_grad():
+            assert not f(x).requires_grad
+        assert f(x).requires_grad
+
+
+def test_hooks_are_called_in_every_run(leaf):
+    called = []
+
+    @fb.compile
+    def f(x):
+        y = x * 2
+        y.register_hook(lambda g: called.append(1))
+        y.sum().backward()
+        return y.detach()
+
+    for _ in range(5):
+        f(leaf([1.0]))
+    assert len(called) == 5
+
+
+def test_backward_within_leaves_gradients_as_without_a_plan(leaf):
+    weight = leaf([2.0, 3.0])
+
+    def step(x):
+        loss = (weight * x).sum() ** 2
+        loss.backward()
+        return loss.detach()
+
+    results = []
+    for function in (step, fb.compile(step)):
+        weight.grad = None
+        losses = []
+        for i in range(6):
+            if i == 4:
+                weight.grad = None
+            losses.append(function(leaf([1.0, float(i)]).detach()).item())
+        results.append((losses, weight.grad.tolist()))
+    assert results[0] == results[1]
+
+
+def test_a_compiled_function_within_another_is_part_of_its_plan(plain):
+    inner = fb.compile(lambda x: x + 1)
+    outer = fb.compile(lambda x: inner(x) * 2)
+    for _ in range(4):
+        assert outer(plain([1.0])).item() == 4.0
+    assert "add" in plan_of(outer) and outer.explain().replays == 2
+
+
+def test_threads_share_a_compiled_function(plain):
+    f = fb.compile(lambda x: (x * 3).tanh())
+    wrong = []
+
+    def work(value):
+        x = plain([value])
+        for _ in range(30):
+            if f(x).tolist() != (x * 3).tanh().tolist():
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(float(i),)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def test_kernels_are_as_before_after_a_capture_that_raised(plain):
+    f = fb.compile(lambda x: (x * 2).reshape(7))
+    x = plain([1.0])
+    be = x._be
+    before = dict(be.__dict__), dict(be.kernels)
+    for _ in range(3):
+        with pytest.raises(RuntimeError, match="shape"):
+            f(x)
+    assert before == (be.__dict__, be.kernels)
+
+
+def test_forgotten_plans_are_made_again(plain):
+    f = fb.compile(lambda x: x * 2)
+    for _ in range(3):
+        f(plain([1.0]))
+    f.forget()
+    assert f.explain().plans == 0 and f(plain([2.0])).item() == 4.0
+
+
+def test_too_many_plans_of_one_form_end_in_the_function_itself(plain):
+    held = [0]
+
+    @fb.compile(options={"kept": 2})
+    def f(x):
+        return x + held[0]
+
+    for i in range(10):
+        held[0] = i
+        assert f(plain([0.0])).item() == i
+    assert f.explain().plans == 2
+    assert any("keeps changing" in why for why in f.explain().reasons)
+
+
+def test_compile_is_a_decorator_with_and_without_options():
+    assert isinstance(fb.compile(lambda x: x), Compiled)
+    assert isinstance(fb.compile(fullgraph=True)(lambda x: x), Compiled)
+    assert fb.compile(len, disable=True) is len
+    with pytest.raises(TypeError, match="function or module"):
+        fb.compile(3)
+    with pytest.raises(TypeError, match="no compiled function"):
+        explain(len)
