@@ -22,11 +22,13 @@ from flambeau._random.generator import Generator
 from flambeau.plans.plan import Number, Slot, Step
 from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
+from flambeau.plugin.forks import make_lock
 
 __all__ = ["Capture", "capturing"]
 
 # What gives values, or memory, to the host: from then on the program may depend on them.
 _READS = ("item", "tolist", "to_host", "numpy", "data_ptr", "reinterpret")
+_COUNTS = frozenset({"nonzero"})  # ops whose results have a size that depends on values
 _LISTS = {
     "sgd_step_": _steps.SgdStep,
     "asgd_step_": _steps.AsgdStep,
@@ -39,7 +41,8 @@ _LISTS = {
     "radam_step_": _steps.RadamStep,
     "rprop_step_": _steps.RpropStep,
 }
-_lock = threading.Lock()  # captures replace attributes of objects that all threads use
+_lock = make_lock()  # captures replace attributes of objects that all threads use
+_current: Capture | None = None
 
 
 class Capture:
@@ -213,8 +216,10 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
     others = [b for b in set(_bound._bound.values()) if b is not be]
     former: list[tuple[dict[str, Any], dict[str, Any]]] = []
     replaced: list[tuple[Any, str, Callable[..., Any]]] = []
+    global _current
     with _lock:
         try:
+            _current = capture
             former.append((be.__dict__, dict(be.__dict__)))
             former.append((be.kernels, dict(be.kernels)))
             _listen(be, capture)
@@ -231,6 +236,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             _engine.run = _counted(_engine.run, capture)
             yield capture
         finally:
+            _current = None
             for owner, name, function in replaced:
                 setattr(owner, name, function)
             for namespace, before in former:
@@ -241,7 +247,7 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
 
 def busy() -> bool:
     """Whether a capture is on, in any thread."""
-    return _lock.locked()
+    return _current is not None
 
 
 def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
@@ -264,19 +270,19 @@ def _written(
     """The kernel that also writes its calls down; those inside of a decomposition, by itself."""
     array, to_array = capture.be.array, capture.be.to_array
 
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: Any) -> Any:
         if not capture.listens:
-            return kernel(*args, **named)
+            return kernel(*args)
         draws = any(type(a) is Generator for a in args)
         if not whole and not draws:
-            return kernel(*args, **named)
+            return kernel(*args)
         with capture.inside():
-            result = kernel(*args, **named)
+            result = kernel(*args)
         raw = result is not None and type(result) is not array and type(result) not in (tuple, list)
         if raw:
             result = to_array(result)
-        if named:
-            capture.refuse(f"{name} was called with named arguments")
+        if name in _COUNTS:
+            capture.refuse(f"a size depends on values ({name})")
         capture.add(name, kernel, args, result, raw=raw, effect=draws)
         return result
 

@@ -13,6 +13,7 @@ from flambeau._dispatch import dispatch as _dispatch
 from flambeau._memory.record import is_tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
+from flambeau.amp import _setting
 from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
@@ -79,12 +80,8 @@ class Compiled:
             return self._plainly("a profiler, anomaly mode or another capture is on", args, kwargs)
         leaves: list[Any] = []
         try:
-            key = (
-                recording(),
-                D.get_default_dtype(),
-                default_device(),
-                _form((args, kwargs), leaves),
-            )
+            form = _form((args, kwargs), leaves)
+            key = recording(), D.get_default_dtype(), default_device(), narrowing(), form
             entries = self._entries.get(key)
         except UnusableError as error:
             return self._plainly(str(error), args, kwargs)
@@ -166,6 +163,12 @@ class Compiled:
         self._entries.clear()
         self._tries.clear()
         self._refused.clear()
+
+
+def narrowing() -> Any:
+    """What of mixed precision holds here: None where it is off."""
+    setting = _setting.current()
+    return None if setting is _setting.OFF else (*setting.on.items(), setting.caching)
 
 
 class UnusableError(Exception):

@@ -153,8 +153,6 @@ class Entry:
         self._flags = held, [*map(_history, held)]
         del self.capture, self.seen, self._owners, self.given
 
-    # Making it.
-
     def _cut(
         self, backward: Backward, inputs: list[int], outputs: list[int], constants: dict[int, Any]
     ) -> None:
@@ -282,8 +280,6 @@ class Entry:
         ends = self.backward.results if self.backward is not None else ()
         end = next((i for i, r in enumerate(ends) if r is t), None)
         return _Result(len(slots) - 1, t.dtype, end)
-
-    # Using it.
 
     def ready(self) -> list[Any] | None:
         """The arrays of the state if a run may be repeated now, else None."""

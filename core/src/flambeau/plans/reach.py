@@ -102,8 +102,6 @@ class Reach:
                 self.refuse(f"more than {_MOST} objects are within reach of the function")
         self._gather()
 
-    # What `__plan__` calls.
-
     def refuse(self, why: str) -> None:
         """Say why there can be no plan."""
         if self.refused is None:
@@ -162,8 +160,6 @@ class Reach:
     def walk(self, value: Any, name: str) -> None:
         """Look at `value` later."""
         self._waiting.append((value, name))
-
-    # What the plan's maker calls.
 
     def changed(self) -> str | None:
         """The name of what is no longer as it was, or None."""

@@ -1,4 +1,4 @@
-"""Plans of a backend: a captured call repeated gives what the op gives, and writes what it writes."""
+"""Plans of a backend: captured calls repeated give, and write, what the ops give and write."""
 
 from __future__ import annotations
 
