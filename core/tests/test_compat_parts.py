@@ -188,14 +188,17 @@ def test_decorators_of_compilers_give_back_what_they_decorate(torch):
         torch.jit.ignore(drop=True),
         torch.jit.export,
         torch.fx.wrap,
-        torch.compile,
-        torch.compile(dynamic=True, mode="max-autotune"),
         torch.compiler.disable,
         torch.compiler.disable(recursive=False),
         torch._dynamo.disable,
         torch._dynamo.allow_in_graph,
     ):
         assert decorator(f) is f
+    for compiled in (torch.compile(f), torch.compile(dynamic=True, mode="max-autotune")(f)):
+        assert [compiled(fb.ones(1)).item() for _ in range(4)] == [2.0] * 4
+        assert compiled.explain().replays == 2
+    torch.compiler.reset()
+    assert compiled.explain().plans == 0
     assert not torch.jit.is_scripting() and not torch.jit.is_tracing()
     assert not torch.compiler.is_compiling() and not torch.onnx.is_in_onnx_export()
     with torch._dynamo.config.patch(cache_size_limit=99):

@@ -202,6 +202,20 @@ def test_a_compiled_module_trains_as_the_module_does():
     assert call.explain().replays == 8 and not model.training
 
 
+def test_a_module_compiled_in_place_keeps_its_names():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    x = fb.ones(1, 2)
+    expected = model(x).tolist()
+    model.compile()
+    assert [model(x).tolist() for _ in range(4)] == [expected] * 4
+    assert model.forward.explain().replays == 2
+    assert list(model.state_dict()) == ["0.weight", "0.bias"]
+    twin = copy.deepcopy(model)
+    twin[0].weight.data.zero_()
+    assert [twin(x).tolist() for _ in range(3)] == [nn.Sequential(*twin)(x).tolist()] * 3
+    assert model(x).tolist() == expected
+
+
 def test_a_compiled_module_is_a_module_over_the_same_parameters():
     model = nn.Sequential(nn.Linear(2, 2))
     compiled = fb.compile(model)

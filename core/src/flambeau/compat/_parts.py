@@ -38,9 +38,9 @@ PARTS = (
     Part(
         "torch._dynamo",
         "partial",
-        "nothing is compiled: decorators give back their function, settings have no effect",
+        "decorators give back their function, settings have no effect",
     ),
-    Part("torch._inductor", "refused", "nothing is compiled"),
+    Part("torch._inductor", "refused", "no code is generated"),
     Part("torch._jit_internal", "partial", "decorators give back their function"),
     Part("torch._six", "real", "names of Python 2 and 3, as programs for PyTorch 1 import them"),
     Part("torch._utils", "partial", "flattening of tensor lists, element sizes"),
@@ -57,7 +57,7 @@ PARTS = (
     Part(
         "torch.compiler",
         "partial",
-        "nothing is compiled: `torch.compile` gives back its function, `is_compiling` is False",
+        "`torch.compile` makes plans of kernel calls; whole functions only",
     ),
     Part("torch.cuda.amp", "real", "as `torch.amp`"),
     Part(

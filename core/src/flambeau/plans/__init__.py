@@ -6,7 +6,7 @@ it is not used.
 
 from __future__ import annotations
 
-from flambeau.plans.compiled import Compiled, Explanation, compile, explain
+from flambeau.plans.compiled import Compiled, Explanation, compile, explain, reset
 from flambeau.plans.plan import Number, Plan, Slot, Step, replayed
 
 __all__ = [
@@ -19,4 +19,5 @@ __all__ = [
     "compile",
     "explain",
     "replayed",
+    "reset",
 ]

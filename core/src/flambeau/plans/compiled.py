@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +20,9 @@ from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.reach import Reach
 
-__all__ = ["Compiled", "Explanation", "compile", "explain"]
+__all__ = ["Compiled", "Explanation", "compile", "explain", "reset"]
 
+_living: weakref.WeakSet[Compiled] = weakref.WeakSet()
 _KEPT = 8  # plans of one function
 _TRIES = 3  # captures that are refused for what may be over the next time
 
@@ -69,6 +71,10 @@ class Compiled:
         self._tries: dict[Any, int] = {}
         self._refused: dict[Any, str] = {}
         self._told = Explanation()
+        _living.add(self)
+
+    def __reduce__(self) -> Any:
+        return Compiled, (self._function, self._kept, self._whole)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -278,6 +284,16 @@ def compile(
         parts: Any = importlib.import_module("flambeau.nn._compiled")
         return parts.compiled_module(model, kept, fullgraph)
     return Compiled(model, kept, fullgraph)
+
+
+def reset() -> None:
+    """Drop the plans of all compiled functions.
+
+    >>> import flambeau as fb
+    >>> fb.plans.reset()
+    """
+    for compiled in list(_living):
+        compiled.forget()
 
 
 def explain(compiled: Any) -> Explanation:

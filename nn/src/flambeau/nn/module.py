@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
+import flambeau as fb
 from flambeau.nn._call import call_with_hooks
 from flambeau.nn._convert import Conversion
 from flambeau.nn._global_hooks import CALL_HOOKS
@@ -102,6 +103,22 @@ class Module(HookRegistration, StateDict, Conversion):
             self.__dict__.setdefault(name, OrderedDict())
         self.__dict__.setdefault("_non_persistent_buffers_set", set())
         self.__dict__.setdefault("_is_full_backward_hook", None)
+
+    def compile(self, **options: Any) -> None:
+        """Let calls of this module repeat plans, in place: see `flambeau.compile`.
+
+        Args:
+            options: those of `flambeau.compile`.
+
+        >>> import flambeau as fb
+        >>> layer = fb.nn.Linear(2, 1)
+        >>> layer.compile()
+        >>> for _ in range(3):
+        ...     y = layer(fb.ones(2))
+        >>> layer.forward.explain().replays
+        1
+        """
+        self.forward = fb.compile(self.forward, **options)
 
     def children(self) -> Iterator[Module]:
         """The immediate children, each once.

@@ -11,14 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau as fb
-from flambeau.compat._torch.compiler import compile
 from flambeau.compat._torch.jit import ScriptModule
 
 __all__ = [
     "ScriptModule",
     "_assert",
     "_check",
-    "compile",
     "complex32",
     "finfo",
     "float8_e4m3fn",

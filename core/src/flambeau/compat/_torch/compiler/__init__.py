@@ -1,10 +1,12 @@
-"""Compilation: there is none, so a function is its own compiled form."""
+"""Compilation, by the names of PyTorch's: what is compiled becomes plans of kernel calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
+
+from flambeau.plans import compile, reset
 
 __all__ = [
     "allow_in_graph",
@@ -22,11 +24,6 @@ __all__ = [
 ]
 
 
-def compile(model: Callable[..., Any] | None = None, **settings: Any) -> Any:
-    """A function or module as it is; without one, a decorator."""
-    return (lambda function: function) if model is None else model
-
-
 def disable(fn: Any = None, recursive: bool = True, **settings: Any) -> Any:
     """A function as it is; without one, a decorator."""
     return (lambda function: function) if fn is None else fn
@@ -41,23 +38,20 @@ assume_constant_result = wrap_numpy = allow_in_graph
 
 
 def is_compiling() -> bool:
-    """False."""
+    """False: a captured run is an ordinary one."""
     return False
 
 
 is_dynamo_compiling = is_exporting = is_compiling
 
 
-def reset() -> None:
-    """Forget what was compiled: nothing."""
-
-
-cudagraph_mark_step_begin = reset
+def cudagraph_mark_step_begin() -> None:
+    """Say that a step begins."""
 
 
 def list_backends(exclude_tags: Any = ()) -> list[str]:
-    """The compilers: none."""
-    return []
+    """The compilers: what executes a plan is the backend of its tensors."""
+    return ["plan"]
 
 
 @contextmanager
