@@ -223,6 +223,7 @@ def test_weights_come_by_url_checked_and_cached(server, tmp_path):
         )
 
 
+@pytest.mark.filterwarnings("ignore:the format of PyTorch before 1.6:UserWarning")
 def test_weights_in_a_zip_file_are_unpacked(server):
     pytest.importorskip("flambeau_numpy")
     file = io.BytesIO()

@@ -11,7 +11,9 @@ import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from flambeau.serialization._budget import shown
 from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._source import Source
 
 ALIGNMENT = 64
 _LOCAL, _CENTRAL, _END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
@@ -20,6 +22,7 @@ _BIG = 0xFFFFFFFF
 _UTF8 = 0x800
 _DATE = 0x21  # 1980-01-01: the same bytes for the same data
 _CHUNK = 1 << 22
+_PART = 1 << 18  # bytes that are read and summed while the processor still has them
 
 
 class ArchiveWriter:
@@ -102,35 +105,39 @@ class Record(NamedTuple):
 
 
 class ArchiveReader:
-    """The records of an archive in memory, all bounds checked.
+    """The records of an archive, all bounds checked.
+
+    Args:
+        data: a `Source`, or the bytes.
 
     Raises:
         CheckpointError: it is no such archive, or damaged.
     """
 
     def __init__(self, data: Any, path: str = "") -> None:
-        self._data = memoryview(data)
-        self._path = path
+        self._source = data if isinstance(data, Source) else Source(data, path)
+        self._path = self._source.path
         self.records: dict[str, Record] = {}
         try:
             self._read()
-        except CheckpointError:
-            raise
         except (struct.error, UnicodeDecodeError, ValueError, IndexError) as error:
             raise self._error(f"damaged archive: {error}") from error
 
     def _error(self, text: str, offset: int | None = None) -> CheckpointError:
         return CheckpointError(text, self._path, offset)
 
+    def _bytes(self, start: int, stop: int) -> memoryview:
+        if not 0 <= start <= stop <= self._source.size:
+            raise self._error("the archive is cut off", min(max(start, 0), self._source.size))
+        return self._source.view(start, stop)
+
     def _unpack(self, code: str, at: int) -> Any:
-        if at < 0 or at + struct.calcsize(code) > len(self._data):
-            raise self._error("the archive is cut off", at)
-        return struct.unpack_from(code, self._data, at)
+        return struct.unpack(code, self._bytes(at, at + struct.calcsize(code)))
 
     def _end(self) -> tuple[int, int, int]:
-        total = len(self._data)
+        total = self._source.size
         low = max(0, total - 22 - 0xFFFF)
-        at = bytes(self._data[low:]).rfind(_END)
+        at = bytes(self._bytes(low, total)).rfind(_END)
         if at < 0:
             raise self._error(
                 "no directory at the end: the file is cut off or no checkpoint", total
@@ -140,7 +147,7 @@ class ArchiveReader:
         if at + 22 + comment != total:
             raise self._error("bytes after the end of the archive, or its last record damaged", at)
         finish = at
-        if at >= 20 and bytes(self._data[at - 20 : at - 16]) == _LOCATOR64:
+        if at >= 20 and bytes(self._bytes(at - 20, at - 16)) == _LOCATOR64:
             finish = self._unpack("<IQI", at - 16)[1]
             sig, body = self._unpack("<4sQ", finish)
             if sig != _END64 or body < 44 or finish + 12 + body != at - 20:
@@ -152,71 +159,131 @@ class ArchiveReader:
         return start, length, count
 
     def _read(self) -> None:
-        at, length, count = self._end()
-        stop, roots = at + length, set()
-        spans: list[tuple[int, int]] = []
+        first, length, count = self._end()
+        entries = self._directory(first, self._bytes(first, first + length), count)
+        last = 0
+        # In the order of their places: where none overlaps, all headers are read in linear time.
+        for local, name, size, crc in sorted(entries):
+            if local < last:
+                raise self._error("records overlap", local)
+            start = self._local(name, crc, size, local)
+            last = start + size
+            if last > first:
+                raise self._error("records overlap", local)
+            self.records[name.partition("/")[2]] = Record(start, size, crc)
+
+    def _directory(self, first: int, data: memoryview, count: int) -> list[Any]:
+        """Place, name, size and checksum of all entries."""
+        entries, names, root, at = [], set(), None, 0
         for _ in range(count):
-            here = at
-            fields = self._unpack("<4sHHHHHHIIIHHHHHII", at)
+            here, offset = at, first + at
+            if at + 46 > len(data):
+                raise self._error("damaged directory", offset)
+            fields = struct.unpack_from("<4sHHHHHHIIIHHHHHII", data, at)
             sig, flags, method, crc, packed, size = (fields[i] for i in (0, 3, 4, 7, 8, 9))
             n, m, k, local = fields[10], fields[11], fields[12], fields[16]
-            name = bytes(self._data[at + 46 : at + 46 + n]).decode("utf-8")
-            extra = bytes(self._data[at + 46 + n : at + 46 + n + m])
             at += 46 + n + m + k
-            if sig != _CENTRAL or at > stop:
-                raise self._error("damaged directory", here)
-            packed, size, local = _wide(extra, packed, size, local)
+            if sig != _CENTRAL or at > len(data):
+                raise self._error("damaged directory", offset)
+            name = bytes(data[here + 46 : here + 46 + n]).decode("utf-8")
+            if m:
+                extra = bytes(data[here + 46 + n : here + 46 + n + m])
+                packed, size, local = _wide(extra, packed, size, local)
             if method or packed != size or flags & 1:
                 raise self._error(
-                    f"record {name!r} is compressed or encrypted; checkpoints are neither", here
+                    f"record {shown(name)} is compressed or encrypted; checkpoints are neither",
+                    offset,
                 )
-            start = self._local(name, crc, size, local)
-            spans.append((local, start + size))
-            root, slash, rest = name.partition("/")
-            roots.add(root)
-            if not slash or len(roots) > 1 or rest in self.records:
-                raise self._error(f"record {name!r} is out of place or there twice", here)
-            self.records[rest] = Record(start, size, crc)
-        if at != stop:
-            raise self._error("damaged directory", at)
-        last = 0
-        for low, high in sorted(spans):
-            if low < last or high > stop - length:
-                raise self._error("records overlap", low)
-            last = high
+            folder, slash, _ = name.partition("/")
+            if not slash or (root is not None and folder != root) or name in names:
+                raise self._error(f"record {shown(name)} is out of place or there twice", offset)
+            root = folder
+            names.add(name)
+            entries.append((local, name, size, crc))
+        if at != len(data):
+            raise self._error("damaged directory", first + at)
+        return entries
 
     def _local(self, name: str, crc: int, size: int, at: int) -> int:
         """Where the data of a record starts; its own header must say what the directory says."""
-        fields = self._unpack("<4sHHHHHIIIHH", at)
+        encoded = name.encode()
+        head = self._bytes(at, min(at + 30 + len(encoded) + 2 * ALIGNMENT, self._source.size))
+        if len(head) < 30:
+            raise self._error("the archive is cut off", at)
+        fields = struct.unpack_from("<4sHHHHHIIIHH", head)
         sig, flags, method, crc2, packed, size2, n, m = (
             fields[i] for i in (0, 2, 3, 6, 7, 8, 9, 10)
         )
         start = at + 30 + n + m
-        found = bytes(self._data[at + 30 : at + 30 + n])
-        if sig != _LOCAL or method or found != name.encode() or start + size > len(self._data):
-            raise self._error(f"the header of record {name!r} is damaged or cut off", at)
+        found = bytes(head[30 : 30 + n])
+        if sig != _LOCAL or method or found != encoded or start + size > self._source.size:
+            raise self._error(f"the header of record {shown(name)} is damaged or cut off", at)
         if not flags & 8:
-            extra = bytes(self._data[at + 30 + n : start])
-            packed, size2, _ = _wide(extra, packed, size2, 0)
+            if packed == _BIG or size2 == _BIG:
+                extra = bytes(self._bytes(at + 30 + n, start))
+                packed, size2, _ = _wide(extra, packed, size2, 0)
             if (crc2, packed, size2) != (crc, size, size):
-                raise self._error(f"two different sizes or checksums of record {name!r}", at)
+                raise self._error(f"two different sizes or checksums of record {shown(name)}", at)
         return start
 
+    def _found(self, name: str) -> Record:
+        record = self.records.get(name)
+        if record is None:
+            raise self._error(f"record {shown(name)} is missing")
+        return record
+
+    def _compare(self, name: str, record: Record, crc: int) -> None:
+        if record.crc and crc != record.crc:
+            raise self._error(f"record {shown(name)} is damaged: wrong checksum", record.start)
+
+    def size(self, name: str) -> int:
+        """The number of bytes of a record.
+
+        Raises:
+            CheckpointError: there is no such record.
+        """
+        return self._found(name).size
+
     def read(self, name: str, *, verify: bool = True) -> memoryview:
-        """The bytes of a record, not copied.
+        """The bytes of a record, to be read only.
 
         A checksum of 0 means that the writer did not compute it.
 
         Raises:
             CheckpointError: there is no such record, or its checksum does not fit.
         """
-        record = self.records.get(name)
-        if record is None:
-            raise self._error(f"record {name!r} is missing")
-        view = self._data[record.start : record.start + record.size]
-        if verify and record.crc and zlib.crc32(view) != record.crc:
-            raise self._error(f"record {name!r} is damaged: wrong checksum", record.start)
+        record = self._found(name)
+        view = self._source.view(record.start, record.start + record.size)
+        if verify:
+            self._compare(name, record, zlib.crc32(view))
         return view
+
+    def read_into(self, name: str, target: memoryview, *, verify: bool = True) -> None:
+        """The bytes of a record, read into all of `target`, which has its size.
+
+        Raises:
+            CheckpointError: there is no such record, or its checksum does not fit.
+        """
+        record, crc = self._found(name), 0
+        for i in range(0, record.size, _PART):
+            part = target[i : i + _PART]
+            self._source.into(record.start + i, part)
+            if verify:
+                crc = zlib.crc32(part, crc)  # while it is in the cache
+        if verify:
+            self._compare(name, record, crc)
+
+    def check(self, name: str) -> None:
+        """Compare the checksum of a record.
+
+        Raises:
+            CheckpointError: it does not fit.
+        """
+        record, crc = self._found(name), 0
+        for i in range(record.start, record.start + record.size, _CHUNK):
+            part = self._source.view(i, min(i + _CHUNK, record.start + record.size))
+            crc = zlib.crc32(part, crc)
+        self._compare(name, record, crc)
 
 
 def _wide(extra: bytes, packed: int, size: int, local: int) -> tuple[int, int, int]:
@@ -226,7 +293,8 @@ def _wide(extra: bytes, packed: int, size: int, local: int) -> tuple[int, int, i
         kind, length = struct.unpack_from("<HH", extra, at)
         if kind == 1:
             body = extra[at + 4 : at + 4 + length]
-            values = list(struct.unpack(f"<{len(body) // 8}Q", body[: len(body) // 8 * 8]))
+            held = min(len(body) // 8, 3)
+            values = list(struct.unpack_from(f"<{held}Q", body))
             if size == _BIG:
                 size = values.pop(0)
             if packed == _BIG:

@@ -11,43 +11,47 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.serialization._budget import TEXT, Budget, BudgetError, shown, told
 from flambeau.serialization._errors import CheckpointError, WeightsOnlyError
+from flambeau.serialization._source import Source
 
 _MARK = object()
-_KEY_BUDGET = 1000  # nodes in a tuple used as key: hashing shared tuples is exponential
+_ENTRY = 100  # bytes of an entry of a dict, about
 
 
 class Interpreter:
-    """Runs one pickle out of `data`.
+    """Runs one pickle out of `source`.
 
     Args:
-        data: the bytes.
+        source: the bytes.
         find: gives the object for (module, name), or raises `KeyError`.
         may_call: whether an object that `find` gave may be called.
         may_build: whether ``BUILD`` may set state on an object of a class; those of the language
             itself are handled here.
         persistent: gives the object for a persistent id.
+        budget: what the file may spend.
         encoding: for byte strings of Python 2; ``"bytes"`` leaves them as they are.
     """
 
     def __init__(
         self,
-        data: Any,
+        source: Source,
         *,
         find: Callable[[str, str], Any],
         may_call: Callable[[Any], bool],
         may_build: Callable[[type], bool],
         persistent: Callable[[Any], Any],
+        budget: Budget,
         encoding: str = "utf-8",
-        path: str = "",
     ) -> None:
-        self._data = memoryview(data)
+        self._source = source
         self._find = find
         self._may_call = may_call
         self._may_build = may_build
         self._persistent = persistent
         self._encoding = encoding
-        self._path = path
+        self._budget = budget
+        self._path = source.path
         self._at = 0
 
     def run(self, start: int = 0) -> tuple[Any, int]:
@@ -60,10 +64,15 @@ class Interpreter:
         self._pos = self._at = start
         self._stack: list[Any] = []
         self._memo: dict[int, Any] = {}
-        data, handlers, end = self._data, _HANDLERS, len(self._data)
+        self._data = data = self._source.begin(start + 1)
+        handlers, end = _HANDLERS, len(data)
         try:
-            while self._pos < end:
+            while True:
                 self._at = self._pos
+                if self._pos >= end:
+                    self._need(self._pos + 1)
+                if data is not self._data:
+                    data, end = self._data, len(self._data)
                 op = data[self._pos]
                 self._pos += 1
                 if op == 0x2E:  # STOP
@@ -76,13 +85,18 @@ class Interpreter:
                         f"pickle opcode 0x{op:02x} is not used by checkpoints", self._path, self._at
                     )
                 handler(self)
-        except CheckpointError:
+        except (CheckpointError, MemoryError):
             raise
-        except RecursionError as error:
-            raise self._damaged("nested too deeply") from error
+        except BudgetError as error:
+            raise self._refused(str(error)) from None
         except Exception as error:
-            raise self._damaged(f"{type(error).__name__}: {error}") from error
-        raise self._damaged("the pickle is cut off")
+            raise self._damaged(told(error)) from error
+
+    def _need(self, stop: int) -> None:
+        """Have the bytes up to `stop` in memory."""
+        if stop > self._source.size:
+            raise self._damaged("the pickle is cut off")
+        self._data = self._source.begin(stop)
 
     def _damaged(self, text: str) -> CheckpointError:
         return CheckpointError(f"damaged pickle: {text}", self._path, self._at)
@@ -93,7 +107,7 @@ class Interpreter:
     def _take(self, count: int) -> bytes:
         stop = self._pos + count
         if stop > len(self._data):
-            raise self._damaged("the pickle is cut off")
+            self._need(stop)
         taken = bytes(self._data[self._pos : stop])
         self._pos = stop
         return taken
@@ -103,6 +117,8 @@ class Interpreter:
         return struct.unpack(code, self._take(size))[0]
 
     def _line(self) -> str:
+        if self._pos + 512 > len(self._data):
+            self._need(min(self._pos + 512, self._source.size))
         stop = bytes(self._data[self._pos : self._pos + 512]).find(b"\n")
         if stop < 0:
             raise self._damaged("a name does not end")
@@ -143,10 +159,23 @@ class Interpreter:
         return items
 
     def _tuple(self, count: int) -> None:
-        items = tuple([self._pop() for _ in range(count)][::-1])
-        self._push(items)
+        stack = self._stack
+        items = tuple(stack[-count:])
+        if len(items) < count or any(item is _MARK for item in items):
+            raise self._damaged("a value is missing")
+        del stack[-count:]
+        self._nested(items)
+
+    def _nested(self, value: Any) -> None:
+        for part in value:
+            if type(part) is tuple or type(part) is frozenset:
+                self._budget.weigh(value)
+                break
+        self._stack.append(value)
 
     def _get(self, index: int) -> None:
+        if index not in self._memo:
+            raise self._damaged(f"nothing is remembered as {index}")
         self._push(self._memo[index])
 
     def _put(self, index: int) -> None:
@@ -158,20 +187,12 @@ class Interpreter:
             raise self._refused(f"SETITEM on a {type(target).__name__}, which is no dict")
         if len(pairs) % 2:
             raise self._damaged("a key without value")
+        charge = self._budget.key
         for i in range(0, len(pairs), 2):
             key = pairs[i]
-            if type(key) is tuple:
-                self._check_key(key)
+            if type(key) is not str or len(key) > 64:
+                charge(target, key)
             target[key] = pairs[i + 1]
-
-    def _check_key(self, key: tuple[Any, ...]) -> None:
-        budget, waiting = _KEY_BUDGET, [key]
-        while waiting:
-            part = waiting.pop()
-            budget -= len(part)
-            if budget < 0:
-                raise self._refused("a dictionary key is too large a tuple")
-            waiting += [p for p in part if isinstance(p, (tuple, frozenset))]
 
     def _extend(self, items: list[Any]) -> None:
         target = self._top()
@@ -183,10 +204,17 @@ class Interpreter:
         target = self._top()
         if type(target) is not set:
             raise self._refused(f"ADDITEMS to a {type(target).__name__}, which is no set")
+        self._put_into(target, items)
+
+    def _put_into(self, target: set[Any], items: list[Any]) -> None:
         for item in items:
-            if isinstance(item, (tuple, frozenset)):
-                self._check_key(tuple(item))
-        target.update(items)
+            self._budget.key(target, item)
+            target.add(item)
+
+    def _frozen(self, items: list[Any]) -> None:
+        held: set[Any] = set()
+        self._put_into(held, items)
+        self._nested(frozenset(held))
 
     def _global(self, module: Any, name: Any) -> None:
         if type(module) is not str or type(name) is not str:
@@ -195,9 +223,10 @@ class Interpreter:
             self._push(self._find(module, name))
         except KeyError:
             raise self._refused(
-                f"{module}.{name} is not allowed with weights_only=True. If you trust it, name it "
-                "in flambeau.serialization.add_safe_globals([...]); if you trust whoever made the "
-                "file with everything that you may do on this computer, pass weights_only=False"
+                f"{module[:TEXT]}.{name[:TEXT]} is not allowed with weights_only=True. If you "
+                "trust it, name it in flambeau.serialization.add_safe_globals([...]); if you trust "
+                "whoever made the file with everything that you may do on this computer, pass "
+                "weights_only=False"
             ) from None
 
     def _reduce(self) -> None:
@@ -205,14 +234,16 @@ class Interpreter:
         if type(args) is not tuple:
             raise self._damaged("arguments are no tuple")
         if not self._may_call(func):
-            raise self._refused(f"a call of {func!r}, which is not allowed with weights_only=True")
+            raise self._refused(
+                f"a call of {shown(func)}, which is not allowed with weights_only=True"
+            )
         self._push(func(*args))
 
     def _new(self) -> None:
         args, cls = self._pop(), self._pop()
         if not (isinstance(cls, type) and self._may_call(cls)) or type(args) is not tuple:
             raise self._refused(
-                f"an object of {cls!r}, which is not allowed with weights_only=True"
+                f"an object of {shown(cls)}, which is not allowed with weights_only=True"
             )
         self._push(cls.__new__(cls, *args))
 
@@ -222,8 +253,11 @@ class Interpreter:
         if kind is OrderedDict:
             if type(state) is not dict:
                 raise self._refused("the state of an OrderedDict is no dict")
+            self._budget.copy(_ENTRY * len(state))
             target.__dict__.update(state)
         elif self._may_build(kind):
+            if isinstance(state, (dict, list, tuple)):
+                self._budget.copy(_ENTRY * len(state))
             _set_state(target, state)
         else:
             raise self._refused(f"BUILD on a {kind.__name__}, which has no state to set")
@@ -304,7 +338,7 @@ _HANDLERS: dict[int, _Handler] = {
     ord("]"): lambda m: m._push([]),
     ord("}"): lambda m: m._push({}),
     0x8F: lambda m: m._push(set()),
-    ord("t"): lambda m: m._push(tuple(m._items())),
+    ord("t"): lambda m: m._nested(tuple(m._items())),
     ord("l"): lambda m: m._push(m._items()),
     ord("d"): _pairs,
     0x85: lambda m: m._tuple(1),
@@ -315,7 +349,7 @@ _HANDLERS: dict[int, _Handler] = {
     ord("s"): _one_item,
     ord("u"): lambda m: m._set(m._items()),
     0x90: lambda m: m._add(m._items()),
-    0x91: lambda m: m._push(frozenset(m._items())),
+    0x91: lambda m: m._frozen(m._items()),
     ord("h"): lambda m: m._get(m._number("<B")),
     ord("j"): lambda m: m._get(m._number("<I")),
     ord("q"): lambda m: m._put(m._number("<B")),

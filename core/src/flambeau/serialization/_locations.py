@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.bound import bind
 from flambeau._memory.record import Storage
+from flambeau._memory.views import storage_of
 from flambeau._storages.untyped import UntypedStorage
+from flambeau._types import dtype as D
+from flambeau._types.device import default_device
 from flambeau._types.device import device as Device
+from flambeau.ops.creation.creation import unfilled
 from flambeau.plugin.host import host
+from flambeau.serialization._budget import shown
+from flambeau.serialization._source import Source
 
 MapLocation = Callable[[Any, str], Any] | Device | str | dict[str, str] | None
 
@@ -31,8 +39,8 @@ def _restore(storage: Any, location: str) -> Any:
         return None
     if target.type not in host.device_types() or not host.is_available(target.type):
         raise RuntimeError(
-            f"the file has a storage of device {location!r}, which is not available here: install "
-            f"a backend for {target.type!r}, or load with map_location='cpu' "
+            f"the file has a storage of device {shown(location)}, which is not available here: "
+            f"install a backend for {target.type!r}, or load with map_location='cpu' "
             f"(available: {', '.join(host.device_types())})"
         )
     return storage.to(device=target)
@@ -71,19 +79,35 @@ def default_restore_location(storage: Any, location: str) -> Any:
     for _, _, restore in _packages:
         if (found := restore(storage, location)) is not None:
             return found
-    raise RuntimeError(f"don't know how to restore the data location {location!r} of a storage")
+    raise RuntimeError(
+        f"don't know how to restore the data location {shown(location)} of a storage"
+    )
+
+
+def _tame(location: str) -> str:
+    """Where a file may put a storage: not on `ref`, whose numbers are Python objects and take ten
+    times the memory, unless that is the program's default device."""
+    kind, default = location.partition(":")[0], default_device()
+    if kind != "ref" or (default is not None and default.type == kind):
+        return location
+    return "cpu" if "cpu" in host.device_types() else location
+
+
+def _wanted(location: str, map_location: MapLocation) -> str:
+    """The name of the place of what was saved at `location`, if `map_location` is no function."""
+    if map_location is None:
+        return _tame(location)
+    if isinstance(map_location, dict):
+        return str(map_location[location]) if location in map_location else _tame(location)
+    if isinstance(map_location, bytes):
+        return map_location.decode("ascii")
+    return str(map_location)
 
 
 def restored(storage: UntypedStorage, location: str, map_location: MapLocation) -> UntypedStorage:
     """A CPU storage where `map_location` wants what was saved at `location`."""
-    if map_location is None:
-        return default_restore_location(storage, location)
-    if isinstance(map_location, dict):
-        return default_restore_location(storage, str(map_location.get(location, location)))
-    if isinstance(map_location, bytes):
-        return default_restore_location(storage, map_location.decode("ascii"))
-    if isinstance(map_location, (str, Device)):
-        return default_restore_location(storage, str(map_location))
+    if map_location is None or isinstance(map_location, (str, bytes, Device, dict)):
+        return default_restore_location(storage, _wanted(location, map_location))
     if not callable(map_location):
         raise TypeError(
             "map_location must be a device, a string, a dict or a callable, not "
@@ -91,7 +115,7 @@ def restored(storage: UntypedStorage, location: str, map_location: MapLocation) 
         )
     found = map_location(storage, location)
     if found is None:
-        return default_restore_location(storage, location)
+        return default_restore_location(storage, _tame(location))
     return found.untyped()
 
 
@@ -101,16 +125,44 @@ def direct(location: str, map_location: MapLocation) -> Device | None:
         map_location is None or isinstance(map_location, (str, Device, dict))
     ):
         return None
-    if isinstance(map_location, dict):
-        location = str(map_location.get(location, location))
-    elif map_location is not None:
-        location = str(map_location)
     try:
-        target = Device(location)
+        target = Device(_wanted(location, map_location))
     except RuntimeError:
         return None
     known = target.type in host.device_types() and host.is_available(target.type)
     return target if known else None
+
+
+def visible(size: int, dtype: Any, device: Any) -> tuple[UntypedStorage, memoryview] | None:
+    """A new storage of `size` bytes, whose numbers are not set, and its memory.
+
+    None where the host does not see the device's memory.
+    """
+    be = bind(device)
+    if not be.strided or be.device.type == "meta" or sys.byteorder != "little":
+        return None
+    st = storage_of(unfilled(be, (size // dtype.itemsize,), dtype))
+    try:
+        memory = memoryview(st.vector(D.uint8))
+    except TypeError:
+        return None
+    if memory.readonly or memory.nbytes != size:
+        return None
+    st.shared = True
+    return UntypedStorage._of(st), memory
+
+
+def fill(storage: UntypedStorage, source: Source, start: int, size: int) -> None:
+    """Put `size` bytes of a file from `start` on into a storage."""
+    st = storage._st
+    memory = None
+    if st._be.strided and sys.byteorder == "little":
+        with contextlib.suppress(TypeError):
+            memory = memoryview(st.vector(D.uint8))
+    if memory is None or memory.readonly:
+        st.write(0, bytes(source.view(start, start + size)))
+    else:
+        source.into(start, memory[:size])
 
 
 def made(view: Any, dtype: Any, device: Any) -> UntypedStorage:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Iterator, Sequence
+from types import FunctionType
 from typing import Any
 
 from flambeau._storages.typed import LEGACY, TypedStorage, legacy_name
@@ -35,8 +36,8 @@ _FUNCTIONS: dict[tuple[str, str], Any] = {
     ("__builtin__", "set"): R.make_set,
     ("builtins", "bytearray"): R.make_bytearray,
     ("__builtin__", "bytearray"): R.make_bytearray,
-    ("builtins", "complex"): complex,
-    ("__builtin__", "complex"): complex,
+    ("builtins", "complex"): R.make_complex,
+    ("__builtin__", "complex"): R.make_complex,
 }
 _CALLABLE = frozenset(_FUNCTIONS.values())
 
@@ -57,7 +58,6 @@ for _name in (
 
 # How our objects are called in the files that we write.
 WRITTEN: dict[Any, tuple[str, str]] = {f: name for name, f in reversed(_FUNCTIONS.items())}
-WRITTEN.pop(complex)
 WRITTEN.update({Device: ("torch", "device"), Size: ("torch", "Size")})
 WRITTEN.update({value: name for name, value in reversed(_VALUES.items())})
 
@@ -135,10 +135,9 @@ def find_safe(module: str, name: str) -> Any:
 
 def may_call(func: Any) -> bool:
     """Whether a pickle may call `func`."""
-    try:
-        return func in _CALLABLE or any(func is f for f in _safe.values())
-    except TypeError:  # unhashable: data
-        return False
+    # What a file has made is not hashed: only functions can be among them.
+    known = type(func) is FunctionType and func in _CALLABLE
+    return known or any(func is f for f in _safe.values())
 
 
 def may_build(kind: type) -> bool:

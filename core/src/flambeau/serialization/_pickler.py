@@ -15,7 +15,9 @@ from flambeau._storages.untyped import UntypedStorage
 from flambeau._tensor.tensor import _OWN, Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import layout as Layout
+from flambeau._types.memory_format import contiguous_format
 from flambeau.serialization import _rebuild as R
+from flambeau.serialization._budget import DEPTH
 from flambeau.serialization._locations import location_tag
 from flambeau.serialization._names import WRITTEN, parameter_class
 
@@ -98,7 +100,7 @@ def reduced(obj: Any) -> Any:
 def _reduced_tensor(t: Any) -> Any:
     kind = type(t)
     if t.is_sparse:
-        data = (t._indices(), t._values(), t.shape, t.is_coalesced())
+        data = (_spelt_out(t._indices()), t._values(), t.shape, t.is_coalesced())
         return R.rebuild_sparse, (t.layout, data)
     parameter = parameter_class()
     state = {k: v for k, v in t.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
@@ -122,6 +124,13 @@ def _reduced_tensor(t: Any) -> Any:
     return R.rebuild_from_type, (make, kind, args, state)
 
 
+def _spelt_out(indices: Any) -> Any:
+    """Positions with all of their memory: `load` reads each, so that they must be in the file."""
+    if indices.is_meta or indices.nbytes == storage_of(indices).nbytes():
+        return indices
+    return indices.clone(memory_format=contiguous_format)
+
+
 _Pickler: Any = pickle._Pickler  # type: ignore[attr-defined]
 
 
@@ -136,6 +145,7 @@ class TorchPickler(_Pickler):
         self._table = table
         self._legacy = legacy
         self._sources: set[type] = set()
+        self._tuples = 0
 
     def persistent_id(self, obj: Any) -> Any:
         kind = type(obj)
@@ -180,6 +190,13 @@ class TorchPickler(_Pickler):
     def save_dtype(self, obj: Any) -> None:
         self.save_global(obj)
 
+    def save_tuple(self, obj: Any) -> None:
+        self._tuples += 1
+        if self._tuples > DEPTH:
+            raise RecursionError(f"tuples are nested more than {DEPTH} deep, which `load` refuses")
+        super().save_tuple(obj)
+        self._tuples -= 1
+
     def save_type(self, obj: Any) -> None:
         if obj in WRITTEN:
             self.save_global(obj)
@@ -189,6 +206,7 @@ class TorchPickler(_Pickler):
     dispatch: ClassVar[dict[type, Any]] = {
         **_Pickler.dispatch,
         FunctionType: save_global,
+        tuple: save_tuple,
         type: save_type,
         D.dtype: save_dtype,
     }

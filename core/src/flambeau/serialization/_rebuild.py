@@ -6,11 +6,12 @@ They are called with whatever a file says, so each checks all of its arguments.
 from __future__ import annotations
 
 import codecs
+import math
 from collections import Counter, OrderedDict
-from contextvars import ContextVar
 from typing import Any
 
 from flambeau._api.functions import empty
+from flambeau._memory.views import storage_of
 from flambeau._storages.memory import tensor_in
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
@@ -20,10 +21,10 @@ from flambeau._types.device import device as Device
 from flambeau._types.layout import layout as Layout
 from flambeau._types.layout import sparse_coo, strided
 from flambeau._types.size import Size
+from flambeau.serialization._budget import DIMENSIONS, LARGEST, Budget, current, shown
 from flambeau.sparse._coo import SparseTensor
 
-# Sparse tensors made by the running load: the stream has their positions after the pickle.
-unchecked: ContextVar[list[Tensor]] = ContextVar("flambeau_unchecked_sparse_tensors")
+_ENTRY = 100  # bytes of an entry of a dict, about
 
 
 class UnknownDtype:
@@ -33,22 +34,34 @@ class UnknownDtype:
         self.name = name
 
 
+def _budget() -> Budget:
+    """That of the running load; outside of one there are no limits."""
+    return current.get(None) or Budget(None)
+
+
 def _ints(values: Any, what: str) -> tuple[int, ...]:
-    if not isinstance(values, (tuple, list)) or not all(
-        type(v) is int and 0 <= v < 1 << 62 for v in values
-    ):
-        raise ValueError(f"{what} {values!r} is no tuple of non-negative integers")
+    if not isinstance(values, (tuple, list)) or len(values) > DIMENSIONS:
+        raise ValueError(f"{what} {shown(values)} is no tuple of at most {DIMENSIONS} integers")
+    if not all(type(v) is int and 0 <= v < LARGEST for v in values):
+        raise ValueError(f"{what} {shown(values)} is no tuple of non-negative integers")
     return tuple(values)
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    shape = _ints(values, "size")
+    if math.prod(n for n in shape if n) >= LARGEST:
+        raise ValueError(f"size {shape} has more elements than can be counted")
+    return shape
 
 
 def _view(storage: UntypedStorage, dtype: Any, offset: Any, size: Any, stride: Any) -> Tensor:
     if isinstance(dtype, UnknownDtype):
         raise TypeError(f"flambeau has no dtype torch.{dtype.name}")
     if not isinstance(dtype, D.dtype):
-        raise TypeError(f"{dtype!r} is no dtype")
-    shape, steps = _ints(size, "size"), _ints(stride, "stride")
+        raise TypeError(f"{shown(dtype)} is no dtype")
+    shape, steps = _shape(size), _ints(stride, "stride")
     (start,) = _ints((offset,), "storage offset")
-    if len(shape) != len(steps) or len(shape) > 64:
+    if len(shape) != len(steps):
         raise ValueError(f"size {shape} and stride {steps} do not belong together")
     held = storage.nbytes() // dtype.itemsize
     reach = start + sum(s * (n - 1) for n, s in zip(shape, steps, strict=True)) + 1
@@ -126,53 +139,64 @@ def rebuild_parameter_with_state(
 def rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
     """A tensor on ``meta``: shape and dtype only."""
     if not isinstance(dtype, D.dtype):
-        raise TypeError(f"{dtype!r} is no dtype that flambeau has")
-    t = empty(_ints(size, "size"), dtype=dtype, device="meta")
+        raise TypeError(f"{shown(dtype)} is no dtype that flambeau has")
+    t = empty(_shape(size), dtype=dtype, device="meta")
     return t.requires_grad_(True) if requires_grad is True else t
 
 
 def rebuild_sparse(layout: Any, data: Any) -> Tensor:
     """A sparse tensor from its positions and values; `check_positions` follows."""
     if layout is not sparse_coo or type(data) is not tuple or len(data) not in (3, 4):
-        raise ValueError(f"sparse tensors of layout {layout} are not supported")
+        raise ValueError(f"sparse tensors of layout {shown(layout)} are not supported")
 
-    indices, values, shape = data[0], data[1], _ints(data[2], "size")
-    if not isinstance(indices, Tensor) or not isinstance(values, Tensor):
-        raise TypeError("a sparse tensor needs tensors of positions and values")
+    indices, values, shape = data[0], data[1], _shape(data[2])
+    for t in (indices, values):
+        if not isinstance(t, Tensor) or t.is_sparse or t.device != indices.device:
+            raise TypeError("a sparse tensor needs dense tensors of positions and values")
     if indices.dtype is not D.int64 or indices.dim() != 2 or indices.shape[0] > len(shape):
         raise ValueError(f"positions of shape {tuple(indices.shape)} for size {shape}")
     if tuple(values.shape) != (indices.shape[1], *shape[indices.shape[0] :]):
         raise ValueError(f"values of shape {tuple(values.shape)} for size {shape}")
     made = SparseTensor.make(indices, values, shape, coalesced=len(data) == 4 and data[3] is True)
-    unchecked.get().append(made)
+    _budget().unchecked.append(made)  # the stream has their positions after the pickle
     return made
 
 
-def check_positions(t: Any) -> None:
+def check_positions(t: Any, budget: Budget) -> None:
     """Check that the positions of a sparse tensor lie inside of it.
 
     Raises:
         ValueError: one does not.
+        BudgetError: the positions of the file's tensors overlap too much.
     """
     indices = t._indices()
     if t.is_meta or not indices.numel():
         return
-    highest = indices.amax(1).tolist()
-    if indices.min().item() < 0 or any(h >= n for h, n in zip(highest, t.shape, strict=False)):
+    for dim, step in enumerate(indices.stride()):
+        if not step:  # the same numbers again
+            indices = indices.narrow(dim, 0, 1)
+    place = storage_of(indices), indices.storage_offset(), indices.shape, indices.stride()
+    if place not in budget.positions:
+        budget.step(indices.numel())
+        budget.positions[place] = indices.min().item(), indices.amax(1).tolist()
+    lowest, highest = budget.positions[place]
+    if len(highest) < len(t._indices()):
+        highest = highest * len(t._indices())
+    if lowest < 0 or any(h >= n for h, n in zip(highest, t.shape, strict=False)):
         raise ValueError(f"a position of a sparse tensor lies outside of its size {t.shape}")
 
 
 def rebuild_from_type(func: Any, kind: Any, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or with attributes that the user has set."""
-    if func not in TENSOR_MAKERS or type(args) is not tuple:
-        raise TypeError(f"{func!r} does not make tensors")
+    if not any(func is f for f in TENSOR_MAKERS) or type(args) is not tuple:
+        raise TypeError(f"{shown(func)} does not make tensors")
     t = func(*args)
     if type(state) is dict and state.get("_is_buffer") is True:
         from flambeau.nn import Buffer
 
         return Buffer(t, persistent=state.get("persistent") is not False)
     if not (isinstance(kind, type) and issubclass(kind, Tensor)):
-        raise TypeError(f"{kind!r} is no class of tensors")
+        raise TypeError(f"{shown(kind)} is no class of tensors")
     if type(t) is not kind:
         t = Tensor._make_subclass(kind, t, t.requires_grad)
     return _with_attributes(t, state)
@@ -183,58 +207,97 @@ def _with_attributes(t: Tensor, state: Any) -> Tensor:
         return t
     if type(state) is not dict:
         raise TypeError(f"the attributes of a tensor are a {type(state).__name__}, no dict")
+    _budget().copy(_ENTRY * len(state))
     for name, value in state.items():
         if type(name) is not str or name.startswith("_") or hasattr(Tensor, name):
-            raise ValueError(f"{name!r} is no attribute that a file may set on a tensor")
+            raise ValueError(f"{shown(name)} is no attribute that a file may set on a tensor")
         setattr(t, name, value)
     return t
 
 
 def get_layout(name: Any) -> Layout:
     """The layout of a name such as ``"torch.sparse_coo"``."""
-    return {"torch.strided": strided, "torch.sparse_coo": sparse_coo}[name]
+    layouts = {"torch.strided": strided, "torch.sparse_coo": sparse_coo}
+    if type(name) is not str or name not in layouts:
+        raise ValueError(f"layout {shown(name)} is not supported")
+    return layouts[name]
 
 
 def make_device(*args: Any) -> Device:
     """A device from its type and index."""
+    fits = len(args) in (1, 2) and all(type(a) in (str, int) for a in args)
+    if not fits or (type(args[0]) is str and len(args[0]) > 100):
+        raise ValueError(f"{shown(args)} is no device")
     return Device(*args)
+
+
+def make_complex(real: Any = 0.0, imag: Any = 0.0) -> complex:
+    """A complex number from its parts; text, which `complex` would read, is refused."""
+    if type(real) not in (int, float) or type(imag) not in (int, float):
+        raise TypeError("a complex number is made from two numbers")
+    return complex(real, imag)
 
 
 def make_ordered(pairs: Any = ()) -> OrderedDict[Any, Any]:
     """An ordered dict, empty or (in files of Python 2) from a list of pairs."""
     if type(pairs) not in (list, tuple):
         raise TypeError("an OrderedDict is made from a list of pairs")
-    return OrderedDict((key, value) for key, value in pairs)
+    budget, made = _budget(), OrderedDict()
+    budget.copy(2 * _ENTRY * len(pairs))
+    for pair in pairs:
+        if type(pair) not in (list, tuple) or len(pair) != 2:
+            raise TypeError("an OrderedDict is made from a list of pairs")
+        budget.key(made, pair[0])
+        made[pair[0]] = pair[1]
+    return made
 
 
 def make_counter(counts: Any = ()) -> Counter[Any]:
     """A counter from a dict."""
-    return Counter(counts) if type(counts) is dict else Counter()
+    budget, made = _budget(), Counter()
+    if type(counts) is dict:
+        budget.copy(_ENTRY * len(counts))
+        for key, count in counts.items():
+            budget.key(made, key)
+            made[key] = count
+    return made
 
 
 def make_size(values: Any = ()) -> Size:
     """A shape."""
-    return Size(_ints(values, "size"))
+    if type(values) not in (list, tuple):
+        raise TypeError("a Size is made from a tuple")
+    _budget().copy(8 * len(values))
+    if not all(type(n) is int for n in values):
+        raise TypeError("a Size is made from integers")
+    return Size(values)
 
 
 def make_set(values: Any = ()) -> set[Any]:
-    """A set of simple values."""
-    if type(values) is not list or any(isinstance(v, (tuple, frozenset)) for v in values):
-        raise TypeError("a set is made from a list of simple values")
-    return set(values)
+    """A set from a list."""
+    if type(values) not in (list, tuple):
+        raise TypeError("a set is made from a list")
+    budget, made = _budget(), set()
+    budget.copy(_ENTRY * len(values))
+    for value in values:
+        budget.key(made, value)
+        made.add(value)
+    return made
 
 
 def make_bytearray(data: Any = b"") -> bytearray:
     """A bytearray; a number, which would ask for memory, is refused."""
     if type(data) is not bytes:
         raise TypeError("a bytearray is made from bytes")
+    _budget().copy(len(data))
     return bytearray(data)
 
 
 def encode(text: Any, encoding: Any = "latin1") -> bytes:
     """Bytes, as protocol 2 writes them: a string with the same code points."""
-    if encoding not in ("latin1", "latin-1") or type(text) is not str:
-        raise ValueError(f"encoding {encoding!r} is not used by checkpoints")
+    if type(encoding) is not str or encoding not in ("latin1", "latin-1") or type(text) is not str:
+        raise ValueError(f"encoding {shown(encoding)} is not used by checkpoints")
+    _budget().copy(len(text))
     return codecs.encode(text, "latin1")  # type: ignore[return-value]
 
 

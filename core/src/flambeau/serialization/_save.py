@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import struct
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -46,7 +47,8 @@ def save(
         f: a path, or a binary file object with ``write``.
         pickle_module: another module with a ``Pickler``; such files are for flambeau alone.
         pickle_protocol: PyTorch reads 2 with ``weights_only=True``.
-        _use_new_zipfile_serialization: False writes the format of PyTorch before 1.6.
+        _use_new_zipfile_serialization: False writes the format of PyTorch before 1.6, with a
+            warning, because it has no checksums: damage to numbers in such a file goes unnoticed.
         _disable_byteorder_record: leave out the note about the order of bytes.
         format: ``"safetensors"``, or what an installed plugin offers.
 
@@ -68,6 +70,12 @@ def save(
             no_byteorder = _disable_byteorder_record
             _write_archive(obj, file, root, pickle_module, pickle_protocol, no_byteorder)
         else:
+            warnings.warn(
+                "the format of PyTorch before 1.6 carries no checksums: damage to the numbers in "
+                "such a file goes unnoticed. Write it only for programs that read nothing newer",
+                UserWarning,
+                stacklevel=2,
+            )
             _write_stream(obj, file, pickle_module, pickle_protocol)
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._types import dtype as D
+from flambeau.serialization._budget import shown
 from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._locations import fill
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
@@ -26,7 +28,7 @@ def read_stream(reader: Any) -> Any:
     Raises:
         CheckpointError: it is damaged.
     """
-    data, path = memoryview(reader.data), reader.path
+    source, path = reader.source, reader.path
     storages: dict[str, tuple[Any, int, UntypedStorage]] = {}
     views: dict[str, Any] = {}
     promised = 0
@@ -46,12 +48,11 @@ def read_stream(reader: Any) -> Any:
         if known is None:
             size = count * (kind.itemsize if kind else 1)
             promised += size
-            if promised > len(data):  # before any memory is taken
+            if promised > source.size:  # before any memory is taken
                 raise CheckpointError(
-                    f"the storages should have {promised} bytes or more, the file has {len(data)}",
+                    f"the storages should have {promised} bytes or more, the file {source.size}",
                     path,
                 )
-
             storage = reader.placed(bytes(size), kind or D.uint8, location)
             known = storages[key] = kind, count, storage
         whole = reader.typed(known, kind, count, key)
@@ -66,20 +67,26 @@ def read_stream(reader: Any) -> Any:
             or type(size) is not int
             or not 0 <= offset <= offset + size <= (len(whole))
         ):
-            raise CheckpointError(f"view {view} reaches beyond its storage", path)
+            raise CheckpointError(f"view {shown(view)} reaches beyond its storage", path)
+        if key is not None and (type(key) is not str or len(key) > 1000):
+            raise CheckpointError("damaged view of a storage", path)
         if key not in views:
+            if not whole._st._be.strided:  # a copy there
+                reader.budget.copy(size * whole.element_size())
             views[key] = whole[offset : offset + size]
         return views[key]
 
-    magic, at = reader.unpickled(data, 0, plain)
-    version, at = reader.unpickled(data, at, plain)
-    facts, at = reader.unpickled(data, at, plain)
-    if magic != LEGACY_MAGIC or version != LEGACY_PROTOCOL or type(facts) is not dict:
-        raise CheckpointError(f"unknown stream: protocol {version!r}", path, 0)
+    magic, at = reader.unpickled(source, 0, plain)
+    version, at = reader.unpickled(source, at, plain)
+    facts, at = reader.unpickled(source, at, plain)
+    if type(magic) is not int or type(version) is not int or type(facts) is not dict:
+        raise CheckpointError("unknown stream", path, 0)
+    if magic != LEGACY_MAGIC or version != LEGACY_PROTOCOL:
+        raise CheckpointError(f"unknown stream: protocol {shown(version)}", path, 0)
     if facts.get("little_endian") is not True:
         raise CheckpointError("streams of big-endian computers are not supported", path, at)
-    found, at = reader.unpickled(data, at, stored)
-    keys, at = reader.unpickled(data, at, plain)
+    found, at = reader.unpickled(source, at, stored)
+    keys, at = reader.unpickled(source, at, plain)
     if (
         type(keys) is not list
         or any(type(k) is not str for k in keys)
@@ -88,18 +95,18 @@ def read_stream(reader: Any) -> Any:
         raise CheckpointError("the list of storages does not fit the object", path, at)
     for key in keys:
         kind, count, storage = storages[key]
-        if at + 8 > len(data):
+        if at + 8 > source.size:
             raise CheckpointError("the file is cut off", path, at)
-        (held,) = struct.unpack_from("<q", data, at)
+        (held,) = struct.unpack("<q", source.view(at, at + 8))
         size = count * (kind.itemsize if kind else 1)
-        if held != count or at + 8 + size > len(data):
+        if held != count or at + 8 + size > source.size:
             raise CheckpointError(
-                f"storage {key!r} of {count} elements is cut off or has another size ({held})",
+                f"storage {shown(key)} of {count} elements is cut off or has another size ({held})",
                 path,
                 at,
             )
         if storage.device.type != "meta":
-            storage._st.write(0, bytes(data[at + 8 : at + 8 + size]))
+            fill(storage, source, at + 8, size)
         at += 8 + size
     reader.consumed = at
     return found
