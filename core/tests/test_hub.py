@@ -16,6 +16,7 @@ import pytest
 import flambeau as fb
 from flambeau import hub
 from flambeau.hub import _download
+from flambeau.serialization import CheckpointError, _files
 from flambeau.utils import model_zoo
 
 HUBCONF = """
@@ -200,9 +201,86 @@ def test_a_download_that_broke_off_goes_on(server, tmp_path):
 
 def test_rest_of_another_download_is_replaced(server, tmp_path):
     server.files["/x"] = b"new"
-    (tmp_path / "x.partial").write_bytes(b"much longer than new")
+    (tmp_path / ".x.0123.flambeau-partial").write_bytes(b"much longer than new")
     hub.download_url_to_file(f"{server.url}/x", tmp_path / "x", progress=False)
     assert (tmp_path / "x").read_bytes() == b"new"
+    assert os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links, and files that are locked")
+def test_nobody_can_put_a_file_in_the_way_of_a_download(server, tmp_path):
+    server.files["/x"] = b"new" * 10
+    victim = tmp_path / "victim"
+    victim.write_bytes(b"precious")
+    (tmp_path / "x.partial").symlink_to(victim)
+    (tmp_path / ".x.a.flambeau-partial").symlink_to(victim)
+    os.link(victim, tmp_path / ".x.b.flambeau-partial")
+    os.mkfifo(tmp_path / ".x.c.flambeau-partial")
+    hub.download_url_to_file(f"{server.url}/x", tmp_path / "x", progress=False)
+    assert (tmp_path / "x").read_bytes() == b"new" * 10
+    assert victim.read_bytes() == b"precious"
+    made = {_files.unfinished(str(tmp_path), "y")[0] for _ in range(3)}
+    assert len(made) == 1 or all(len(os.path.basename(p)) > 25 for p in made)
+
+
+def test_trust_in_one_repository_is_no_trust_in_another(server, monkeypatch):
+    monkeypatch.setattr("builtins.input", lambda text: "n")
+    server.files["/a_b/c/zipball/main"] = repository(10)
+    server.files["/a/b_c/zipball/main"] = repository(20)
+    assert hub.load("a_b/c", "number", 1, trust_repo=True) == 11
+    with pytest.raises(RuntimeError, match="a/b_c is not trusted"):
+        hub.load("a/b_c", "number", 1)
+    sys.modules.pop("part", None)
+    assert hub.load("a/b_c", "number", 1, trust_repo=True) == 21  # and its folder is its own
+    path = os.path.join(hub.get_dir(), "trusted_list")
+    with open(path, encoding="utf-8") as file:
+        assert file.read().split() == ["a_b/c", "a/b_c"]
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("o_r\n")  # as PyTorch writes it
+    with pytest.raises(RuntimeError, match="o/r is not trusted"):
+        hub.load("o/r", "number", 1)
+
+
+def test_repositories_have_folders_of_their_own():
+    names = [("a_b", "c", "d"), ("a", "b_c", "d"), ("a", "b", "c_d"), ("a", "b", "c/d")]
+    names += [("a", "b", "d"), ("a", "b-c", "d"), ("a", "b", "c")]
+    made = {hub._folder_name(*name, None) for name in names}
+    assert len(made) == len(names)
+    assert hub._folder_name("pytorch", "vision", "v0.10.0", None) == "pytorch_vision_v0.10.0"
+    assert hub._folder_name("a", "b", "c", "0" * 64) not in made
+
+
+def test_an_archive_must_have_the_digest_that_the_caller_gives(server):
+    data = repository()
+    server.files["/o/r/zipball/main"] = data
+    digest = hashlib.sha256(data).hexdigest()
+    assert hub.load(f"o/r#sha256={digest.upper()}", "number", 1, trust_repo=True) == 11
+    server.files["/o/r/zipball/main"] = repository(20)
+    sys.modules.pop("part", None)
+    assert hub.load("o/r", "number", 1) == 21  # another folder
+    with pytest.raises(RuntimeError, match="invalid hash value"):
+        hub.load(f"o/r:main#sha256={digest}", "number", 1, force_reload=True)
+    with pytest.raises(ValueError, match="is no SHA-256"):
+        hub.load("o/r#sha256=12", "number", 1)
+
+
+@pytest.mark.parametrize("what", ["bomb", "cut", "flipped", "encrypted"])
+def test_a_wrapped_checkpoint_that_is_hostile_or_damaged_is_refused(server, what):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.pth", bytes(100 << 20) if what == "bomb" else bytes(range(256)) * 9)
+    data = bytearray(file.getvalue())
+    if what == "cut":
+        del data[20:120]
+    elif what == "flipped":
+        data[40] ^= 255
+    elif what == "encrypted":
+        data[6] |= 1
+        data[data.rindex(b"PK\1\2") + 8] |= 1
+    server.files["/old.pth"] = bytes(data)
+    with pytest.raises(CheckpointError) as info:
+        hub.load_state_dict_from_url(f"{server.url}/old.pth", progress=False)
+    assert info.value.path.endswith("old.pth")
 
 
 def test_weights_come_by_url_checked_and_cached(server, tmp_path):

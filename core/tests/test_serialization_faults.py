@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import pickle
 import random
@@ -16,7 +17,7 @@ import zlib
 import pytest
 
 import flambeau as fb
-from flambeau.serialization import CheckpointError, _files
+from flambeau.serialization import CheckpointError, _files, safetensors
 from flambeau.serialization._archive import ArchiveReader, ArchiveWriter
 
 pytest.importorskip("flambeau_numpy", reason="needs the CPU backend")
@@ -78,6 +79,127 @@ def test_a_bit_that_flips_in_any_record_is_detected(count):
         damaged[chance.choice(places)] ^= 1 << chance.randrange(8)
         with pytest.raises(CheckpointError):
             fb.load(io.BytesIO(damaged))
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_a_bit_that_flips_anywhere_in_safetensors_of_ours_is_detected(count):
+    file = io.BytesIO()
+    named = {"x": fb.arange(300.0), "h": fb.ones(5, dtype=fb.bfloat16), "none": fb.empty(0, 3)}
+    safetensors._write(named, file, {"by": "me"})
+    whole = file.getvalue()
+    chance = random.Random(3)
+    for _ in range(count):
+        damaged = bytearray(whole)
+        damaged[chance.randrange(len(whole))] ^= 1 << chance.randrange(8)
+        with pytest.raises(CheckpointError):
+            fb.load(io.BytesIO(damaged))
+
+
+def test_the_checksum_of_safetensors_can_be_left_out_and_survives_another_order(tmp_path):
+    path = tmp_path / "x.safetensors"
+    safetensors.save_file({"a": fb.ones(2), "b": fb.zeros(3)}, path, {"by": "me"})
+    whole = path.read_bytes()
+    (length,) = struct.unpack_from("<Q", whole)
+    header, data = json.loads(whole[8 : 8 + length]), whole[8 + length :]
+    turned = {key: header[key] for key in reversed(header)}
+    turned["a"]["data_offsets"], turned["b"]["data_offsets"] = [12, 20], [0, 12]
+    text = json.dumps(turned).encode()
+    path.write_bytes(struct.pack("<Q", len(text)) + text + data[8:] + data[:8])
+    assert safetensors.load_file(path)["a"].tolist() == [1, 1]
+    path.write_bytes(whole[:-1] + b"!")
+    with pytest.raises(CheckpointError, match="verify=False"):
+        fb.load(path)
+    assert fb.load(path, verify=False)["a"].tolist() == [1, 1]
+    assert safetensors.load_file(path, verify=False)["a"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("cut", [0, 5000, 1 << 20, 9 << 20])
+def test_a_file_that_is_cut_while_it_is_read_is_an_error(tmp_path, cut, monkeypatch):
+    """A map of it would kill the process."""
+    path = tmp_path / "x.pt"
+    fb.save([fb.zeros(1 << 20), fb.ones(3 << 19)], path)
+    begun = ArchiveReader._read
+
+    def cutting(self):
+        begun(self)
+        os.truncate(path, cut)
+
+    monkeypatch.setattr(ArchiveReader, "_read", cutting)
+    with pytest.raises(CheckpointError, match="became shorter") as info:
+        fb.load(path)
+    assert info.value.path == str(path)
+
+
+def test_a_file_that_is_cut_while_it_is_mapped_is_an_error_as_long_as_it_is_loaded(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "x.pt"
+    fb.save([fb.zeros(1 << 20)], path)
+    begun = ArchiveReader._read
+
+    def cutting(self):
+        begun(self)
+        os.truncate(path, 8192)
+
+    monkeypatch.setattr(ArchiveReader, "_read", cutting)
+    with pytest.raises(CheckpointError, match="became shorter"):
+        fb.load(path, mmap=True, verify=True)
+
+
+def test_storages_of_strangers_that_lie_anyhow_are_mapped_as_copies(tmp_path):
+    body = b"\x80\x02ctorch._utils\n_rebuild_tensor_v2\n" + STORAGE
+    body += b"K\x00K\x04\x85K\x01\x85\x89ccollections\nOrderedDict\n)RtR."
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("odder/data.pkl", body)
+        archive.writestr("odder/x", b"12")
+        archive.writestr("odder/data/0", struct.pack("<4f", 1, 2, 3, 4))
+    whole = file.getvalue()
+    assert whole.index(struct.pack("<4f", 1, 2, 3, 4)) % 4
+    path = tmp_path / "x.pt"
+    path.write_bytes(whole)
+    found = fb.load(path, mmap=True)
+    assert found.tolist() == [1, 2, 3, 4]
+    assert found.data_ptr() % 4 == 0
+
+
+def test_the_file_does_not_choose_the_device_where_numbers_are_objects():
+    file = io.BytesIO()
+    fb.save(fb.ones(3, device="ref"), file)
+    for options, where in (
+        ({}, "cpu"),
+        ({"map_location": {"cuda": "cpu"}}, "cpu"),
+        ({"map_location": {"ref": "ref"}}, "ref"),
+        ({"map_location": "ref"}, "ref"),
+        ({"map_location": lambda storage, tag: None}, "cpu"),
+    ):
+        file.seek(0)
+        assert fb.load(file, **options).device.type == where
+    fb.set_default_device("ref")
+    try:
+        file.seek(0)
+        assert fb.load(file).device.type == "ref"
+    finally:
+        fb.set_default_device(None)
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_cannot_be_checked_or_trusted_is_said():
+    file = io.BytesIO()
+    with pytest.warns(UserWarning, match="carries no checksums"):
+        fb.save([1], file, _use_new_zipfile_serialization=False)
+    program = """
+import io, warnings
+import flambeau as fb
+file = io.BytesIO(); fb.save([1], file)
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    for _ in range(3):
+        file.seek(0); fb.load(file, weights_only=False)
+print([str(w.message) for w in said])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.count("runs the code that a file names") == 1, done
 
 
 @pytest.mark.parametrize("kind", ["archive", "stream"])

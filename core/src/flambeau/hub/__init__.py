@@ -6,20 +6,26 @@ A repository takes part by a file ``hubconf.py``: its functions are the entry po
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import importlib.util
 import os
 import re
 import shutil
+import struct
 import sys
 import tempfile
 import warnings
 import zipfile
+import zlib
+from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlparse
 
 from flambeau.hub._download import download, extract
+from flambeau.serialization import CheckpointError
 from flambeau.serialization import load as _load_file
 
 __all__ = [
@@ -33,9 +39,11 @@ __all__ = [
 ]
 
 _HASH = re.compile(r"-([a-f0-9]{8,64})\.[^.]*$|-([a-f0-9]{8,64})$")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9._-]+\Z")
 _TRUSTED_OWNERS = frozenset({"facebookresearch", "facebookincubator", "pytorch", "fairinternal"})
 _ARCHIVES = "https://github.com"
+_INFLATION, _LEAST_INFLATED = 20, 1 << 24  # bytes of a wrapped checkpoint per byte, and of any
 _folder: str | None = None
 
 
@@ -112,7 +120,8 @@ def load(
     of `flambeau.compat.torch_alias`.
 
     Args:
-        repo_or_dir: ``owner/name`` or ``owner/name:branch-or-tag``; a folder with
+        repo_or_dir: ``owner/name`` or ``owner/name:branch-or-tag``, followed by
+            ``#sha256=DIGEST`` if the archive must have that digest; a folder with
             ``source="local"``.
         model: the entry point.
         args, kwargs: its arguments.
@@ -198,19 +207,45 @@ def _is_wrapped(path: str) -> bool:
     """Whether a checkpoint is packed in a zip file, as the first ones of 1.0 were."""
     if not zipfile.is_zipfile(path):
         return False
-    with zipfile.ZipFile(path) as archive:
+    with _unzipped(path), zipfile.ZipFile(path) as archive:
         return not any(name.endswith("/data.pkl") for name in archive.namelist())
 
 
+@contextlib.contextmanager
+def _unzipped(path: str) -> Iterator[None]:
+    """Errors of `zipfile` as those of checkpoints."""
+    try:
+        yield
+    except (CheckpointError, MemoryError):
+        raise
+    except (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError) as error:
+        raise CheckpointError(f"damaged archive: {str(error)[:300]}", path) from error
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # which is how `zipfile` says that an offset is negative
+            raise
+        raise CheckpointError("damaged archive: an impossible offset", path) from error
+
+
 def _load_wrapped(path: str, map_location: Any, weights_only: bool) -> Any:
-    with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
-        if len(members) != 1:
-            raise RuntimeError(f"{path}: only one file (not dir) is allowed in the zipfile")
-        with archive.open(members[0]) as file, tempfile.TemporaryFile() as plain:
-            shutil.copyfileobj(file, plain)
-            plain.seek(0)
-            return _load_file(plain, map_location, weights_only=weights_only)
+    most = _LEAST_INFLATED + _INFLATION * os.path.getsize(path)
+    with tempfile.TemporaryFile() as plain:
+        with _unzipped(path), zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if len(members) != 1:
+                raise RuntimeError(f"{path}: only one file (not dir) is allowed in the zipfile")
+            plainly = members[0].compress_type in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+            if members[0].flag_bits & 1 or not plainly:
+                raise CheckpointError(
+                    "the archive is encrypted, or not compressed by deflate", path
+                )
+            with archive.open(members[0]) as file:
+                while part := file.read(1 << 20):
+                    plain.write(part)
+                    if plain.tell() > most:
+                        text = f"its contents are larger than {most} bytes, which its size allows"
+                        raise CheckpointError(text, path)
+        plain.seek(0)
+        return _load_file(plain, map_location, weights_only=weights_only)
 
 
 def _repository(
@@ -221,20 +256,39 @@ def _repository(
         return os.path.expanduser(name)
     if source != "github":
         raise ValueError(f'Unknown source: "{source}". Allowed values: "github" | "local".')
+    name, digest = _split_digest(name)
     owner, repository, ref = _parsed(name)
     base = get_dir()
     os.makedirs(base, exist_ok=True)
     _ask_for_trust(base, owner, repository, trust, caller)
-    folder = os.path.join(base, "_".join([owner, repository, (ref or "main").replace("/", "_")]))
-    older = os.path.join(base, "_".join([owner, repository, "master"]))
+    folder = os.path.join(base, _folder_name(owner, repository, ref or "main", digest))
+    older = os.path.join(base, _folder_name(owner, repository, "master", digest))
     if not ref and not os.path.exists(folder) and os.path.exists(older):
         folder = older
     if os.path.exists(folder) and not force_reload:
         if verbose:
             sys.stderr.write(f"Using cache found in {folder}\n")
         return folder
-    _fetch(owner, repository, ref, folder, base)
+    _fetch(owner, repository, ref, folder, base, digest)
     return folder
+
+
+def _folder_name(owner: str, repository: str, ref: str, digest: str | None) -> str:
+    """A name that no other repository, branch or digest has: PyTorch's where that is so."""
+    parts = [owner, repository, *ref.split("/")]
+    if digest is None and len(parts) == 3 and not any("_" in part for part in parts):
+        return "_".join(parts)
+    return "+".join(parts if digest is None else [*parts, digest])
+
+
+def _split_digest(name: str) -> tuple[str, str | None]:
+    """The name of a repository, and the SHA-256 of its archive if the caller gives one."""
+    name, mark, digest = name.partition("#sha256=")
+    if not mark:
+        return name, None
+    if not _SHA256.fullmatch(digest.lower()):
+        raise ValueError(f"{digest!r} is no SHA-256: expected 64 hexadecimal digits")
+    return name, digest.lower()
 
 
 def _parsed(name: str) -> tuple[str, str, str | None]:
@@ -246,11 +300,13 @@ def _parsed(name: str) -> tuple[str, str, str | None]:
     return owner, repository, ref or None
 
 
-def _fetch(owner: str, repository: str, ref: str | None, folder: str, base: str) -> None:
+def _fetch(
+    owner: str, repository: str, ref: str | None, folder: str, base: str, digest: str | None
+) -> None:
     """Put a repository into `folder`; it replaces what is there when it is complete."""
     with tempfile.TemporaryDirectory(dir=base) as work:
         archive = os.path.join(work, "archive.zip")
-        _fetch_archive(owner, repository, ref, archive)
+        _fetch_archive(owner, repository, ref, archive, digest)
         made = extract(archive, os.path.join(work, "contents"))
         if os.path.exists(folder):
             shutil.rmtree(folder)
@@ -261,12 +317,14 @@ def _fetch(owner: str, repository: str, ref: str | None, folder: str, base: str)
         os.replace(made, folder)
 
 
-def _fetch_archive(owner: str, repository: str, ref: str | None, archive: str) -> None:
+def _fetch_archive(
+    owner: str, repository: str, ref: str | None, archive: str, digest: str | None
+) -> None:
     for branch in (ref,) if ref else ("main", "master"):
         url = f"{_ARCHIVES}/{owner}/{repository}/zipball/{branch}"
         sys.stderr.write(f'Downloading: "{url}"\n')
         try:
-            download(url, archive, None, False)
+            download(url, archive, digest, False)
             return
         except HTTPError as error:
             if error.code != 404:
@@ -277,7 +335,8 @@ def _fetch_archive(owner: str, repository: str, ref: str | None, archive: str) -
 def _ask_for_trust(base: str, owner: str, repository: str, trust: Any, caller: str) -> None:
     if trust not in (True, False, "check", None):
         raise ValueError(f'trust_repo must be True, False, "check" or None, not {trust!r}')
-    path, name = os.path.join(base, "trusted_list"), f"{owner}_{repository}"
+    # PyTorch's entries, "owner_name", are not read: they may mean several repositories.
+    path, name = os.path.join(base, "trusted_list"), f"{owner}/{repository}"
     known = []
     if os.path.exists(path):
         with open(path, encoding="utf-8") as file:

@@ -13,6 +13,8 @@ from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
+from flambeau.serialization._files import unfinished
+
 _CHUNK = 1 << 17
 _MOST_MEMBERS = 100_000
 _MOST_BYTES = 4 << 30
@@ -21,22 +23,23 @@ _MOST_BYTES = 4 << 30
 def download(url: str, target: str, hash_prefix: str | None, progress: bool) -> None:
     """Fetch `url` into the file `target`, which appears only when it is complete.
 
-    What an earlier, broken download left (``target.partial``) is continued if the server can.
+    What an earlier, broken download left beside it is continued if the server can.  Such files have
+    names that nobody can foretell and are made anew, so that in a folder of several people nobody
+    can put a link or a file of theirs in the way; only what belongs to this user is continued.
 
     Raises:
         RuntimeError: the SHA-256 does not begin with `hash_prefix`, or the transfer stopped early.
         urllib.error.URLError: the server cannot be reached or does not have it.
     """
-    partial = f"{target}.partial"
     digest = hashlib.sha256()
-    with open(partial, "ab") as file:
-        held = file.tell()
-        response, held = _opened(url, held)
+    partial, fd = unfinished(*os.path.split(os.path.abspath(target)))
+    with open(fd, "r+b") as file:
+        response, held = _opened(url, file.seek(0, os.SEEK_END))
         with contextlib.closing(response):
             file.truncate(held)
-            with open(partial, "rb") as known:
-                while part := known.read(_CHUNK):
-                    digest.update(part)
+            file.seek(0)
+            while part := file.read(_CHUNK):
+                digest.update(part)
             length = response.headers.get("Content-Length")
             total = None if length is None else held + int(length)
             file.seek(held)

@@ -14,8 +14,8 @@ from typing import Any
 
 from flambeau._types.size import Size
 
-STEPS_PER_BYTE = 64
-STEPS = 1 << 25  # for any file: half a second of hashing
+STEPS_PER_BYTE = 32
+STEPS = 1 << 24  # for any file: a quarter of a second of hashing
 COPIES_PER_BYTE = 64
 COPIES = 1 << 26
 DEPTH = 1000  # of tuples in tuples: hashing them recurses in C, without a check

@@ -54,6 +54,27 @@ def replacing(path: Any) -> Iterator[Any]:
     _sync_folder(folder)
 
 
+def unfinished(folder: str, name: str) -> tuple[str, int]:
+    """Path and descriptor of an unfinished file of `name`: one that this user's process left when
+    it ended, to be continued, or a new one."""
+    for entry in sorted(os.listdir(folder)) if fcntl is not None else ():
+        if not entry.startswith(f".{name[:200]}.") or not entry.endswith(_SUFFIX):
+            continue
+        path = os.path.join(folder, entry)
+        with contextlib.suppress(OSError):
+            fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                found = os.fstat(fd)
+                mine = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+                if mine and found.st_nlink == 1:
+                    return path, fd
+            except OSError:
+                pass
+            os.close(fd)
+    return _create(folder, name)
+
+
 def _create(folder: str, name: str) -> tuple[str, int]:
     while True:
         partial = os.path.join(folder, f".{name[:200]}.{secrets.token_hex(6)}{_SUFFIX}")

@@ -36,6 +36,8 @@ _FUNCTIONS: dict[tuple[str, str], Any] = {
     ("__builtin__", "set"): R.make_set,
     ("builtins", "bytearray"): R.make_bytearray,
     ("__builtin__", "bytearray"): R.make_bytearray,
+    ("builtins", "bytes"): R.make_bytes,
+    ("__builtin__", "bytes"): R.make_bytes,
     ("builtins", "complex"): R.make_complex,
     ("__builtin__", "complex"): R.make_complex,
 }

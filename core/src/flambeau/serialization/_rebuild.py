@@ -293,6 +293,11 @@ def make_bytearray(data: Any = b"") -> bytearray:
     return bytearray(data)
 
 
+def make_bytes() -> bytes:
+    """No bytes, as protocol 2 writes them."""
+    return b""
+
+
 def encode(text: Any, encoding: Any = "latin1") -> bytes:
     """Bytes, as protocol 2 writes them: a string with the same code points."""
     if type(encoding) is not str or encoding not in ("latin1", "latin-1") or type(text) is not str:

@@ -156,7 +156,7 @@ def _header(source: Source) -> tuple[dict[str, Any], dict[str, str], int]:
         raise CheckpointError(f"a header of {length} bytes in {source.size}", path, 0)
     try:
         text = bytes(source.view(8, 8 + length)).decode("utf-8")
-        header = json.loads(text, object_pairs_hook=_once)
+        header = json.loads(text, object_pairs_hook=_once, parse_int=_number)
     except (ValueError, RecursionError) as error:
         raise CheckpointError(f"damaged header: {str(error)[:300]}", path, 8) from None
     if type(header) is not dict:
@@ -165,6 +165,12 @@ def _header(source: Source) -> tuple[dict[str, Any], dict[str, str], int]:
     if type(strings) is not dict or not all(type(v) is str for v in strings.values()):
         raise CheckpointError("the metadata are no strings", path, 8)
     return header, strings, 8 + length
+
+
+def _number(digits: str) -> int:
+    if len(digits) > 40:  # the time that `int` takes grows with the square of the digits
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
