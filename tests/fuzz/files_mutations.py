@@ -174,7 +174,8 @@ def directory(chance: random.Random) -> bytes:
             again = bytes(data[at : at + size])
             end = places[b"PK\5\6"][0]
             count, total = struct.unpack_from("<HHI", data, end + 8)[1:]
-            struct.pack_into("<HHI", data, end + 8, count + 1, count + 1, total + size)
+            more, longer = (count + 1) % 2**16, (total + size) % 2**32
+            struct.pack_into("<HHI", data, end + 8, more, more, longer)
             data[at:at] = again
             return bytes(data)
         elif kind == 3 and sign == b"PK\1\2":

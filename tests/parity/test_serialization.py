@@ -66,6 +66,12 @@ def same(a, b):
     return repr(a) == repr(b)
 
 
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:the format of PyTorch before 1.6 carries no checksums:UserWarning",
+    "ignore:load.weights_only=False. runs the code:UserWarning",
+)
+
+
 def passed_on(saver, loader, *, archive, **options):
     file = io.BytesIO()
     saver.save(content(saver), file, _use_new_zipfile_serialization=archive)

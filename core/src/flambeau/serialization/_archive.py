@@ -179,7 +179,7 @@ class ArchiveReader:
             here, offset = at, first + at
             if at + 46 > len(data):
                 raise self._error("damaged directory", offset)
-            fields = struct.unpack_from("<4sHHHHHHIIIHHHHHII", data, at)
+            fields = _fields("<4sHHHHHHIIIHHHHHII", data, at)
             sig, flags, method, crc, packed, size = (fields[i] for i in (0, 3, 4, 7, 8, 9))
             n, m, k, local = fields[10], fields[11], fields[12], fields[16]
             at += 46 + n + m + k
@@ -210,7 +210,7 @@ class ArchiveReader:
         head = self._bytes(at, min(at + 30 + len(encoded) + 2 * ALIGNMENT, self._source.size))
         if len(head) < 30:
             raise self._error("the archive is cut off", at)
-        fields = struct.unpack_from("<4sHHHHHIIIHH", head)
+        fields = _fields("<4sHHHHHIIIHH", head, 0)
         sig, flags, method, crc2, packed, size2, n, m = (
             fields[i] for i in (0, 2, 3, 6, 7, 8, 9, 10)
         )
@@ -284,6 +284,11 @@ class ArchiveReader:
             part = self._source.view(i, min(i + _CHUNK, record.start + record.size))
             crc = zlib.crc32(part, crc)
         self._compare(name, record, crc)
+
+
+def _fields(code: str, data: memoryview, at: int) -> Any:
+    """Numbers and signatures of a header; which is which is known to its reader."""
+    return struct.unpack_from(code, data, at)
 
 
 def _wide(extra: bytes, packed: int, size: int, local: int) -> tuple[int, int, int]:

@@ -57,7 +57,9 @@ def replacing(path: Any) -> Iterator[Any]:
 def unfinished(folder: str, name: str) -> tuple[str, int]:
     """Path and descriptor of an unfinished file of `name`: one that this user's process left when
     it ended, to be continued, or a new one."""
-    for entry in sorted(os.listdir(folder)) if fcntl is not None else ():
+    for entry in sorted(os.listdir(folder)):
+        if fcntl is None:
+            break
         if not entry.startswith(f".{name[:200]}.") or not entry.endswith(_SUFFIX):
             continue
         path = os.path.join(folder, entry)

@@ -30,7 +30,7 @@ def read_stream(reader: Any) -> Any:
     """
     source, path = reader.source, reader.path
     storages: dict[str, tuple[Any, int, UntypedStorage]] = {}
-    views: dict[str, Any] = {}
+    views: dict[str | None, Any] = {}
     promised = 0
 
     def plain(pid: Any) -> Any:
