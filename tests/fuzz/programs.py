@@ -1,0 +1,234 @@
+"""Programs of a few lines that call public functions, each decided by a seed, a name and a number.
+
+Half of them are examples of docstrings in which parts of calls were replaced; the others call by
+signature.  A new function of the library has programs of its own and changes nobody else's.
+"""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import functools
+import importlib
+import inspect
+import random
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import flambeau as fb
+from hostile import TENSORS, hostile, plausible
+
+HEAD = "import numpy as np\nimport flambeau as fb\n"
+
+SPACES = """
+ autograd autograd.functional fft func linalg nn nn.functional nn.init nn.utils
+ nn.utils.parametrizations nn.utils.prune nn.utils.rnn optim optim.lr_scheduler random signal
+ signal.windows sparse special testing utils utils.data
+""".split()
+"""Namespaces beside `flambeau` itself and its tensors."""
+
+LEFT_OUT = {
+    "save", "load", "from_file", "breakpoint", "set_num_threads", "set_num_interop_threads",
+    "thread_safe_generator", "compile", "fork_rng", "set_rng_state", "get_rng_state",
+    "detect_anomaly", "set_detect_anomaly", "main", "save_graph", "get_worker_info", "profile",
+    "seed", "initial_seed", "empty", "manual_seed_all", "share_memory_", "start", "stop",
+}  # fmt: skip
+"""What writes files, waits for others, or changes the process for the programs after it."""
+
+
+@functools.cache
+def targets() -> dict[str, Any]:
+    """The public callables by the expression that gives them."""
+    found: dict[str, Any] = {}
+    for space in ["", *SPACES]:
+        path = f"flambeau.{space}".rstrip(".")
+        try:
+            module = importlib.import_module(path)
+        except ImportError:
+            continue
+        for name in sorted(getattr(module, "__all__", None) or dir(module)):
+            value = getattr(module, name, None)
+            ours = str(getattr(value, "__module__", "flambeau")).startswith("flambeau")
+            if name.startswith("_") or name in LEFT_OUT or not callable(value) or not ours:
+                continue
+            if inspect.isclass(value) and issubclass(value, BaseException):
+                continue
+            found["fb." + f"{space}.{name}".lstrip(".")] = value
+    special = "getitem setitem add radd sub rsub mul truediv rtruediv floordiv rfloordiv mod rmod "
+    special += "pow rpow matmul and or xor invert lshift rshift eq lt contains bool int float "
+    special += "complex index len iter reversed neg format array deepcopy iadd imul itruediv ipow"
+    own = [f"__{name}__" for name in special.split()]
+    for name in [*sorted(n for n in dir(fb.Tensor) if not n.startswith("_")), *own]:
+        value = getattr(fb.Tensor, name, None)
+        if callable(value) and name not in LEFT_OUT:
+            found[f"fb.Tensor.{name}"] = value
+    return dict(sorted(found.items()))
+
+
+def program(seed: int, name: str, number: int) -> str:
+    """The program of a number that concerns `name`; its last statement assigns to `r`."""
+    chance = random.Random(f"{seed}:{name}:{number}")
+    made = _from_example(chance, name) if chance.random() < 0.5 else None
+    if made is None:
+        made = _from_signature(chance, name)
+    return HEAD + made
+
+
+def batch(seed: int, first: int, count: int) -> Iterator[str]:
+    """`count` programs; every name has its turn before one has its second."""
+    names = list(targets())
+    random.Random(seed).shuffle(names)
+    for i in range(first, first + count):
+        yield program(seed, names[i % len(names)], i // len(names))
+
+
+@functools.cache
+def _example(name: str) -> ast.Module | None:
+    """The example in a docstring, ending in an expression."""
+    value = targets()[name]
+    text = value.__doc__ or ""
+    if ">>>" not in text and name.startswith("fb.Tensor."):
+        text = getattr(targets().get("fb." + name[10:]), "__doc__", None) or ""
+    try:
+        examples = doctest.DocTestParser().get_examples(text)
+    except ValueError:
+        return None
+    lines = [e.source for e in examples if not e.exc_msg]
+    tree = ast.parse("".join(lines))
+    short = name.rpartition(".")[2]
+    while tree.body and not (
+        isinstance(tree.body[-1], ast.Expr | ast.Assign) and short in ast.unparse(tree.body[-1])
+    ):
+        tree.body.pop()  # what follows the last call shows its result
+    if not tree.body or "open(" in "".join(lines):
+        return None
+    return tree
+
+
+def _from_example(chance: random.Random, name: str) -> str | None:
+    tree = _example(name)
+    if tree is None:
+        return None
+    tree = ast.parse(ast.unparse(tree))
+    last = tree.body[-1]
+    if isinstance(last, ast.Expr):
+        tree.body[-1] = last = ast.Assign([ast.Name("r", ast.Store())], last.value, lineno=0)
+    for _ in range(chance.choice([1, 1, 1, 2, 2, 3])):
+        _change(chance, tree)
+    lines = [n for n in tree.body if ast.unparse(n) != "import flambeau as fb"]
+    return "\n".join(ast.unparse(n) for n in lines) + "\n"
+
+
+def _change(chance: random.Random, tree: ast.Module) -> None:
+    """Replace, add or leave out an argument of a call, most often of the last statement."""
+    where = tree.body[-1] if chance.random() < 0.8 else chance.choice(tree.body)
+    calls = [n for n in ast.walk(where) if isinstance(n, ast.Call)]
+    places: list[tuple[Callable[[ast.expr], None], ast.expr]] = []
+    for node in ast.walk(where):
+        for field, value in ast.iter_fields(node):
+            if isinstance(node, ast.Call) and field == "func":
+                if isinstance(value, ast.Attribute) and not _is_name_of_module(value.value):
+                    places.append((functools.partial(setattr, value, "value"), value.value))
+            elif isinstance(value, ast.expr) and isinstance(
+                node, ast.keyword | ast.BinOp | ast.Subscript | ast.UnaryOp | ast.Starred
+            ):
+                places.append((functools.partial(setattr, node, field), value))
+            elif isinstance(value, list) and field in ("args", "elts"):
+                for i, item in enumerate(value):
+                    places.append((functools.partial(value.__setitem__, i), item))
+    kind = chance.random()
+    if kind < 0.1 and calls:
+        call = chance.choice(calls)
+        if call.args and chance.random() < 0.5:
+            call.args.pop(chance.randrange(len(call.args)))
+        else:
+            call.args.append(_expression(hostile(chance)))
+    elif kind < 0.17 and calls:
+        outs = [ast.unparse(n.args[0]) for n in calls if n.args] or TENSORS
+        chance.choice(calls).keywords.append(ast.keyword("out", _expression(chance.choice(outs))))
+    elif places:
+        put, old = chance.choice(places)
+        like = "0" if isinstance(old, ast.Constant) and isinstance(old.value, int | float) else "t"
+        put(_expression(hostile(chance, like)))
+
+
+def _is_name_of_module(node: ast.expr) -> bool:
+    return ast.unparse(node).split(".")[0] in ("fb", "np", "F", "nn", "optim", "linalg", "math")
+
+
+def _expression(text: str) -> ast.expr:
+    return ast.parse(f"({text.lstrip('*')})", mode="eval").body
+
+
+def _from_signature(chance: random.Random, name: str) -> str:
+    value = targets()[name]
+    lines: list[str] = []
+    call = _call(chance, value, name, lines)
+    lines.append(f"r = {call}")
+    if inspect.isclass(value) and issubclass(value, fb.nn.Module):
+        given = [chance.choice(TENSORS)]
+        try:
+            needed = list(inspect.signature(value.forward).parameters.values())[2:]
+        except (TypeError, ValueError):
+            needed = []
+        for parameter in needed:
+            if parameter.default is inspect.Parameter.empty or chance.random() < 0.3:
+                if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+                    given.append(_argument(chance, parameter))
+        lines.append(f"r = r({', '.join(given)})")
+    elif inspect.isclass(value) and issubclass(value, fb.optim.Optimizer):
+        lines = ["w = fb.nn.Parameter(fb.ones(2, 3))", *lines]
+        if lines[1].startswith("a = ") and chance.random() < 0.8:
+            lines[1] = "a = [w]"
+        lines += ["(w * 2).sum().backward()", "r = r.step()"]
+    return "\n".join(lines) + "\n"
+
+
+def _call(chance: random.Random, value: Any, name: str, lines: list[str]) -> str:
+    try:
+        parameters = list(inspect.signature(value).parameters.values())
+    except (TypeError, ValueError):
+        return f"{name}({', '.join(hostile(chance) for _ in range(chance.randrange(4)))})"
+    method = name.startswith("fb.Tensor.") and bool(parameters) and parameters[0].name == "self"
+    given = []
+    for i, parameter in enumerate(parameters):
+        if i == 0:
+            lines.append(f"a = {_argument(chance, parameter, 0.15 if not method else 0.0)}")
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+                given.append("a" if parameter.kind is not parameter.KEYWORD_ONLY else "")
+                if parameter.kind is parameter.KEYWORD_ONLY:
+                    given[-1] = f"{parameter.name}=a"
+                continue
+            lines.pop()
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            given += [_argument(chance, parameter, 0.3) for _ in range(chance.randrange(3))]
+            continue
+        if parameter.kind is parameter.VAR_KEYWORD:
+            continue
+        needed = parameter.default is parameter.empty
+        if not needed and chance.random() < 0.6:
+            continue
+        argument = _argument(chance, parameter, 0.35)
+        if parameter.name == "out":
+            argument = chance.choice(["a", "a", "a[0]", chance.choice(TENSORS), argument])
+        if not needed or parameter.kind is parameter.KEYWORD_ONLY:
+            argument = f"{parameter.name}={argument}"
+        given.append(argument)
+    named = [g for g in given if _is_named(g)]
+    given = [g for g in given if not _is_named(g)] + named
+    if method:
+        return f"a.{name[10:]}({', '.join(given[1:])})"
+    return f"{name}({', '.join(given)})"
+
+
+def _is_named(argument: str) -> bool:
+    head, equals, rest = argument.partition("=")
+    return bool(equals) and head.isidentifier() and not rest.startswith("=")
+
+
+def _argument(chance: random.Random, parameter: inspect.Parameter, wild: float = 0.3) -> str:
+    if chance.random() < wild:
+        return hostile(chance)
+    if parameter.name == "self":
+        return chance.choice(TENSORS)
+    return plausible(chance, parameter.name, str(parameter.annotation))

@@ -1,0 +1,164 @@
+"""What a program did: a result, an error that tells users what is wrong, or something worse.
+
+As a script it is the child that runs programs; its argument is the library, so that the same
+programs can run on PyTorch.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+import sys
+import traceback
+import warnings
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+OK, USER, FOREIGN, LIBRARY, PYTHON = "ok", "user error", "foreign", "library text", "python text"
+PROGRAM = "<program>"
+
+WORDED = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, UserWarning)
+LIBRARIES = re.compile(
+    r"ufunc|could not (be )?broadcast|setting an array element|[Cc]annot cast|"
+    r"[Mm]aximum (allowed|supported) dimension|Unable to allocate|array is too big|"
+    r"shape mismatch|cannot reshape array|Input operand|data type '.*' not|np\.|numpy\.[a-z_]+\(|"
+    r"array must not contain|axes don't match|buffer is smaller|DLPack|LAPACK|dnnl|oneDNN|"
+    r"cannot be safely cast|is out of bounds for array|inhomogeneous|array dimensions|"
+    r"non-native byte order|no loop matching|arrays used as indices|NumPy"
+)
+"""How NumPy, SciPy, oneDNN and their like speak; users called none of them."""
+SPOKEN = re.compile(
+    r"object is not (subscriptable|iterable|callable)|unsupported operand type|not supported between|"
+    r"has no len\(\)|cannot unpack|cannot be interpreted as an integer|must be real number|"
+    r"not enough values|too many values|out of range$|has no attribute|int too large|"
+    r"unhashable type|bad operand type|invalid literal|could not convert|NoneType|division by zero|"
+    r"cannot convert float|can't multiply sequence|can only concatenate|argument of type|zip\(\)|"
+    r"__index__ returned|must be a string or a number|math domain error|empty (sequence|iterable)"
+)
+"""How the interpreter speaks of what is wrong inside of a function."""
+
+
+def verdict(error: BaseException, library: str) -> tuple[str, str]:
+    """The kind of an error that a program ended in, and where in the library it arose."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    inner, line = frames[-1]
+    ours = [(f, n) for f, n in frames if library in Path(f.f_code.co_filename).parts or
+            any(p.startswith("flambeau") for p in Path(f.f_code.co_filename).parts[-4:])]
+    if not ours or inner.f_code.co_filename == PROGRAM:
+        bound = not ours and inner.f_code.co_filename == PROGRAM
+        return (OK if bound else USER), PROGRAM  # a call that Python itself did not begin
+    last, at = ours[-1]
+    where = f"{'/'.join(Path(last.f_code.co_filename).parts[-2:])}:{at} {last.f_code.co_name}"
+    if inner.f_code.co_filename.startswith("<") and inner is not last:
+        return USER, where  # a hostile object's own error passes through
+    raised = deliberate(inner, line) and (inner is last)
+    kind = type(error)
+    own = kind.__module__.startswith(library)
+    if isinstance(error, MemoryError):
+        return (USER if isinstance(error, RuntimeError) else FOREIGN), where
+    if LIBRARIES.search(str(error)) and not own:
+        return LIBRARY, where
+    if kind.__module__.split(".")[0] in ("numpy", "scipy"):
+        return FOREIGN, where
+    if kind in WORDED or own:
+        return (USER if raised or not SPOKEN.search(str(error)) else PYTHON), where
+    if raised and str(error).strip("'\" "):
+        return USER, where  # `KeyError` of a `ParameterDict`, said on purpose
+    return FOREIGN, where
+
+
+def deliberate(frame: FrameType, line: int) -> bool:
+    """Whether the line that a frame stopped at belongs to a ``raise``."""
+    path = frame.f_code.co_filename
+    if path not in _raises:
+        try:
+            tree = ast.parse("".join(linecache.getlines(path)))
+        except SyntaxError:
+            tree = ast.Module([], [])
+        _raises[path] = {
+            n
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Raise)
+            for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+        }
+    return line in _raises[path]
+
+
+_raises: dict[str, set[int]] = {}
+
+
+def run(text: str, library: Any) -> dict[str, str]:
+    """Run a program on a library, and what it did."""
+    if library.__name__ != "flambeau":
+        text = text.replace("import flambeau as fb", "import torch as fb")
+    fb: Any = library
+    names: dict[str, Any] = {"__name__": "program"}
+    fb.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            exec(compile(text, PROGRAM, "exec"), names)
+            step = "repr"
+            _finish(fb, names.get("r"))
+            found = {"kind": OK, "class": "", "message": "", "where": ""}
+        except BaseException as error:
+            if isinstance(error, KeyboardInterrupt | SystemExit):
+                found = {"kind": FOREIGN, "where": "", "class": type(error).__name__, "message": ""}
+            else:
+                kind, where = verdict(error, library.__name__)
+                found = {
+                    "kind": kind,
+                    "class": type(error).__name__,
+                    "message": str(error).encode(errors="replace").decode()[:300],
+                    "where": where,
+                }
+            _forget(error.__traceback__)
+    _reset(fb)
+    return found
+
+
+def _finish(fb: Any, result: Any) -> None:
+    """Print what came out, and go back through its history."""
+    several = result if isinstance(result, tuple | list) else [result]
+    for value in list(several)[:4]:
+        if isinstance(value, fb.Tensor):
+            repr(value)
+            if value.requires_grad and value.grad_fn is not None and value.numel() < 10**7:
+                value.sum().abs().backward()
+        elif isinstance(value, fb.nn.Module):
+            repr(value)
+
+
+def _forget(trace: TracebackType | None) -> None:
+    if trace is not None:
+        traceback.clear_frames(trace)
+
+
+def _reset(fb: Any) -> None:
+    """As it was before the program, for the next."""
+    if fb.get_default_dtype() is not fb.float32:
+        fb.set_default_dtype(fb.float32)
+    if not fb.is_grad_enabled():
+        fb.set_grad_enabled(True)
+    if fb.are_deterministic_algorithms_enabled():
+        fb.use_deterministic_algorithms(False)
+    if str(fb.get_default_device()) != "cpu":
+        fb.set_default_device(None)
+    fb.set_printoptions(profile="default", sci_mode=False)
+
+
+def main() -> None:
+    """Serve programs."""
+    from children import serve
+
+    import importlib
+
+    library = importlib.import_module(sys.argv[1])
+    library.set_num_threads(2)
+    serve(lambda text: run(text, library), peaks=False)
+
+
+if __name__ == "__main__":
+    main()
