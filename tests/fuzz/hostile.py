@@ -1,4 +1,4 @@
-"""Expressions that calls are made of: plausible arguments by name, and such that nobody hoped for."""
+"""Expressions that calls are made of: plausible arguments by name, and what nobody hoped for."""
 
 from __future__ import annotations
 
@@ -261,8 +261,10 @@ def plausible(random: random.Random, name: str, annotation: str = "") -> str:
     if kind not in PLAUSIBLE:
         words = annotation.replace("|", " ").split()
         kind = next((w.lower() for w in words if w.lower() in PLAUSIBLE), "tensor")
-        if name.startswith(("num_", "max_", "n_")) or name.endswith(("_size", "_features")):
-            kind = "int"
-        elif name.endswith(("_channels", "_dim")):
+        if (
+            name.startswith(("num_", "max_", "n_"))
+            or name.endswith(("_size", "_features"))
+            or name.endswith(("_channels", "_dim"))
+        ):
             kind = "int"
     return random.choice(PLAUSIBLE[kind])

@@ -1,7 +1,8 @@
-"""``python tests/fuzz/run.py --seconds 60``: call everything that is public with what nobody hoped for.
+"""``make fuzz SECONDS=60``: call everything that is public with what nobody hoped for.
 
-Prints each kind of fault once, with a program of a few lines that shows it, and ends with 1 if there
-is one.  ``--beside-torch`` runs the programs on PyTorch as well and counts where both refuse alike.
+Prints each kind of fault once, with a program of a few lines that shows it, and ends with 1 if
+there is one.  ``--beside-torch`` runs the programs on PyTorch as well and counts where both refuse
+alike.
 """
 
 from __future__ import annotations

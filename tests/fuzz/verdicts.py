@@ -30,7 +30,8 @@ LIBRARIES = re.compile(
 )
 """How NumPy, SciPy, oneDNN and their like speak; users called none of them."""
 SPOKEN = re.compile(
-    r"object is not (subscriptable|iterable|callable)|unsupported operand type|not supported between|"
+    r"object is not (subscriptable|iterable|callable)|unsupported operand type|"
+    r"not supported between|"
     r"has no len\(\)|cannot unpack|cannot be interpreted as an integer|must be real number|"
     r"not enough values|too many values|out of range$|has no attribute|int too large|"
     r"unhashable type|bad operand type|invalid literal|could not convert|NoneType|division by zero|"
@@ -44,8 +45,12 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
     """The kind of an error that a program ended in, and where in the library it arose."""
     frames = list(traceback.walk_tb(error.__traceback__))
     inner, line = frames[-1]
-    ours = [(f, n) for f, n in frames if library in Path(f.f_code.co_filename).parts or
-            any(p.startswith("flambeau") for p in Path(f.f_code.co_filename).parts[-4:])]
+    ours = [
+        (f, n)
+        for f, n in frames
+        if library in Path(f.f_code.co_filename).parts
+        or any(p.startswith("flambeau") for p in Path(f.f_code.co_filename).parts[-4:])
+    ]
     if not ours or inner.f_code.co_filename == PROGRAM:
         bound = not ours and inner.f_code.co_filename == PROGRAM
         return (OK if bound else USER), PROGRAM  # a call that Python itself did not begin
@@ -100,7 +105,6 @@ def run(text: str, library: Any) -> dict[str, str]:
         warnings.simplefilter("ignore")
         try:
             exec(compile(text, PROGRAM, "exec"), names)
-            step = "repr"
             _finish(fb, names.get("r"))
             found = {"kind": OK, "class": "", "message": "", "where": ""}
         except BaseException as error:
@@ -151,9 +155,9 @@ def _reset(fb: Any) -> None:
 
 def main() -> None:
     """Serve programs."""
-    from children import serve
-
     import importlib
+
+    from children import serve
 
     library = importlib.import_module(sys.argv[1])
     library.set_num_threads(2)

@@ -35,6 +35,8 @@ THRESHOLD = 1 << 17
 ALIGNMENT = 64
 """Blocks begin at multiples of this: a cache line, and the widest vector there is."""
 
+_MOST = (1 << 62) - 1  # bytes: more than any address tells apart, and NumPy still counts them
+
 SWITCH, LIMIT_MB = "FLAMBEAU_CPU_CACHE", "FLAMBEAU_CPU_CACHE_MB"
 
 _ndarray = np.ndarray
@@ -198,6 +200,8 @@ class _Pool:
 
 
 def _new_block(size: int) -> _Block:
+    if size > _MOST:
+        raise MemoryError(size)
     try:
         raw = _plain(size + ALIGNMENT, np.uint8)
     except MemoryError:

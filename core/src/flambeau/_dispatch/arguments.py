@@ -162,15 +162,19 @@ def checked_sizes(shape: Sequence[int]) -> tuple[int, ...]:
     """`shape` if no entry is negative or beyond int64.
 
     Raises:
-        RuntimeError: an entry is.
+        RuntimeError: an entry is, or their product.
     """
+    count = 1
     for n in shape:
         if n < 0:
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {n}: {list(shape)}"
             )
+        count *= n
         if n >= 1 << 63:
             raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    if count >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return tuple(shape)
 
 

@@ -46,7 +46,7 @@ class BoundBackend:
         self.backend = backend
         self.device = device
         self.array: type = backend.array
-        self.error = (*backend.error, ZeroDivisionError, OverflowError)
+        self.error = (*backend.error, ZeroDivisionError, OverflowError, MemoryError)
         self.strided: bool = backend.strided
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of

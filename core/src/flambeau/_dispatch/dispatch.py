@@ -7,7 +7,8 @@ that promote, mixed dtypes and devices, subclasses, modes) comes here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from opcode import opmap
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import anomaly
@@ -19,12 +20,14 @@ from flambeau._memory.views import edge, storage_of
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
+from flambeau.plugin.accelerator import OutOfMemoryError, amount
 
 if TYPE_CHECKING:
     from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
     from flambeau.ops.declaration.table import Op
 
+_RAISE = opmap["RAISE_VARARGS"]
 new = object.__new__
 OPS: dict[str, Op] = {}  # the canonical ops by name; `flambeau.ops.declaration.table` fills it
 Tensor_: Any = None  # set by `flambeau._tensor.tensor`
@@ -83,6 +86,8 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
             raise worded from None
         except AttributeError:
             pass  # the rule knows arrays only, and an argument is none
+    if isinstance(error, MemoryError):
+        return out_of_memory(name, error, args)
     kind = (
         IndexError
         if isinstance(error, IndexError)
@@ -90,7 +95,48 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
         if isinstance(error, TypeError)
         else RuntimeError
     )
-    return kind(f"{name}: {error}")
+    why = error if said_on_purpose(error) else f"cannot be computed for {described(args)}"
+    return kind(f"{name}: {why}")
+
+
+def out_of_memory(name: str, error: BaseException, args: Sequence[Any]) -> OutOfMemoryError:
+    """What to raise where there is no memory for the result of an op, or on its way there."""
+    if isinstance(error, OutOfMemoryError):
+        raise error  # an accelerator has said it all, and from what
+    shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+    size = error.args[0] if error.args and type(error.args[0]) is int else None
+    if shape is not None and hasattr(dtype, "itemsize"):
+        size = math.prod(shape) * dtype.itemsize
+    asked = "" if size is None else f": tried to allocate {size} bytes ({amount(size)})"
+    return OutOfMemoryError(f"{name}: not enough memory{asked}, for {described(args)}")
+
+
+def described(args: Sequence[Any]) -> str:
+    """Arguments of an op as an error tells them: tensors by dtype and shape."""
+    return ", ".join(map(_described, args))
+
+
+def _described(a: Any) -> str:
+    if is_tensor(a):
+        return f"{a.dtype.name}{list(a._a.shape)}"
+    if isinstance(a, (list, tuple)) and any(map(is_tensor, a)):
+        return f"({described(a[:8])}{', ...' if len(a) > 8 else ''})"
+    text = str(a)
+    return text if len(text) <= 80 else f"{text[:77]}..."
+
+
+def said_on_purpose(error: BaseException) -> bool:
+    """Whether a kernel raised the error itself; if not, an array library speaks of its own terms.
+
+    A kernel says ``raise``, in a function of the package that was called.
+    """
+    packages, trace = [], error.__traceback__
+    while trace is not None:
+        last, trace = trace, trace.tb_next
+        name = last.tb_frame.f_globals.get("__name__") or "flambeau"  # of a function written out
+        packages.append(name.partition(".")[0])
+    own = packages[-1] in (*packages[1:2], "flambeau")
+    return own and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
 
 
 def _spec(a: Any) -> Any:

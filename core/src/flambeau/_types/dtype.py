@@ -220,7 +220,18 @@ def can_cast(from_: dtype, to: dtype) -> bool:
 
 
 def pack(values: list, d: dtype) -> bytes:
-    """Python numbers as the little-endian bytes of a contiguous array of dtype `d`."""
+    """Python numbers as the little-endian bytes of a contiguous array of dtype `d`.
+
+    Raises:
+        RuntimeError: one is an integer that no float can come near, or not finite and no integer.
+    """
+    try:
+        return _packed(values, d)
+    except OverflowError as error:
+        raise RuntimeError(f"value cannot be converted to type {d} without overflow") from error
+
+
+def _packed(values: list, d: dtype) -> bytes:
     if d.category == 3:
         code = "f" if d is complex64 else "d"
         flat = [part for v in values for part in (complex(v).real, complex(v).imag)]
@@ -233,10 +244,7 @@ def pack(values: list, d: dtype) -> bytes:
         bits = 8 * d.itemsize
         low = 0 if d is uint8 else -(1 << (bits - 1))
         mask = (1 << bits) - 1
-        try:
-            wrapped = [((int(v) - low) & mask) + low for v in values]
-        except OverflowError as error:
-            raise RuntimeError(f"value cannot be converted to type {d}: {error}") from error
+        wrapped = [((int(v) - low) & mask) + low for v in values]
         return struct.pack(f"<{len(values)}{d.code}", *wrapped)
     return _pack_floats([float(v) for v in values], d.code)
 

@@ -20,8 +20,11 @@ T = TypeVar("T")
 _UNITS = ("bytes", "KiB", "MiB", "GiB")
 
 
-class OutOfMemoryError(RuntimeError):
-    """A device has no memory left for an array, not even after its caches were emptied."""
+class OutOfMemoryError(RuntimeError, MemoryError):
+    """A device has no memory left for an array, not even after its caches were emptied.
+
+    PyTorch raises RuntimeError on the CPU; it is Python's own error of memory too.
+    """
 
 
 class DeviceError(RuntimeError):

@@ -9,7 +9,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
 from flambeau._dispatch.bound import bind
-from flambeau._dispatch.dispatch import wrap
+from flambeau._dispatch.dispatch import out_of_memory, said_on_purpose, wrap
 from flambeau._dispatch.keywords import many
 from flambeau._dispatch.promotion import fitting, scalar_dtype
 from flambeau._dispatch.warning import warn
@@ -51,6 +51,14 @@ def finished(
     return t.requires_grad_() if requires_grad else t
 
 
+def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DType) -> RuntimeError:
+    """What to raise where a device refuses to make a tensor."""
+    if isinstance(error, MemoryError):
+        return out_of_memory(f"a tensor of {what}", error, (list(shape), dtype))
+    why = error if said_on_purpose(error) else "the device's arrays cannot have it"
+    return RuntimeError(f"cannot create a tensor of {what}: {why}")
+
+
 def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
     if not isinstance(dtype, DType):
@@ -62,7 +70,7 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
     try:
         return wrap(be, be.full(size, value, dtype), dtype)
     except be.error as error:
-        raise RuntimeError(f"cannot create a tensor of shape {list(size)}: {error}") from error
+        raise cannot_create(f"shape {list(size)}", error, size, dtype) from error
 
 
 @public(method=False)
@@ -137,7 +145,11 @@ def empty(
 def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
     """A tensor with unspecified contents, without any of the public functions' options."""
     make = be.kernels.get("empty")
-    return wrap(be, make(shape, dtype) if make is not None else be.full(shape, 0, dtype), dtype)
+    try:
+        native = make(shape, dtype) if make is not None else be.full(shape, 0, dtype)
+    except be.error as error:
+        raise cannot_create(f"shape {list(shape)}", error, shape, dtype) from error
+    return wrap(be, native, dtype)
 
 
 @public(method=False)

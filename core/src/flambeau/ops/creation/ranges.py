@@ -17,7 +17,14 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
-from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished, need_out
+from flambeau.ops.creation.creation import (
+    cannot_create,
+    device_or,
+    dtype_or,
+    empty,
+    finished,
+    need_out,
+)
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
 
@@ -75,7 +82,7 @@ def arange(
     try:
         native = be.arange(start, step, *checked_sizes((length,)), dtype)
     except be.error as error:
-        raise RuntimeError(f"cannot create a tensor of {length} elements: {error}") from error
+        raise cannot_create(f"{length} elements", error, (length,), dtype) from error
     t = wrap(be, native, dtype)
     if out is not None and out.numel() and out.numel() != length:
         warn(

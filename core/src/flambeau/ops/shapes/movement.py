@@ -816,10 +816,13 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
     be = x._be
     root = st.root(x.dtype) if be.strided else st.buffer
     from_root = (shape, strides, offset, contiguous_strides(root.shape), 0)
-    if be.strided:
-        native = be.backend.as_strided(root, shape, strides, offset)
-    else:
-        native = be.as_strided_region(root, root.shape, *from_root)
+    try:
+        if be.strided:
+            native = be.backend.as_strided(root, shape, strides, offset)
+        else:
+            native = be.as_strided_region(root, root.shape, *from_root)
+    except be.error as error:
+        raise kernel_error("as_strided", error, (x, shape, strides, offset)) from error
     made = make_view(x, "as_strided", args, native, "AsStrided")
     if not be.strided:
         made._msteps = (("as_strided", from_root),)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
-from flambeau._dispatch.dispatch import cast, recording, wrap
+from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import tensor
@@ -132,4 +132,4 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
         a = be.fresh(be.contiguous(be.expand(be.reshape(x._a, seen), paired)))
         return wrap(be, be.view(a, whole), x.dtype)
     except be.error as error:
-        raise RuntimeError(f"repeat: {error}") from error
+        raise kernel_error("repeat", error, (x, tuple(times))) from error

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import copysign
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import checked_sizes, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
-from flambeau.ops.creation.creation import tensor, zeros
+from flambeau.ops.creation.creation import tensor, unfilled, zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _index, _index_put
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.resampling_taps import Places, Weights, taps
+
+_MANY, _BYTES_OF_POSITION = 1 << 20, 100
 
 
 def _factors(weights: Sequence[float], dim: int, like: Tensor) -> Tensor:
@@ -129,6 +131,9 @@ def resample(
         raise RuntimeError(
             f"Non-empty {x.dim()}D data tensor expected but got a tensor with sizes {list(x.shape)}"
         )
+    if max(size) > _MANY:  # refused before positions are counted, which takes longer
+        unfilled(x._be, checked_sizes((*x.shape[:2], *size)), x.dtype)
+        unfilled(x._be, (sum(size), _BYTES_OF_POSITION), D.uint8)
     nearest = mode in ("nearest", "nearest-exact")
     of_bytes = x.dtype is D.uint8 and not nearest
     if not (x.dtype.is_floating_point or (x.dtype is D.uint8 and (nearest or rank == 2))):

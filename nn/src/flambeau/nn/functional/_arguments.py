@@ -64,12 +64,40 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
     return reduction
 
 
+def require_tensors(where: str, **given: Any) -> None:
+    """Refuse what is no tensor among the arguments of these names.
+
+    Raises:
+        TypeError: one is none.
+    """
+    for name, value in given.items():
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                f"{where}(): argument {name!r} must be Tensor, not {type(value).__name__}"
+            )
+
+
+def refused(error: AttributeError, where: str, **given: Any) -> Exception:
+    """What to raise after an attribute was missing: an argument may be no tensor.
+
+    For functions in which a check beforehand would be felt.
+    """
+    try:
+        require_tensors(where, **given)
+    except TypeError as worded:
+        return worded
+    return error
+
+
 def require_float(input: Tensor, where: str) -> None:
-    """Refuse a tensor of integers or bools.
+    """Refuse a tensor of integers or bools, and what is no tensor.
 
     Raises:
         NotImplementedError: `input` is neither floating nor complex.
+        TypeError: `input` is no tensor.
     """
+    if not isinstance(input, Tensor):
+        require_tensors(where, input=input)
     dtype = input.dtype
     if not (dtype.is_floating_point or dtype.is_complex):
         raise NotImplementedError(f'"{where}" not implemented for {dtype}: convert the input')
@@ -92,5 +120,6 @@ def in_place(input: Tensor, function: Callable[..., Tensor], *args: Any) -> Tens
 
     A recorded call works on a copy: what the gradient saves must not be overwritten.
     """
+    require_tensors(getattr(function, "__name__", "in_place"), input=input)
     source = input.clone() if input.requires_grad and fb.is_grad_enabled() else input
     return input.copy_(function(source, *args))

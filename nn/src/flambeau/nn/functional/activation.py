@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import in_place, require_float
+from flambeau.nn.functional._arguments import in_place, refused, require_float, require_tensors
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
@@ -14,7 +14,10 @@ def relu(input: Tensor, inplace: bool = False) -> Tensor:
     >>> fb.nn.functional.relu(fb.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return input.relu_() if inplace else input.relu()
+    try:
+        return input.relu_() if inplace else input.relu()
+    except AttributeError as error:
+        raise refused(error, "relu", input=input) from None
 
 
 def relu_(input: Tensor) -> Tensor:
@@ -24,7 +27,10 @@ def relu_(input: Tensor) -> Tensor:
     >>> fb.nn.functional.relu_(fb.tensor([-1.0, 2.0]))
     tensor([0., 2.])
     """
-    return input.relu_()
+    try:
+        return input.relu_()
+    except AttributeError as error:
+        raise refused(error, "relu_", input=input) from None
 
 
 def sigmoid(input: Tensor) -> Tensor:
@@ -34,7 +40,10 @@ def sigmoid(input: Tensor) -> Tensor:
     >>> fb.nn.functional.sigmoid(fb.tensor([0.0]))
     tensor([0.5000])
     """
-    return input.sigmoid()
+    try:
+        return input.sigmoid()
+    except AttributeError as error:
+        raise refused(error, "sigmoid", input=input) from None
 
 
 def tanh(input: Tensor) -> Tensor:
@@ -44,7 +53,10 @@ def tanh(input: Tensor) -> Tensor:
     >>> fb.nn.functional.tanh(fb.tensor([0.0]))
     tensor([0.])
     """
-    return input.tanh()
+    try:
+        return input.tanh()
+    except AttributeError as error:
+        raise refused(error, "tanh", input=input) from None
 
 
 def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
@@ -198,6 +210,7 @@ def softsign(input: Tensor) -> Tensor:
     >>> fb.nn.functional.softsign(fb.tensor([-1.0, 3.0]))
     tensor([-0.5000,  0.7500])
     """
+    require_tensors("softsign", input=input)
     return input / (input.abs() + 1)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn.functional._arguments import require_tensors
 
 
 def embedding(
@@ -38,6 +39,7 @@ def embedding(
     """
     padding = -1
     if padding_idx is not None:
+        require_tensors("embedding", weight=weight)
         padding = checked_padding(padding_idx, weight.shape[0])
     if max_norm is not None:
         fb.embedding_renorm_(weight, input, max_norm, norm_type)
@@ -89,7 +91,10 @@ def embedding_bag(
     tensor([[3.],
             [4.]])
     """
+    require_tensors("embedding_bag", input=input, weight=weight)
     weights = per_sample_weights
+    if weights is not None:
+        require_tensors("embedding_bag", per_sample_weights=weights)
     if weights is not None and weights.shape != input.shape:
         raise ValueError(
             f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, it must have "

@@ -6,7 +6,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import Size, sizes
+from flambeau.nn.functional._arguments import Size, require_tensors, sizes
 
 
 def fractional_max_pool2d(
@@ -116,6 +116,7 @@ def fractional_max_pool3d_with_indices(
 def _output_size(
     where: str, input: Tensor, output_size: Size | None, output_ratio: Any, rank: int
 ) -> tuple[int, ...]:
+    require_tensors(where, input=input)
     if output_size is not None:
         return sizes(output_size, rank, "output_size", where)
     if output_ratio is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
+from flambeau.nn.functional._arguments import choose_reduction, readable, reduced, require_tensors
 from flambeau.nn.functional.activation import logsigmoid
 
 
@@ -162,11 +162,13 @@ def soft_margin_loss(
     tensor(0.6931)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
+    require_tensors("soft_margin_loss", input=input, target=target)
     return reduced((-target * input).exp().log1p(), reduction)
 
 
 def _rows(name: str, input: Tensor) -> Tensor:
     """The input as a matrix of a row per element of the batch."""
+    require_tensors(name, input=input)
     if input.dim() > 2 or (input.dim() and input.shape[-1] == 0):
         raise RuntimeError(
             f"{name}: Expected non-empty vector or matrix with optional 0-dim batch size, "

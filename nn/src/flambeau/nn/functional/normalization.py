@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn.functional._arguments import require_tensors
 from flambeau.nn.functional.padding import pad
 
 _HALF = (fb.float16, fb.bfloat16)
@@ -147,6 +148,7 @@ def instance_norm(
     tensor([[[-1.0000,  1.0000],
              [-1.0000,  1.0000]]])
     """
+    require_tensors("instance_norm", input=input)
     if use_input_stats and math.prod(input.shape[2:]) == 1:
         raise ValueError(
             f"Expected more than 1 spatial element when training, got input size {input.shape}"

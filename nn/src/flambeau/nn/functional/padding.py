@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn.functional._arguments import require_tensors
 
 
 def pad(
@@ -28,6 +29,9 @@ def pad(
     >>> fb.nn.functional.pad(fb.tensor([[1.0, 2.0, 3.0]]), (2, 0), mode="reflect")
     tensor([[3., 2., 1., 2., 3.]])
     """
+    require_tensors("pad", input=input)
+    if not isinstance(pad, Sequence) or isinstance(pad, str):
+        raise TypeError(f"pad(): argument 'pad' must be tuple of ints, not {type(pad).__name__}")
     if len(pad) % 2:
         raise RuntimeError(f"Padding length must be divisible by 2, got {len(pad)}")
     count = len(pad) // 2

@@ -6,7 +6,12 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import check_reduction, choose_reduction, reduced
+from flambeau.nn.functional._arguments import (
+    check_reduction,
+    choose_reduction,
+    reduced,
+    require_tensors,
+)
 
 
 def cosine_embedding_loss(
@@ -81,6 +86,7 @@ def margin_ranking_loss(
     tensor(2.)
     """
     reduction = choose_reduction(reduction, size_average, reduce)
+    require_tensors("margin_ranking_loss", input1=input1, input2=input2, target=target)
     if not input1.dim() == input2.dim() == target.dim():
         raise RuntimeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -146,6 +152,8 @@ def triplet_margin_with_distance_loss(
     """
     check_reduction(reduction)
     _check_margin(margin)
+    where = "triplet_margin_with_distance_loss"
+    require_tensors(where, anchor=anchor, positive=positive, negative=negative)
     if not anchor.dim() == positive.dim() == negative.dim():
         raise RuntimeError(
             "The anchor, positive, and negative tensors are expected to have the same number of "

@@ -9,6 +9,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn.functional._arguments import require_tensors
 from flambeau.overrides import warn
 
 Size = int | Sequence[int]
@@ -62,6 +63,7 @@ def interpolate(
     tensor([[[[0.0000, 0.5000, 1.0000],
               [2.0000, 2.5000, 3.0000]]]])
     """
+    require_tensors("interpolate", input=input)
     if align_corners is not None and mode in ("nearest", "area", "nearest-exact"):
         raise ValueError(
             "align_corners option can only be set with the interpolating modes: "

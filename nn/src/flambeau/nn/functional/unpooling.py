@@ -7,7 +7,7 @@ from math import prod
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import Size, readable, sizes
+from flambeau.nn.functional._arguments import Size, readable, require_tensors, sizes
 
 
 def max_unpool1d(
@@ -100,6 +100,7 @@ def _unpooled(
     output_size: Sequence[int] | None,
 ) -> Tensor:
     where = f"max_unpool{rank}d"
+    require_tensors(where, input=input, indices=indices)
     kernel = sizes(kernel_size, rank, "kernel_size", where)
     step = kernel if stride is None or stride == () else sizes(stride, rank, "stride", where)
     edge = sizes(padding, rank, "padding", where)

@@ -241,7 +241,7 @@ class Sigmoid(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.sigmoid`."""
-        return input.sigmoid()
+        return F.sigmoid(input)
 
 
 class LogSigmoid(Module):
@@ -267,7 +267,7 @@ class Tanh(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.tanh`."""
-        return input.tanh()
+        return F.tanh(input)
 
 
 class Softplus(Module):

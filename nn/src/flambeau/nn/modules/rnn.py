@@ -10,6 +10,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
+from flambeau.nn._limits import need_room
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
@@ -60,6 +61,8 @@ class RNNBase(Module):
         dtype: fb.dtype | None = None,
     ) -> None:
         super().__init__()
+        if mode not in _GATES:
+            raise ValueError(f"Unrecognized RNN mode: {mode}")
         self.mode = mode
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -74,6 +77,7 @@ class RNNBase(Module):
         out = proj_size or hidden_size
         self._flat_weights_names: list[str] = []
         self._all_weights: list[list[str]] = []
+        need_room(num_layers, 4 * rows * out)
         for layer in range(num_layers):
             width = input_size if layer == 0 else out * self._directions
             for suffix in (f"_l{layer}", f"_l{layer}_reverse")[: self._directions]:
