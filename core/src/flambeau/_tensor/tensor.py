@@ -103,6 +103,10 @@ class Tensor(TensorMethods, TensorBase):
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
         """An instance of a subclass that shares the memory of `data`, as a leaf."""
+        if not isinstance(data, Tensor):
+            raise TypeError(
+                f"{cls.__name__}(): argument 'data' must be Tensor, not {type(data).__name__}"
+            )
         t = data.detach()
         out = _new(cls)
         out.__dict__.update(t.__dict__)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.sparse import sparse_coo_tensor
@@ -18,8 +19,8 @@ class _Typed(type):
     def __call__(cls, *args: Any, device: Any = None) -> Any:
         """``()``, sizes, ``(indices, values)`` or ``(indices, values, size)``."""
         if args and isinstance(args[0], Tensor):
-            indices, values, *size = args
-            if values.dtype is not cls.dtype:
+            indices, values, *size = args if len(args) > 1 else (*args, None)
+            if need_tensor(values, f"sparse.{cls.__name__}", "values").dtype is not cls.dtype:
                 raise TypeError(
                     f"sparse.{cls.__name__}: values must be {cls.dtype}, got {values.dtype}"
                 )

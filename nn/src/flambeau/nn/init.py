@@ -16,6 +16,7 @@ from flambeau.nn._fills import (
     fill_by_rejection_from_uniform,
     orthonormal_columns,
 )
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.overrides import warn
 
 _LINEAR = (
@@ -58,6 +59,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     raise ValueError(f"Unsupported nonlinearity {nonlinearity}")
 
 
+@takes_as_annotated
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -72,6 +74,7 @@ def uniform_(
         return tensor.uniform_(a, b, generator=generator)
 
 
+@takes_as_annotated
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -85,6 +88,7 @@ def normal_(
         return tensor.normal_(mean, std, generator=generator)
 
 
+@takes_as_annotated
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -119,6 +123,7 @@ def trunc_normal_(
     return tensor
 
 
+@takes_as_annotated
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Set every element to `val`.
 
@@ -130,6 +135,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
         return tensor.fill_(val)
 
 
+@takes_as_annotated
 def ones_(tensor: Tensor) -> Tensor:
     """Set every element to 1.
 
@@ -140,6 +146,7 @@ def ones_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 1.0)
 
 
+@takes_as_annotated
 def zeros_(tensor: Tensor) -> Tensor:
     """Set every element to 0.
 
@@ -150,6 +157,7 @@ def zeros_(tensor: Tensor) -> Tensor:
     return constant_(tensor, 0.0)
 
 
+@takes_as_annotated
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity, as far as its shape allows.
 
@@ -170,6 +178,7 @@ def eye_(tensor: Tensor) -> Tensor:
         return tensor.copy_(fb.eye(rows, columns, dtype=tensor.dtype, device=tensor.device))
 
 
+@takes_as_annotated
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Make a convolution's weight pass its input channels through, per group.
 
@@ -199,6 +208,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return tensor
 
 
+@takes_as_annotated
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """How many inputs an output has, and how many outputs an input has."""
     if tensor.dim() < 2:
@@ -217,6 +227,7 @@ def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 
 
+@takes_as_annotated
 def xavier_uniform_(
     tensor: Tensor, gain: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -235,6 +246,7 @@ def xavier_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@takes_as_annotated
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
     """Draw from N(0, s²) with s = `gain`·√(2 / (fan_in + fan_out)) (Glorot & Bengio, 2010).
 
@@ -249,6 +261,7 @@ def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Generator | Non
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / float(fan_in + fan_out)), generator)
 
 
+@takes_as_annotated
 def kaiming_uniform_(
     tensor: Tensor,
     a: float = 0,
@@ -276,6 +289,7 @@ def kaiming_uniform_(
     return uniform_(tensor, -bound, bound, generator)
 
 
+@takes_as_annotated
 def kaiming_normal_(
     tensor: Tensor,
     a: float = 0,
@@ -299,6 +313,7 @@ def kaiming_normal_(
     return normal_(tensor, 0.0, std, generator)
 
 
+@takes_as_annotated
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Make the rows or, if they are more, the columns orthogonal, with norm `gain`.
 
@@ -328,6 +343,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor.mul_(gain)
 
 
+@takes_as_annotated
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:

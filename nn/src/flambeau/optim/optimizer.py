@@ -225,6 +225,8 @@ class Optimizer:
                 )
             param_group["param_names"] = names
 
+        if not isinstance(self.defaults, dict):
+            raise TypeError(f"defaults must be a dict, not {type(self.defaults).__name__}")
         for param in params:
             if not isinstance(param, Tensor):
                 raise TypeError(

@@ -63,7 +63,7 @@ def histogram(
     tensor([0., 2., 1., 0.])
     """
     x = need_tensor(input, "histogram", "input")
-    if weight is not None and weight.shape != x.shape:
+    if weight is not None and need_tensor(weight, "histogram", "weight").shape != x.shape:
         raise RuntimeError(
             "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
             f"input tensor excluding its innermost dimension, but got input with shape "

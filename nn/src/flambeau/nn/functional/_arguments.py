@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.overrides import warn
 
 Size = int | Iterable[int]
@@ -62,31 +63,6 @@ def legacy_reduction(size_average: bool | None, reduce: bool | None) -> str:
         f"please use reduction='{reduction}' instead.",
     )
     return reduction
-
-
-def require_tensors(where: str, **given: Any) -> None:
-    """Refuse what is no tensor among the arguments of these names.
-
-    Raises:
-        TypeError: one is none.
-    """
-    for name, value in given.items():
-        if not isinstance(value, Tensor):
-            raise TypeError(
-                f"{where}(): argument {name!r} must be Tensor, not {type(value).__name__}"
-            )
-
-
-def refused(error: AttributeError, where: str, **given: Any) -> Exception:
-    """What to raise after an attribute was missing: an argument may be no tensor.
-
-    For functions in which a check beforehand would be felt.
-    """
-    try:
-        require_tensors(where, **given)
-    except TypeError as worded:
-        return worded
-    return error
 
 
 def require_float(input: Tensor, where: str) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import in_place, refused, require_float, require_tensors
+from flambeau.nn._refusals import refused, require_tensors
+from flambeau.nn.functional._arguments import in_place, require_float
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import require_tensors
+from flambeau.nn._refusals import require_tensors
 
 
 def embedding(

@@ -6,7 +6,8 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import Size, require_tensors, sizes
+from flambeau.nn._refusals import require_tensors
+from flambeau.nn.functional._arguments import Size, sizes
 
 
 def fractional_max_pool2d(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import choose_reduction, readable, reduced, require_tensors
+from flambeau.nn._refusals import require_tensors
+from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 from flambeau.nn.functional.activation import logsigmoid
 
 

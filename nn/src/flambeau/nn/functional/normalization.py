@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import require_tensors
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional.padding import pad
 
 _HALF = (fb.float16, fb.bfloat16)

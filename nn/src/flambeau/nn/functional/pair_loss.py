@@ -6,12 +6,8 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import (
-    check_reduction,
-    choose_reduction,
-    reduced,
-    require_tensors,
-)
+from flambeau.nn._refusals import require_tensors
+from flambeau.nn.functional._arguments import check_reduction, choose_reduction, reduced
 
 
 def cosine_embedding_loss(

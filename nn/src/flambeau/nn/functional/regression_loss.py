@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import choose_reduction, reduced
 from flambeau.overrides import warn
 
@@ -133,6 +134,7 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 
 def _alike(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """Both in one shape; a target of another shape is usually a mistake, so that warns."""
+    require_tensors("loss", input=input, target=target)
     if weight is not None and weight.shape != input.shape:
         raise ValueError(
             "Weights and input must have the same size, "

@@ -9,7 +9,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import require_tensors
+from flambeau.nn._refusals import require_tensors
 from flambeau.overrides import warn
 
 Size = int | Sequence[int]

@@ -7,7 +7,8 @@ from math import prod
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn.functional._arguments import Size, readable, require_tensors, sizes
+from flambeau.nn._refusals import require_tensors
+from flambeau.nn.functional._arguments import Size, readable, sizes
 
 
 def max_unpool1d(

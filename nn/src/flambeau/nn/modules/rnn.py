@@ -10,7 +10,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
-from flambeau.nn._limits import need_room
+from flambeau.nn._refusals import need_room
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence

@@ -10,7 +10,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
-from flambeau.nn._limits import need_room
+from flambeau.nn._refusals import need_room
 from flambeau.nn.functional import gelu, relu
 from flambeau.nn.module import Module
 from flambeau.nn.modules._fused_layers import activated
@@ -34,6 +34,8 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
 
 
 def _clones(module: Module, count: int) -> ModuleList:
+    if not isinstance(module, Module):
+        raise TypeError(f"a layer must be Module, not {type(module).__name__}")
     need_room(count, sum(p.numel() * p.element_size() for p in module.parameters()))
     return ModuleList([copy.deepcopy(module) for _ in range(count)])
 

@@ -8,6 +8,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.modules.convolution import Device, Size, _ConvNd
 from flambeau.nn.modules.utils import ntuple
 
@@ -72,6 +73,7 @@ class _ConvTransposeNd(_ConvNd):
 
     def _output_padding(self, input: Tensor, wanted: Sequence[int]) -> tuple[int, ...]:
         """What must be added to the smallest output for it to have the wanted size."""
+        require_tensors(type(self).__name__, input=input)
         count = self.dimensions
         other = input.dim() - count  # how many dimensions are not spatial
         if len(wanted) == input.dim():

@@ -70,6 +70,8 @@ class DataParallel(Module):
         dim: int = 0,
     ) -> None:
         super().__init__()
+        if not isinstance(module, Module):
+            raise TypeError(f"module must be Module, not {type(module).__name__}")
         kind = device_type(list(module.parameters()), list(module.buffers()))
         self.module = module
         self.dim = dim

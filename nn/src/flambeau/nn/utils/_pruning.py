@@ -161,7 +161,7 @@ class PruningContainer(BasePruningMethod):
 
     def __init__(self, *args: BasePruningMethod) -> None:
         self._pruning_methods: tuple[BasePruningMethod, ...] = ()
-        if len(args) == 1:
+        if len(args) == 1 and isinstance(args[0], BasePruningMethod):
             self._tensor_name = args[0]._tensor_name
         for method in args:
             self.add_pruning_method(method)

@@ -6,6 +6,7 @@ import copy
 from typing import Any, TypeVar
 
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -32,6 +33,7 @@ def _fused(layer: M, bn: Any, transposed: bool) -> M:
     return fused
 
 
+@takes_as_annotated
 def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
     """A copy of `conv` that does what `conv` and then `bn` do in evaluation mode.
 
@@ -48,6 +50,7 @@ def fuse_conv_bn_eval(conv: M, bn: Module, transpose: bool = False) -> M:
     return _fused(conv, bn, transpose)
 
 
+@takes_as_annotated
 def fuse_conv_bn_weights(
     conv_w: Tensor,
     conv_b: Tensor | None,
@@ -85,6 +88,7 @@ def fuse_conv_bn_weights(
     )
 
 
+@takes_as_annotated
 def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     """A copy of `linear` that does what `linear` and then `bn` do in evaluation mode.
 
@@ -103,6 +107,7 @@ def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     return _fused(linear, bn, False)
 
 
+@takes_as_annotated
 def fuse_linear_bn_weights(
     linear_w: Tensor,
     linear_b: Tensor | None,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from flambeau import memory_format as MemoryFormat
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.modules.convolution import Conv2d, Conv3d
 from flambeau.nn.modules.transposed_convolution import ConvTranspose2d, ConvTranspose3d
@@ -14,6 +15,7 @@ __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_
 M = TypeVar("M", bound=Module)
 
 
+@takes_as_annotated
 def convert_conv2d_weight_memory_format(module: M, memory_format: MemoryFormat) -> M:
     """Store the weights of the `Conv2d` and `ConvTranspose2d` in `module` in `memory_format`.
 
@@ -28,6 +30,7 @@ def convert_conv2d_weight_memory_format(module: M, memory_format: MemoryFormat) 
     return _converted(module, (Conv2d, ConvTranspose2d), memory_format)
 
 
+@takes_as_annotated
 def convert_conv3d_weight_memory_format(module: M, memory_format: MemoryFormat) -> M:
     """Store the weights of the `Conv3d` and `ConvTranspose3d` in `module` in `memory_format`.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.modules.container import ModuleDict, ModuleList
 from flambeau.nn.parameter import Parameter
@@ -195,6 +196,7 @@ def _install(module: Module, name: str) -> None:
     setattr(type(module), name, property(read, write))
 
 
+@takes_as_annotated
 def register_parametrization(
     module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False
 ) -> Module:
@@ -244,6 +246,7 @@ def register_parametrization(
     return module
 
 
+@takes_as_annotated
 def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     """Whether the module has a parametrised tensor, or one of this name.
 
@@ -258,6 +261,7 @@ def is_parametrized(module: Module, tensor_name: str | None = None) -> bool:
     return len(chains) > 0 if tensor_name is None else tensor_name in chains
 
 
+@takes_as_annotated
 def remove_parametrizations(
     module: Module, tensor_name: str, leave_parametrized: bool = True
 ) -> Module:

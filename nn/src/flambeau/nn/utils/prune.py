@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.utils._pruning import (
     BasePruningMethod,
@@ -48,12 +49,14 @@ __all__ = [
 M = TypeVar("M", bound=Module)
 
 
+@takes_as_annotated
 def identity(module: M, name: str) -> M:
     """Give the parameter `name` the form of a pruned one, with a mask of ones."""
     Identity.apply(module, name)
     return module
 
 
+@takes_as_annotated
 def random_unstructured(module: M, name: str, amount: float) -> M:
     """Prune `amount` entries of the parameter `name` (a share of them for a float) at random.
 
@@ -66,6 +69,7 @@ def random_unstructured(module: M, name: str, amount: float) -> M:
     return module
 
 
+@takes_as_annotated
 def l1_unstructured(
     module: M, name: str, amount: float, importance_scores: Tensor | None = None
 ) -> M:
@@ -79,6 +83,7 @@ def l1_unstructured(
     return module
 
 
+@takes_as_annotated
 def random_structured(module: M, name: str, amount: float, dim: int) -> M:
     """Prune slices of `name` along `dim` at random.
 
@@ -91,6 +96,7 @@ def random_structured(module: M, name: str, amount: float, dim: int) -> M:
     return module
 
 
+@takes_as_annotated
 def ln_structured(
     module: M,
     name: str,
@@ -159,6 +165,7 @@ def global_unstructured(
         custom_from_mask(module, name, part.reshape(getattr(module, name).shape))
 
 
+@takes_as_annotated
 def custom_from_mask(module: M, name: str, mask: Tensor) -> M:
     """Prune the parameter `name` where `mask` is zero.
 
@@ -171,6 +178,7 @@ def custom_from_mask(module: M, name: str, mask: Tensor) -> M:
     return module
 
 
+@takes_as_annotated
 def remove(module: M, name: str) -> M:
     """Make the pruned parameter `name` an ordinary one again; what was pruned stays zero.
 
@@ -192,6 +200,7 @@ def remove(module: M, name: str) -> M:
     return module
 
 
+@takes_as_annotated
 def is_pruned(module: Module) -> bool:
     """Whether the module or one inside it has a pruned parameter.
 

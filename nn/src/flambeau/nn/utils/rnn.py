@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 
 __all__ = [
     "PackedSequence",
@@ -161,6 +162,7 @@ class PackedSequence(_Packed):
         return self.data.is_pinned()
 
 
+@takes_as_annotated
 def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     """The permutation that undoes `permutation`; None stays None.
 
@@ -181,6 +183,7 @@ def _runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
         yield len(list(steps)), size
 
 
+@takes_as_annotated
 def pack_padded_sequence(
     input: Tensor,
     lengths: Tensor | Sequence[int],
@@ -366,6 +369,7 @@ def pad_sequence(
     return fb.stack(rows, 0 if batch_first else 1)
 
 
+@takes_as_annotated
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
@@ -380,6 +384,7 @@ def unpad_sequence(
     return [row[: int(n)] for row, n in zip(rows.unbind(0), lengths.tolist(), strict=False)]
 
 
+@takes_as_annotated
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
     """Pack sequences (L_i, *), of decreasing length if `enforce_sorted`.
 
@@ -397,6 +402,7 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     )
 
 
+@takes_as_annotated
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     """Undo `pack_sequence`: the list of sequences in their original order.
 

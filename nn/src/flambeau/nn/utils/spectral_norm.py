@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -68,6 +69,7 @@ class SpectralNorm:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 
+@takes_as_annotated
 def spectral_norm(
     module: M,
     name: str = "weight",
@@ -97,7 +99,7 @@ def spectral_norm(
     if dim is None:
         dim = 1 if getattr(module, "transposed", False) else 0
     hook = SpectralNorm(name, n_power_iterations, dim, eps)
-    weight = module._parameters[name]
+    weight = module._parameters.get(name)
     if weight is None:
         raise ValueError(f"`SpectralNorm` cannot be applied as parameter `{name}` is None")
     with fb.no_grad():
@@ -114,6 +116,7 @@ def spectral_norm(
     return module
 
 
+@takes_as_annotated
 def remove_spectral_norm(module: M, name: str = "weight") -> M:
     """Undo `spectral_norm`: the parameter `name` is one again, with its normalised value.
 

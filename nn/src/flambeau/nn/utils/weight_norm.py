@@ -6,6 +6,7 @@ import warnings
 from typing import Any, TypeVar
 
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -41,6 +42,7 @@ class WeightNorm:
         setattr(module, self.name, self.compute_weight(module))
 
 
+@takes_as_annotated
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     """Split the parameter `name` into its length ``name_g`` and direction ``name_v``.
 
@@ -79,6 +81,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
     return module
 
 
+@takes_as_annotated
 def remove_weight_norm(module: M, name: str = "weight") -> M:
     """Undo `weight_norm`: the parameter `name` is one again, with its present value.
 
