@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau.plugin import MemoryStatistics
+from flambeau.plugin import MemoryStatistics, OutOfMemoryError
 
 if TYPE_CHECKING:
     from numpy.typing import DTypeLike
@@ -200,13 +200,16 @@ class _Pool:
 
 
 def _new_block(size: int) -> _Block:
-    if size > _MOST:
-        raise MemoryError(size)
     try:
-        raw = _plain(size + ALIGNMENT, np.uint8)
+        raw = _plain(min(size, _MOST) + ALIGNMENT, np.uint8)
     except MemoryError:
         empty_cache()
-        raw = _plain(size + ALIGNMENT, np.uint8)
+        try:
+            raw = _plain(min(size, _MOST) + ALIGNMENT, np.uint8)
+        except MemoryError as error:
+            full = OutOfMemoryError(f"cpu out of memory. Tried to allocate {size} bytes")
+            full.size = size
+            raise full from error
     begin = -raw.__array_interface__["data"][0] % ALIGNMENT
     return raw[begin : begin + size].view(_Block)
 

@@ -101,10 +101,10 @@ def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exceptio
 
 def out_of_memory(name: str, error: BaseException, args: Sequence[Any]) -> OutOfMemoryError:
     """What to raise where there is no memory for the result of an op, or on its way there."""
-    if isinstance(error, OutOfMemoryError):
+    if isinstance(error, OutOfMemoryError) and error.size is None:
         raise error  # an accelerator has said it all, and from what
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
-    size = error.args[0] if error.args and type(error.args[0]) is int else None
+    size = getattr(error, "size", None)
     if shape is not None and hasattr(dtype, "itemsize"):
         size = math.prod(shape) * dtype.itemsize
     asked = "" if size is None else f": tried to allocate {size} bytes ({amount(size)})"

@@ -24,7 +24,12 @@ class OutOfMemoryError(RuntimeError, MemoryError):
     """A device has no memory left for an array, not even after its caches were emptied.
 
     PyTorch raises RuntimeError on the CPU; it is Python's own error of memory too.
+
+    Attributes:
+        size: how many bytes were asked for; None if that is not known.
     """
+
+    size: int | None = None
 
 
 class DeviceError(RuntimeError):

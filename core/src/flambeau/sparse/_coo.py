@@ -70,6 +70,14 @@ class SparseTensor(Tensor):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Sparse tensors are made by `make`; this only takes the place of ``Tensor.__init__``."""
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> SparseTensor:
+        """Refused: functions make sparse tensors, and copies are made without arguments.
+
+        Raises:
+            TypeError: always; `sparse_coo_tensor` is what is wanted.
+        """
+        raise TypeError("SparseTensor cannot be called: use flambeau.sparse_coo_tensor")
+
     @staticmethod
     def make(
         indices: Tensor, values: Tensor, size: Sequence[int], *, coalesced: bool

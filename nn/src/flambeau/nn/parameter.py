@@ -79,7 +79,7 @@ class Buffer(Tensor, plain=True):
     def __new__(cls, data: Tensor | None = None, *, persistent: bool = True) -> Buffer:
         if data is None:
             data = fb.empty(0)
-        buffer = Tensor._make_subclass(cls, data, data.requires_grad)
+        buffer = Tensor._make_subclass(cls, data, getattr(data, "requires_grad", False))
         buffer.persistent = persistent
         return buffer
 

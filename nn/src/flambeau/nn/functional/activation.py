@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import refused, require_tensors
+from flambeau.nn._refusals import refused, require_tensors, takes_as_annotated
 from flambeau.nn.functional._arguments import in_place, require_float
 
 
@@ -215,6 +215,7 @@ def softsign(input: Tensor) -> Tensor:
     return input / (input.abs() + 1)
 
 
+@takes_as_annotated
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,
@@ -238,6 +239,7 @@ def rrelu(
     return fb.rrelu(input, lower, upper, training)
 
 
+@takes_as_annotated
 def rrelu_(
     input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False
 ) -> Tensor:
@@ -250,6 +252,7 @@ def rrelu_(
     return in_place(input, rrelu, lower, upper, training)
 
 
+@takes_as_annotated
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """a·sigmoid(b), where a and b are the halves of `input` along `dim`.
 

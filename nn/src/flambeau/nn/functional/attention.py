@@ -6,9 +6,11 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional.dropout import dropout
 
 
+@takes_as_annotated
 def multi_head_attention_forward(
     query: Tensor,
     key: Tensor,

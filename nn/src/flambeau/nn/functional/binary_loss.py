@@ -7,9 +7,11 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.autograd import Function
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 
 
+@takes_as_annotated
 def binary_cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -70,6 +72,7 @@ class _BinaryCrossEntropy(Function):
         return to_input, to_target
 
 
+@takes_as_annotated
 def binary_cross_entropy_with_logits(
     input: Tensor,
     target: Tensor,

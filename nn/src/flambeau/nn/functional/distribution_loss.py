@@ -6,6 +6,7 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import (
     check_reduction,
     choose_reduction,
@@ -16,6 +17,7 @@ from flambeau.nn.functional._arguments import (
 from flambeau.overrides import warn
 
 
+@takes_as_annotated
 def kl_div(
     input: Tensor,
     target: Tensor,
@@ -54,6 +56,7 @@ def kl_div(
     return total / input.shape[0] if input.dim() else total
 
 
+@takes_as_annotated
 def poisson_nll_loss(
     input: Tensor,
     target: Tensor,
@@ -82,6 +85,7 @@ def poisson_nll_loss(
     return fb.poisson_nll_loss(input, target, log_input, full, eps, reduction)
 
 
+@takes_as_annotated
 def gaussian_nll_loss(
     input: Tensor,
     target: Tensor,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.overrides import warn
 
 
@@ -29,6 +30,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return fb.dropout(input, p, training)
 
 
+@takes_as_annotated
 def dropout1d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -54,6 +56,7 @@ def dropout1d(
     return _channels(input, p, inplace, unbatched)
 
 
+@takes_as_annotated
 def dropout2d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -78,6 +81,7 @@ def dropout2d(
     return _channels(input, p, inplace, unbatched=False) if training else input
 
 
+@takes_as_annotated
 def dropout3d(
     input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
 ) -> Tensor:
@@ -95,6 +99,7 @@ def dropout3d(
     return _channels(input, p, inplace, unbatched=input.dim() == 4) if training else input
 
 
+@takes_as_annotated
 def alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:
@@ -115,6 +120,7 @@ def alpha_dropout(
     return fb.alpha_dropout(input, p, training)
 
 
+@takes_as_annotated
 def feature_alpha_dropout(
     input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False
 ) -> Tensor:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import Size
 
 
+@takes_as_annotated
 def unfold(
     input: Tensor, kernel_size: Size, dilation: Size = 1, padding: Size = 0, stride: Size = 1
 ) -> Tensor:
@@ -26,6 +28,7 @@ def unfold(
     return fb.im2col(input, kernel_size, dilation, padding, stride)
 
 
+@takes_as_annotated
 def fold(
     input: Tensor,
     output_size: Size,

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.overrides import warn
 
 _INTERPOLATIONS = {"bilinear": 0, "nearest": 1, "bicubic": 2}
@@ -14,6 +15,7 @@ _INTERPOLATIONS = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 _PADDINGS = {"zeros": 0, "border": 1, "reflection": 2}
 
 
+@takes_as_annotated
 def grid_sample(
     input: Tensor,
     grid: Tensor,
@@ -54,6 +56,7 @@ def grid_sample(
     return fb.grid_sampler(input, grid, _INTERPOLATIONS[mode], _PADDINGS[padding_mode], align)
 
 
+@takes_as_annotated
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The points of a regular grid after the affine maps `theta`, for `grid_sample`.
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 from flambeau.nn.functional.activation import logsigmoid
 
 
+@takes_as_annotated
 def multi_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -63,6 +64,7 @@ def multi_margin_loss(
     return loss.reshape(()) if single else reduced(loss, reduction)
 
 
+@takes_as_annotated
 def multilabel_margin_loss(
     input: Tensor,
     target: Tensor,
@@ -115,6 +117,7 @@ def multilabel_margin_loss(
     return loss.reshape(()) if single else reduced(loss, reduction)
 
 
+@takes_as_annotated
 def multilabel_soft_margin_loss(
     input: Tensor,
     target: Tensor,

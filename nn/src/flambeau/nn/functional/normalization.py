@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.nn.functional.padding import pad
 
 _HALF = (fb.float16, fb.bfloat16)
@@ -158,6 +158,7 @@ def instance_norm(
     )
 
 
+@takes_as_annotated
 def local_response_norm(
     input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
@@ -195,6 +196,7 @@ def neighbours(input: Tensor, size: int) -> Tensor:
     return total
 
 
+@takes_as_annotated
 def normalize(
     input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Tensor | None = None
 ) -> Tensor:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.nn.functional._arguments import check_reduction, choose_reduction, reduced
 
 
+@takes_as_annotated
 def cosine_embedding_loss(
     input1: Tensor,
     input2: Tensor,
@@ -36,6 +37,7 @@ def cosine_embedding_loss(
     return fb.cosine_embedding_loss(input1, input2, target, margin, reduction)
 
 
+@takes_as_annotated
 def hinge_embedding_loss(
     input: Tensor,
     target: Tensor,
@@ -91,6 +93,7 @@ def margin_ranking_loss(
     return fb.margin_ranking_loss(input1, input2, target, margin, reduction)
 
 
+@takes_as_annotated
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

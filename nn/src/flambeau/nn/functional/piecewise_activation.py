@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import in_place, require_float
 
 
+@takes_as_annotated
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where x > `threshold`, else `value`.
 
@@ -22,6 +24,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return fb.threshold(input, threshold, value)
 
 
+@takes_as_annotated
 def threshold_(input: Tensor, threshold: float, value: float) -> Tensor:
     """`threshold` written into `input`.
 
@@ -97,6 +100,7 @@ def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return input - input.clamp(-lambd, lambd)
 
 
+@takes_as_annotated
 def tanhshrink(input: Tensor) -> Tensor:
     """x - tanh(x).
 
@@ -107,6 +111,7 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@takes_as_annotated
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """relu6(x + 3) / 6.
 
@@ -119,6 +124,7 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input + 3, 0.0, 6.0) / 6
 
 
+@takes_as_annotated
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x·relu6(x + 3) / 6.
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import Size, sizes
 
 
@@ -329,6 +330,7 @@ def adaptive_max_pool3d_with_indices(
     return fb.adaptive_max_pool3d(input, output_size)
 
 
+@takes_as_annotated
 def lp_pool1d(
     input: Tensor,
     norm_type: float,
@@ -349,6 +351,7 @@ def lp_pool1d(
     return _norms(means, sizes(kernel_size, 1, "kernel_size", "lp_pool1d"), norm_type)
 
 
+@takes_as_annotated
 def lp_pool2d(
     input: Tensor,
     norm_type: float,
@@ -369,6 +372,7 @@ def lp_pool2d(
     return _norms(means, sizes(kernel_size, 2, "kernel_size", "lp_pool2d"), norm_type)
 
 
+@takes_as_annotated
 def lp_pool3d(
     input: Tensor,
     norm_type: float,

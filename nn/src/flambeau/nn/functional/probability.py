@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.overrides import warn
 
 
@@ -26,6 +27,7 @@ def softmax(
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
+@takes_as_annotated
 def softmin(
     input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: fb.dtype | None = None
 ) -> Tensor:
@@ -63,6 +65,7 @@ def implicit_dim(name: str, ndim: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
+@takes_as_annotated
 def gumbel_softmax(
     logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Tensor:

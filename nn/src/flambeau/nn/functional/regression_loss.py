@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.nn.functional._arguments import choose_reduction, reduced
 from flambeau.overrides import warn
 
@@ -35,6 +35,7 @@ def mse_loss(
     return fb.mse_loss(input, target, reduction)
 
 
+@takes_as_annotated
 def l1_loss(
     input: Tensor,
     target: Tensor,
@@ -59,6 +60,7 @@ def l1_loss(
     return _weighted((input - target).abs(), weight, reduction)
 
 
+@takes_as_annotated
 def smooth_l1_loss(
     input: Tensor,
     target: Tensor,
@@ -89,6 +91,7 @@ def smooth_l1_loss(
     return reduced(_rounded(distance, beta) / beta, reduction)
 
 
+@takes_as_annotated
 def huber_loss(
     input: Tensor,
     target: Tensor,

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 
 __all__ = [
     "PackedSequence",
@@ -352,6 +352,8 @@ def pad_sequence(
     listed = list(sequences)
     if not listed:
         raise RuntimeError("received an empty list of sequences")
+    for t in listed:
+        require_tensors("pad_sequence", sequences=t)
     rest = tuple(listed[0].shape[1:])
     for place, t in enumerate(listed):
         if tuple(t.shape[1:]) != rest:

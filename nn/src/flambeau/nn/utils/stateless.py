@@ -7,11 +7,13 @@ from contextlib import contextmanager
 from typing import Any
 
 from flambeau import Tensor
+from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 
 __all__ = ["functional_call"]
 
 
+@takes_as_annotated
 def functional_call(
     module: Module,
     parameters_and_buffers: Mapping[str, Tensor],
