@@ -6,6 +6,7 @@ ARGS   ?=
 KIT    ?= -q
 CUDA   ?= cuda12
 WHOLE  ?= 0
+SECONDS ?= 60
 
 # Of the kit on JAX, which compiles every op for every shape, what takes minutes and not half an hour.
 FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
@@ -29,7 +30,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
 test coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test fuzz cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -50,6 +51,9 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 	  (set -x; $(PYTEST) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops") \
 	    || exit 1; \
 	done
+
+fuzz: $(VENV)/with-test ## hostile calls of all that is public (SECONDS=60, ARGS="--seed 1 --first 0")
+	$(RUN) tests/fuzz/run.py --seconds $(SECONDS) $(ARGS)
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)

@@ -76,8 +76,8 @@ def program(seed: int, name: str, number: int) -> str:
 
 def batch(seed: int, first: int, count: int) -> Iterator[str]:
     """`count` programs; every name has its turn before one has its second."""
-    names = list(targets())
-    random.Random(seed).shuffle(names)
+    # Not shuffled: a new name would change which others are the first.
+    names = sorted(targets(), key=lambda name: random.Random(f"{seed}:{name}").random())
     for i in range(first, first + count):
         yield program(seed, names[i % len(names)], i // len(names))
 

@@ -173,7 +173,7 @@ def full(
     if isinstance(fill_value, Tensor):
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
     if dtype is None:
-        dtype = scalar_dtype(fill_value) if out is None else out.dtype
+        dtype = scalar_dtype(fill_value) if out is None else need_out(out).dtype
     shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, None)
     fill_value = fitting(fill_value, dtype)
     return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)

@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import need_tensor, need_tensors
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -304,13 +304,20 @@ def _run(
         sizes = tuple(int(n) for n in given["batch_sizes"].tolist())
         if input.shape[0] > (total := sum(sizes)):
             input = input[:total]  # the rows beyond are of no step
+        need_tensors(states, name)
         return all_layers(mode, input, sizes, states, *settings)
     x = input.transpose(0, 1) if given["batch_first"] else input
+    if x.dim() != 3:
+        raise RuntimeError(f"{name}: Expected a 3-D input, got {x.dim()}-D")
     steps, batch = x.shape[:2]
     if not steps:
         raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
     rows = x.reshape(steps * batch, x.shape[2])
-    output, finals = all_layers(mode, rows, (batch,) * steps, states, *settings)
+    try:
+        output, finals = all_layers(mode, rows, (batch,) * steps, states, *settings)
+    except AttributeError:
+        need_tensors((*states, *settings[0]), name)
+        raise
     output = output.reshape(steps, batch, output.shape[1])
     return output.transpose(0, 1) if given["batch_first"] else output, finals
 

@@ -37,6 +37,8 @@ def check_counts(mode: str, states: Sequence[Any], params: Sequence[Any], stacke
     Raises:
         RuntimeError: how many there are.
     """
+    if stacked <= 0:
+        raise RuntimeError(f"{mode}: num_layers must be larger than 0")
     each, rest = divmod(len(params), stacked)
     if rest or each not in (2, 3, 4, 5) or (each % 2 and mode != "lstm"):
         raise RuntimeError(f"{mode}: got an incorrect number of RNN parameters: {len(params)}")

@@ -274,7 +274,11 @@ def integer_range(low: int, high: int | None, dtype: DType) -> tuple[int, int]:
 
     Raises:
         RuntimeError: the range is empty, or the dtype does not reach its bounds.
+        ValueError: a bound has more than 64 bits.
     """
+    for bound in (low, high):
+        if bound is not None and not _INT64_MIN <= bound < -_INT64_MIN:
+            raise ValueError(f"Overflow when unpacking long long: {bound}")
     floating = dtype.is_floating_point
     if dtype.is_complex:
         raise RuntimeError(f"random_ and randint give integral, floating or bool, not {dtype}")

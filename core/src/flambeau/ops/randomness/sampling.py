@@ -19,7 +19,7 @@ from flambeau._dispatch.arguments import (
     sizes,
 )
 from flambeau._dispatch.bound import bind
-from flambeau._dispatch.dispatch import cast, wrap
+from flambeau._dispatch.dispatch import cast, kernel_error, wrap
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -53,7 +53,10 @@ class RandomOp(Op):
 
     def draw(self, be: Any, *args: Any) -> Any:
         """The native array of new numbers."""
-        return getattr(be, self.name)(*args)
+        try:
+            return getattr(be, self.name)(*args)
+        except be.error as error:
+            raise kernel_error(self.name, error, args) from error
 
 
 def _first(shape: Sequence[int], *rest: Any) -> Sequence[int]:

@@ -10,7 +10,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
-from flambeau.nn._refusals import need_room
+from flambeau.nn._refusals import need_room, refused
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
@@ -229,11 +229,16 @@ class RNNBase(Module):
         """The outputs of the last layer for every step, and the final states of all layers."""
         packed = isinstance(input, PackedSequence)
         x, batch_sizes, order, back = input if packed else (input, None, None, None)
-        batched = packed or self._is_batched(x)
-        if not batched:
-            x = x.unsqueeze(0 if self.batch_first else 1)
-        state = self._initial(x, hx, batch_sizes, order, batched, packed)
-        self.check_forward_args(x, state, batch_sizes)
+        try:
+            batched = packed or self._is_batched(x)
+            if not batched:
+                x = x.unsqueeze(0 if self.batch_first else 1)
+            state = self._initial(x, hx, batch_sizes, order, batched, packed)
+            self.check_forward_args(x, state, batch_sizes)
+        except AttributeError as error:
+            states = hx if isinstance(hx, tuple | list) else (hx,)
+            given = {f"hx[{i}]": state for i, state in enumerate(states) if hx is not None}
+            raise refused(error, self._get_name(), input=x, **given) from None
         settings = (
             *(self._flat_weights, self.bias, self.num_layers, self.dropout, self.training),
             self.bidirectional,

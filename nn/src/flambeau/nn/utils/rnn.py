@@ -62,6 +62,10 @@ class PackedSequence(_Packed):
         sorted_indices: Tensor | None = None,
         unsorted_indices: Tensor | None = None,
     ) -> PackedSequence:
+        if sorted_indices is not None:
+            require_tensors("PackedSequence", sorted_indices=sorted_indices)
+        if batch_sizes is not None:
+            require_tensors("PackedSequence", batch_sizes=batch_sizes)
         if unsorted_indices is None:
             unsorted_indices = invert_permutation(sorted_indices)
         if batch_sizes is None:  # the older form: (data, batch_sizes) as one argument

@@ -1,0 +1,123 @@
+"""Hostile calls end in a result or in an error of ours: a sample of what ``make fuzz`` runs."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import flambeau as fb
+import programs
+import run
+import verdicts
+from children import Child
+
+COUNT = int(os.environ.get("FUZZ_CALLS", "1000"))
+
+FOUND = """
+fb.gru(fb.ones(3, 2, 4), fb.zeros(0, 2, 3), [], False, 0, 0.0, False, False, False)
+fb.promote_types(1, -float("inf"))
+fb.ones(3).random_(0, 2**70)
+fb.ones(3).resize_((3, 2**62))
+fb.isneginf(fb.ones(3).to_sparse(), out=fb.ones(3, dtype=fb.bool))
+fb.nn.LSTM(3, 4)(fb.ones(2, 2, 3), (fb.zeros(1, 2, 4), None))
+fb.nn.GRU(3, 4)("x")
+fb.nn.GRU(5, 6, 2**63 - 1)
+fb.nn.GRU(5, 6, 2**31)
+fb.nn.Transformer(8, 2, 2**63, 1)
+fb.nn.GroupNorm(0, 2)
+fb.nn.RNNBase("reflect", 3, 3)
+fb.nn.functional.interpolate(fb.ones(1, 1, 2, 2), scale_factor=(2**31 - 1, 1.5))
+fb.nn.functional.relu("x")
+fb.nn.functional.pad(1, (2, 0), mode="reflect")
+fb.nn.init.constant_(fb.int64, 0.5)
+fb.nn.utils.prune.remove((0, 0), "mean")
+fb.nn.utils.fuse_linear_bn_eval(fb.ones(3), fb.nn.Linear(3, 2))
+fb.nn.Parameter("cpu")
+fb.ones((1,) * 65)
+fb.zeros(0).as_strided((0, 2**62), (1, 1))
+fb.zeros(3, 1).expand(-1, 2**63 - 1)
+fb.ones(3, 3, dtype=fb.complex64).fmod(2)
+fb.ones(3, dtype=fb.complex64).fix()
+fb.ones(3, 2).igamma(fb.ones(2, 3))
+fb.logspace(0, 10**400, 3)
+fb.utils.data.TensorDataset((1, 2))
+fb.optim.Optimizer([fb.nn.Parameter(fb.ones(3))], fb.ones(3))
+""".strip().splitlines()
+
+TOO_LARGE = """
+fb.zeros(2**40)
+fb.empty(2**40)
+fb.arange(2**40)
+fb.rand(2**40)
+fb.ones(1).expand(2**40).exp()
+fb.ones(1).expand(2**40) + 1
+fb.ones(1).expand(2**40).clone()
+fb.ones(1).expand(2**40).half()
+fb.ones(1, 1).expand(2**20, 2**20).tril()
+fb.group_norm(fb.ones(1, 1, 1).expand(2**10, 2**10, 2**15), 2)
+fb.logaddexp(fb.ones(1).expand(2**40), fb.ones(1))
+fb.nn.functional.pad(fb.ones(1, 1), (2**20, 2**20, 2**20, 2**20))
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", FOUND)
+def test_what_was_once_a_fault_is_an_error_of_ours(call):
+    found = verdicts.run(f"{programs.HEAD}r = {call}\n", fb)
+    assert found["kind"] == verdicts.USER, found
+
+
+@pytest.mark.parametrize("call", TOO_LARGE)
+def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(call):
+    with pytest.raises(fb.OutOfMemoryError, match=r"[Tt]ried to allocate \d+ bytes") as caught:
+        eval(call)
+    assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, MemoryError)
+
+
+def test_hostile_calls_end_in_results_or_errors_of_ours():
+    report = run.Report()
+    with Child([run.CHILD, "flambeau"], seconds=60) as child:
+        for program in programs.batch(0, 0, COUNT):
+            report.add(program, run.ask(child, program))
+    assert not (faults := report.text()), f"\n{faults}"
+    assert report.kinds[verdicts.OK] > COUNT // 5 and report.kinds[verdicts.USER] > COUNT // 5
+
+
+@pytest.mark.parametrize(
+    ("raises", "kind"),
+    [
+        ("{}['x']", verdicts.OK),  # the program's own, before anything of the library
+        ("fb.add('x', 1)", verdicts.USER),
+        ("fb.nn.Linear(2, 2).nothing", verdicts.USER),
+    ],
+)
+def test_errors_are_told_apart(raises, kind):
+    assert verdicts.run(f"{programs.HEAD}r = {raises}\n", fb)["kind"] == kind
+
+
+def test_faults_are_told_apart(monkeypatch):
+    def fault(error):
+        def wrong(*args, **kwargs):
+            if error is None:
+                return {}["key"]
+            raise error
+
+        wrong.__code__ = wrong.__code__.replace(co_filename=fb.__file__)
+        return wrong
+
+    for error, kind in [
+        (None, verdicts.FOREIGN),
+        (MemoryError(), verdicts.FOREIGN),
+        (ValueError("operands could not be broadcast together"), verdicts.LIBRARY),
+    ]:
+        monkeypatch.setattr(fb, "add", fault(error))
+        assert verdicts.run(f"{programs.HEAD}r = fb.add(1, 2)\n", fb)["kind"] == kind
+
+
+def test_programs_depend_on_their_seed_name_and_number_alone():
+    name = "fb.add"
+    assert programs.program(3, name, 5) == programs.program(3, name, 5)
+    assert len({programs.program(3, name, i) for i in range(20)}) > 15
+    names = programs.targets()
+    assert len(names) > 1500
+    assert {"fb.nn.functional.conv2d", "fb.Tensor.scatter_", "fb.optim.Adam"} <= set(names)
