@@ -100,7 +100,11 @@ class BoundBackend:
         """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
         backend, index = self.backend, self.device.index
         if index is None or index == backend.current_device():
-            native = backend.scalar(value, dtype)
+            try:
+                native = backend.scalar(value, dtype)
+            except OverflowError as error:
+                text = f"value cannot be converted to type {dtype} without overflow"
+                raise RuntimeError(text) from error
         else:
             native = self.host_array([value], (), dtype)
         cache = self.consts[dtype]

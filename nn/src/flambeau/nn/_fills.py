@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Generator, Tensor
+from flambeau.nn._refusals import takes_as_annotated
 
 
+@takes_as_annotated
 def fill_by_rejection_from_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> None:
@@ -27,6 +29,7 @@ def fill_by_rejection_from_normal(
         tensor.copy_(values)
 
 
+@takes_as_annotated
 def fill_by_rejection_from_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> None:
@@ -47,6 +50,7 @@ def fill_by_rejection_from_uniform(
             pending = pending & rejected
 
 
+@takes_as_annotated
 def orthonormal_columns(matrix: Tensor) -> Tensor:
     """Q of the QR decomposition whose R has a positive diagonal, by Gram-Schmidt.
 

@@ -770,7 +770,8 @@ def empty_strided(
     >>> fb.empty_strided((2, 3), (1, 2)).stride()
     (1, 2)
     """
-    shape, strides = tuple(size), tuple(stride)
+    shape = sizes((need_list(size, "empty_strided", "size"),))
+    strides = sizes((need_list(stride, "empty_strided", "stride"),), "stride")
     if len(shape) != len(strides):
         raise RuntimeError(
             f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "

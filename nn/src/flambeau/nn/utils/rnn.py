@@ -402,6 +402,8 @@ def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> P
     >>> pack_sequence([fb.tensor([1]), fb.tensor([2, 3])], enforce_sorted=False).data
     tensor([2, 1, 3])
     """
+    for t in sequences:
+        require_tensors("pack_sequence", sequences=t)
     lengths = [t.shape[0] for t in sequences]
     return pack_padded_sequence(
         pad_sequence(list(sequences)), lengths, enforce_sorted=enforce_sorted

@@ -227,7 +227,7 @@ def warn_of_epoch() -> None:
 
 def one_per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     """`value` for every group, or the sequence of values that it is."""
-    groups = len(optimizer.param_groups)
+    groups = len(checked_optimizer(optimizer).param_groups)
     if not isinstance(value, (list, tuple)):
         return [_copied(value) for _ in range(groups)]
     if len(value) != groups:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, saved_callables
+from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, checked_optimizer, saved_callables
 from flambeau.optim.optimizer import Optimizer
 
 __all__ = [
@@ -37,7 +37,7 @@ class _FunctionLR(LRScheduler):
         last_epoch: int = -1,
         verbose: bool | None = None,
     ) -> None:
-        groups = len(optimizer.param_groups)
+        groups = len(checked_optimizer(optimizer).param_groups)
         if not isinstance(lr_lambda, (list, tuple)):
             self.lr_lambdas: list[Any] = [lr_lambda] * groups
         elif len(lr_lambda) == groups:

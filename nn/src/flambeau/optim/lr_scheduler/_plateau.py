@@ -64,7 +64,7 @@ class ReduceLROnPlateau(LRScheduler):
             raise ValueError("Factor should be < 1.0.")
         self.factor = factor
         self.optimizer = checked_optimizer(optimizer)
-        groups = len(optimizer.param_groups)
+        groups = len(checked_optimizer(optimizer).param_groups)
         if isinstance(min_lr, (list, tuple)):
             if len(min_lr) != groups:
                 raise ValueError(f"expected {groups} min_lrs, got {len(min_lr)}")
