@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 TENSORS = """
 fb.ones(2, 3)
@@ -200,7 +201,7 @@ type("Odd", (), {"__float__": lambda self: "x"})()
 
 HOSTILE = [TENSORS, NUMBERS, SEQUENCES, OBJECTS]
 
-PLAUSIBLE: dict[str, list[str]] = {
+PLAUSIBLE: dict[str, Sequence[str]] = {
     "dim": ["0", "1", "-1", "(0, 1)", "None", "-2"],
     "size": ["(2, 3)", "(4,)", "2", "()"],
     "dtype": ["fb.float32", "fb.float64", "fb.int64", "fb.bool", "fb.complex64", "fb.float16"],

@@ -170,7 +170,8 @@ def _from_signature(chance: random.Random, name: str) -> str:
     if inspect.isclass(value) and issubclass(value, fb.nn.Module):
         given = [chance.choice(TENSORS)]
         try:
-            needed = list(inspect.signature(value.forward).parameters.values())[2:]
+            forward = getattr(value, "forward", None)
+            needed = list(inspect.signature(forward).parameters.values())[2:] if forward else []
         except (TypeError, ValueError):
             needed = []
         for parameter in needed:

@@ -105,7 +105,7 @@ def out_of_memory(name: str, error: BaseException, args: Sequence[Any]) -> OutOf
         raise error  # an accelerator has said it all, and from what
     shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
     size = getattr(error, "size", None)
-    if shape is not None and hasattr(dtype, "itemsize"):
+    if shape is not None and dtype is not None:  # as NumPy notes them
         size = math.prod(shape) * dtype.itemsize
     asked = "" if size is None else f": tried to allocate {size} bytes ({amount(size)})"
     return OutOfMemoryError(f"{name}: not enough memory{asked}, for {described(args)}")
@@ -130,13 +130,15 @@ def said_on_purpose(error: BaseException) -> bool:
 
     A kernel says ``raise``, in a function of the package that was called.
     """
-    packages, trace = [], error.__traceback__
+    packages: list[str] = []
+    last = trace = error.__traceback__
     while trace is not None:
-        last, trace = trace, trace.tb_next
-        name = last.tb_frame.f_globals.get("__name__") or "flambeau"  # of a function written out
+        name = trace.tb_frame.f_globals.get("__name__") or "flambeau"  # of a function written out
         packages.append(name.partition(".")[0])
-    own = packages[-1] in (*packages[1:2], "flambeau")
-    return own and last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+        last, trace = trace, trace.tb_next
+    if last is None or packages[-1] not in (*packages[1:2], "flambeau"):
+        return False
+    return last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
 
 
 def _spec(a: Any) -> Any:
