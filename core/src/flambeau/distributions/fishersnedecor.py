@@ -1,0 +1,77 @@
+"""The Fisher-Snedecor (F) distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import flambeau as fb
+from flambeau import Size, Tensor
+from flambeau.distributions import constraints
+from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.gamma import Gamma
+from flambeau.distributions.utils import broadcast_all
+
+__all__ = ["FisherSnedecor"]
+
+
+class FisherSnedecor(Distribution):
+    """The distribution of the ratio of two chi-squared variables over their degrees of freedom.
+
+    p(x) ∝ x^(df1/2 − 1) · (1 + df1·x/df2)^(−(df1 + df2)/2) for x > 0.
+
+    Args:
+        df1: degrees of freedom above, positive.
+        df2: degrees of freedom below, positive; the mean exists for df2 > 2.
+
+    >>> from flambeau.distributions import FisherSnedecor
+    >>> import flambeau as fb
+    >>> FisherSnedecor(1.0, 4.0).mean, FisherSnedecor(2.0, 4.0).log_prob(fb.tensor(1.0))
+    (tensor(2.), tensor(-1.2164))
+    """
+
+    arg_constraints = {"df1": constraints.positive, "df2": constraints.positive}
+    support = constraints.positive
+    has_rsample = True
+    _batch_parameters = ("df1", "df2", "_gamma1", "_gamma2")
+
+    def __init__(self, df1: Any, df2: Any, validate_args: bool | None = None) -> None:
+        self.df1, self.df2 = broadcast_all(df1, df2)
+        self._gamma1 = Gamma(self.df1 * 0.5, self.df1)
+        self._gamma2 = Gamma(self.df2 * 0.5, self.df2)
+        super().__init__(self.df1.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        df2 = self.df2.masked_fill(self.df2 <= 2, math.nan)
+        return df2 / (df2 - 2)
+
+    @property
+    def mode(self) -> Tensor:
+        mode = (self.df1 - 2) / self.df1 * self.df2 / (self.df2 + 2)
+        return mode.masked_fill(self.df1 <= 2, math.nan)
+
+    @property
+    def variance(self) -> Tensor:
+        df2 = self.df2.masked_fill(self.df2 <= 4, math.nan)
+        return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        above = self._gamma1.rsample(sample_shape).view(shape)
+        below = self._gamma2.rsample(sample_shape).view(shape)
+        tiny = fb.finfo(below.dtype).tiny
+        below.clamp_(min=tiny)
+        ratio = above / below
+        ratio.clamp_(min=tiny)
+        return ratio
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        half1 = self.df1 * 0.5
+        half2 = self.df2 * 0.5
+        ratio = self.df1 / self.df2
+        normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
+        power = half1 * ratio.log() + (half1 - 1) * fb.log(value)
+        return normalizer + power - (half1 + half2) * fb.log1p(ratio * value)

@@ -1,0 +1,82 @@
+"""The geometric distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau import Size, Tensor
+from flambeau.distributions import constraints
+from flambeau.distributions._odds import BinaryOdds
+from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.utils import _binary_cross_entropy, broadcast_all
+
+__all__ = ["Geometric"]
+
+
+class Geometric(BinaryOdds, Distribution):
+    """The number of failures before the first success, P(k) = (1 − p)^k·p for k = 0, 1, ….
+
+    `flambeau.Tensor.geometric_` counts trials instead, from 1 on.
+
+    Args:
+        probs: the probability p of a success, within (0, 1].
+        logits: the log-odds log(p/(1 − p)), instead of `probs`.
+
+    Raises:
+        ValueError: both are given, or neither is.
+
+    >>> from flambeau.distributions import Geometric
+    >>> import flambeau as fb
+    >>> d = Geometric(fb.tensor([0.25]))
+    >>> d.mean, d.log_prob(fb.tensor([2.0]))
+    (tensor([3.]), tensor([-1.9617]))
+    """
+
+    arg_constraints = {"probs": constraints.unit_interval, "logits": constraints.real}
+    support = constraints.nonnegative_integer
+    _batch_parameters = ("probs", "logits", "_param")
+
+    def __init__(
+        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+    ) -> None:
+        self._set_odds(probs, logits)
+        super().__init__(self._param.size(), validate_args=validate_args)
+        if self._validate_args and probs is not None:
+            valid = self.probs > 0
+            if not valid.all():
+                raise ValueError(
+                    "Expected parameter probs "
+                    f"({type(self.probs).__name__} of shape {tuple(self.probs.shape)}) "
+                    f"of distribution {self!r} "
+                    f"to be positive but found invalid values:\n{self.probs.data[~valid]}"
+                )
+
+    @property
+    def mean(self) -> Tensor:
+        return 1.0 / self.probs - 1.0
+
+    @property
+    def mode(self) -> Tensor:
+        return fb.zeros_like(self.probs)
+
+    @property
+    def variance(self) -> Tensor:
+        return (1.0 / self.probs - 1.0) / self.probs
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with fb.no_grad():
+            u = self.probs.new(shape).uniform_(fb.finfo(self.probs.dtype).tiny, 1)
+            return (u.log() / (-self.probs).log1p()).floor()
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        value, probs = broadcast_all(value, self.probs)
+        # 0·log(1 − 1) is to be 0.
+        failure = probs.masked_fill((probs == 1) & (value == 0), 0)
+        return value * (-failure).log1p() + self.probs.log()
+
+    def entropy(self) -> Tensor:
+        return _binary_cross_entropy(self.logits, self.probs) / self.probs

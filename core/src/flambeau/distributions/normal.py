@@ -1,0 +1,102 @@
+"""The normal (Gaussian) distribution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import flambeau as fb
+from flambeau import Size, Tensor
+from flambeau.distributions import constraints
+from flambeau.distributions.exp_family import ExponentialFamily
+from flambeau.distributions.utils import _standard_normal, broadcast_all
+
+__all__ = ["Normal"]
+
+
+_HALF_LOG_2PI = math.log(math.sqrt(2 * math.pi))
+
+
+class Normal(ExponentialFamily):
+    """The normal distribution, p(x) = exp(−(x − loc)²/(2·scale²)) / (scale·√(2π)).
+
+    Args:
+        loc: the mean.
+        scale: the standard deviation, positive.
+
+    >>> from flambeau.distributions import Normal
+    >>> import flambeau as fb
+    >>> d = Normal(0.0, 2.0)
+    >>> d, d.log_prob(fb.tensor([0.0, 2.0])), d.cdf(fb.tensor(0.0))
+    (Normal(loc: 0.0, scale: 2.0), tensor([-1.6121, -2.1121]), tensor(0.5000))
+
+    A sample by `rsample` is differentiable in the parameters: the pathwise derivative.
+
+    >>> loc = fb.tensor(1.0, requires_grad=True)
+    >>> action = Normal(loc, 1.0).rsample((5,))
+    >>> loss = -action.sum()  # minus a reward that can be differentiated
+    >>> loss.backward()
+    >>> loc.grad
+    tensor(-5.)
+    """
+
+    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
+    support = constraints.real
+    has_rsample = True
+    _mean_carrier_measure = 0
+    _batch_parameters = ("loc", "scale")
+
+    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+        self.loc, self.scale = broadcast_all(loc, scale)
+        super().__init__(self.loc.size(), validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.scale
+
+    @property
+    def variance(self) -> Tensor:
+        return self.stddev.pow(2)
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        with fb.no_grad():
+            return fb.normal(self.loc.expand(shape), self.scale.expand(shape))
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        shape = self._extended_shape(sample_shape)
+        eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
+        return self.loc + eps * self.scale
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        variance = self.scale**2
+        return -((value - self.loc) ** 2) / (2 * variance) - self.scale.log() - _HALF_LOG_2PI
+
+    def cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        standard = (value - self.loc) * self.scale.reciprocal()
+        return 0.5 * (1 + fb.erf(standard / math.sqrt(2)))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc + self.scale * fb.erfinv(2 * value - 1) * math.sqrt(2)
+
+    def entropy(self) -> Tensor:
+        return 0.5 + 0.5 * math.log(2 * math.pi) + fb.log(self.scale)
+
+    @property
+    def _natural_params(self) -> tuple[Tensor, ...]:
+        return self.loc / self.scale.pow(2), -0.5 * self.scale.pow(2).reciprocal()
+
+    def _log_normalizer(self, x: Tensor, y: Tensor) -> Tensor:
+        return -0.25 * x.pow(2) / y + 0.5 * fb.log(-math.pi / y)

@@ -1,0 +1,155 @@
+"""Distributions of transformed variables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau import Size, Tensor
+from flambeau.distributions import constraints
+from flambeau.distributions.distribution import Distribution
+from flambeau.distributions.independent import Independent
+from flambeau.distributions.transforms import ComposeTransform, Transform
+from flambeau.distributions.utils import _sum_rightmost
+
+__all__ = ["TransformedDistribution"]
+
+
+class TransformedDistribution(Distribution):
+    """The distribution of Y = f(X), for X of a base distribution and invertible transforms f.
+
+    log p(y) = log p(x) − log |det ∂y/∂x|.  The event has as many dimensions as the base
+    distribution's and the transforms' greatest.
+
+    Args:
+        base_distribution: the distribution of X.
+        transforms: a transform, or a list of transforms, the first of which is applied first.
+
+    Raises:
+        ValueError: `transforms` is something else, or X has too few dimensions for them.
+
+    The logistic distribution, from a uniform one:
+
+    >>> from flambeau.distributions import AffineTransform, SigmoidTransform
+    >>> from flambeau.distributions import TransformedDistribution, Uniform
+    >>> import flambeau as fb
+    >>> base = Uniform(fb.zeros(1), fb.ones(1))
+    >>> transforms = [SigmoidTransform().inv, AffineTransform(loc=1.0, scale=2.0)]
+    >>> logistic = TransformedDistribution(base, transforms)
+    >>> logistic.log_prob(fb.tensor([1.0])), logistic.cdf(fb.tensor([1.0]))
+    (tensor([-2.0794]), tensor([0.5000]))
+    """
+
+    arg_constraints: Any = {}
+    _batch_parameters = ()
+
+    def __init__(
+        self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
+    ) -> None:
+        if isinstance(transforms, Transform):
+            self.transforms = [transforms]
+        elif isinstance(transforms, list):
+            if not all(isinstance(t, Transform) for t in transforms):
+                raise ValueError("transforms must be a Transform or a list of Transforms")
+            self.transforms = transforms
+        else:
+            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+        base_shape = base_distribution.batch_shape + base_distribution.event_shape
+        base_event_dim = len(base_distribution.event_shape)
+        transform = ComposeTransform(self.transforms)
+        domain_dim = transform.domain.event_dim
+        if len(base_shape) < domain_dim:
+            raise ValueError(
+                "base_distribution needs to have shape with size at least "
+                f"{domain_dim}, but got {base_shape}."
+            )
+        forward_shape = transform.forward_shape(base_shape)
+        expanded = transform.inverse_shape(forward_shape)
+        if base_shape != expanded:
+            base_distribution = base_distribution.expand(expanded[: len(expanded) - base_event_dim])
+        if domain_dim > base_event_dim:
+            base_distribution = Independent(base_distribution, domain_dim - base_event_dim)
+        self.base_dist: Any = base_distribution
+        codomain_dim = transform.codomain.event_dim
+        event_dim = max(codomain_dim, base_event_dim + codomain_dim - domain_dim)
+        if len(forward_shape) < event_dim:
+            raise AssertionError(
+                f"forward_shape length {len(forward_shape)} must be >= event_dim {event_dim}"
+            )
+        cut = len(forward_shape) - event_dim
+        super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
+
+    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+        owner = self._expanding_class()
+        new = self._get_checked_instance(owner, _instance)
+        batch_shape = Size(batch_shape)
+        self._expand_parameters(owner, new, batch_shape)
+        shape = batch_shape + self.event_shape
+        for t in reversed(self.transforms):
+            shape = t.inverse_shape(shape)
+        base_batch_shape = shape[: len(shape) - len(self.base_dist.event_shape)]
+        new.base_dist = self.base_dist.expand(base_batch_shape)
+        new.transforms = self.transforms
+        Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)
+        new._validate_args = self._validate_args
+        return new
+
+    @constraints.dependent_property(is_discrete=False)
+    def support(self) -> Any:
+        if not self.transforms:
+            return self.base_dist.support
+        support = self.transforms[-1].codomain
+        if len(self.event_shape) > support.event_dim:
+            support = constraints.independent(support, len(self.event_shape) - support.event_dim)
+        return support
+
+    @property
+    def has_rsample(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.base_dist.has_rsample
+
+    def _forward(self, x: Tensor) -> Tensor:
+        for transform in self.transforms:
+            x = transform(x)
+        return x
+
+    def sample(self, sample_shape: Any = Size()) -> Tensor:
+        with fb.no_grad():
+            return self._forward(self.base_dist.sample(sample_shape))
+
+    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+        return self._forward(self.base_dist.rsample(sample_shape))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        event_dim = len(self.event_shape)
+        log_prob: Any = 0.0
+        y = value
+        for transform in reversed(self.transforms):
+            x = transform.inv(y)
+            domain_dim = transform.domain.event_dim
+            event_dim += domain_dim - transform.codomain.event_dim
+            jacobian = transform.log_abs_det_jacobian(x, y)
+            log_prob = log_prob - _sum_rightmost(jacobian, event_dim - domain_dim)
+            y = x
+        base = self.base_dist.log_prob(y)
+        return log_prob + _sum_rightmost(base, event_dim - len(self.base_dist.event_shape))
+
+    def _monotonize_cdf(self, value: Tensor) -> Tensor:
+        """`value`, or 1 − value where the transforms decrease."""
+        sign: Any = 1
+        for transform in self.transforms:
+            sign = sign * transform.sign
+        if isinstance(sign, int) and sign == 1:
+            return value
+        return sign * (value - 0.5) + 0.5
+
+    def cdf(self, value: Tensor) -> Tensor:
+        for transform in self.transforms[::-1]:
+            value = transform.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return self._monotonize_cdf(self.base_dist.cdf(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))

@@ -1,0 +1,63 @@
+"""The Weibull distribution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau.distributions import constraints
+from flambeau.distributions.exponential import Exponential
+from flambeau.distributions.transformed_distribution import TransformedDistribution
+from flambeau.distributions.transforms import AffineTransform, PowerTransform
+from flambeau.distributions.utils import broadcast_all, euler_constant
+
+__all__ = ["Weibull"]
+
+
+class Weibull(TransformedDistribution):
+    """The Weibull distribution, P(X > x) = exp(−(x/scale)^k) for x > 0.
+
+    Args:
+        scale: λ, positive.
+        concentration: the shape k, positive.
+
+    >>> from flambeau.distributions import Weibull
+    >>> import flambeau as fb
+    >>> d = Weibull(2.0, 1.0)
+    >>> d.mean, d.cdf(fb.tensor(2.0)), d.log_prob(fb.tensor(2.0))
+    (tensor(2.), tensor(0.6321), tensor(-1.6931))
+    """
+
+    arg_constraints = {"scale": constraints.positive, "concentration": constraints.positive}
+    support = constraints.positive
+    _batch_parameters = ("scale", "concentration", "concentration_reciprocal")
+
+    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+        self.scale, self.concentration = broadcast_all(scale, concentration)
+        self.concentration_reciprocal = self.concentration.reciprocal()
+        base = Exponential(fb.ones_like(self.scale), validate_args=validate_args)
+        transforms = [
+            PowerTransform(exponent=self.concentration_reciprocal),
+            AffineTransform(loc=0, scale=self.scale),
+        ]
+        super().__init__(base, transforms, validate_args=validate_args)
+
+    @property
+    def mean(self) -> Tensor:
+        return self.scale * fb.exp(fb.lgamma(1 + self.concentration_reciprocal))
+
+    @property
+    def mode(self) -> Tensor:
+        k = self.concentration
+        return self.scale * ((k - 1) / k) ** k.reciprocal()
+
+    @property
+    def variance(self) -> Tensor:
+        r = self.concentration_reciprocal
+        second = fb.exp(fb.lgamma(1 + 2 * r))
+        return self.scale.pow(2) * (second - fb.exp(2 * fb.lgamma(1 + r)))
+
+    def entropy(self) -> Tensor:
+        r = self.concentration_reciprocal
+        return euler_constant * (1 - r) + fb.log(self.scale * r) + 1
