@@ -34,6 +34,8 @@ CALLS: list[tuple[str, Any, tuple[Any, ...]]] = [
     ("logit", lambda t, x: t.logit(x), (f64(0.1, 0.5, 0.9),)),
     ("logit eps", lambda t, x: t.logit(x, 0.2), (f64(0.1, 0.5, 0.9),)),
     ("xlogy", lambda t, x, y: t.xlogy(x, y), (REAL, f64(*range(1, 10)))),
+    ("xlogy at 0", lambda t, x, y: t.xlogy(x, y), (f64(0.0, -0.0, 0.0, 1.0), f64(0.5, 3, 1, 2))),
+    ("xlog1py at 0", lambda t, x, y: t.special.xlog1py(x, y), (f64(0.0, 0.0), f64(-0.5, 3.0))),
     ("xlogy number", lambda t, x: t.xlogy(x, 3.0), (REAL,)),
     ("hypot", lambda t, x, y: t.hypot(x, y), (REAL, f64(*range(1, 10)))),
     ("positive", lambda t, x: t.positive(x) * 2, (REAL,)),

@@ -135,7 +135,8 @@ def xlog1py(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     if not y.dtype.fp:
         y = cast(y, D.get_default_dtype())
     x = input if isinstance(input, Tensor) else y.new_full((), input)
-    zero = (x == 0) & ~isnan(y)
-    return deliver(
-        where(zero, 0.0, binary("mul", x, log1p(where(zero, 0.0, y)))), out, input, other
-    )
+    # As in `xlogy`.
+    nothing = x == 0
+    infinite = nothing & ((y <= -1) | (y == math.inf))
+    product = where(infinite, 0.0, binary("mul", x, log1p(where(infinite, 0.0, y))))
+    return deliver(where(nothing, product + 0.0, product), out, input, other)

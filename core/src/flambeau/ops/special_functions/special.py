@@ -316,6 +316,9 @@ def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
         other = need_tensor(input, "xlogy", "input").new_tensor(
             other, dtype=input.dtype if input.dtype.fp else D.get_default_dtype()
         )
-    zero = (input == 0) & ~isnan(other)
-    product = binary("mul", input, log(where(zero, 1.0, other) if other.dtype.fp else other))
-    return deliver(where(zero, 0.0, product), out, input, other)
+    # 0·log(y) is right by itself where log(y) is finite, and so is its derivative log(y).
+    nothing = input == 0
+    infinite = nothing & ((other <= 0) | (other == math.inf))
+    product = binary("mul", input, log(where(infinite, 1.0, other) if other.dtype.fp else other))
+    product = where(infinite, 0.0, product)
+    return deliver(where(nothing, product + 0.0, product), out, input, other)  # never −0
