@@ -66,7 +66,6 @@ PARTS = (
         "there is one process, and `is_available()` is False; `nn.DataParallel` uses several "
         "devices of one process",
     ),
-    Part("torch.distributions", "refused", "not written yet, but for helpers in `utils`"),
     Part("torch.export", "refused", "programs are not exported; `torch.save` writes weights"),
     Part("torch.futures", "refused", "`concurrent.futures` has what one process needs"),
     Part(
