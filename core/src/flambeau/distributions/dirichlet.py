@@ -43,7 +43,7 @@ class Dirichlet(ExponentialFamily):
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        return _draw(self.concentration.expand(self._extended_shape(sample_shape)))
+        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -90,11 +90,14 @@ class Dirichlet(ExponentialFamily):
         return x.lgamma().sum(-1) - fb.lgamma(x.sum(-1))
 
 
-def _draw(concentration: Tensor) -> Tensor:
-    return _Draw.apply(concentration)
+def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+    """What a gradient of samples x is for their concentrations."""
+    total = concentration.sum(-1, True).expand_as(concentration)
+    grad = fb._dirichlet_grad(x, concentration, total)
+    return grad * (grad_output - (x * grad_output).sum(-1, True))
 
 
-class _Draw(Function):
+class _Dirichlet(Function):
     """A sample, whose gradient is that of the point with all cumulative probabilities fixed."""
 
     @staticmethod
@@ -106,7 +109,4 @@ class _Draw(Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
-        x, concentration = ctx.saved_tensors
-        total = concentration.sum(-1, True).expand_as(concentration)
-        grad = fb._dirichlet_grad(x, concentration, total)
-        return grad * (grad_output - (x * grad_output).sum(-1, True))
+        return _Dirichlet_backward(*ctx.saved_tensors, grad_output)

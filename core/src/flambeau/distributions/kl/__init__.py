@@ -8,5 +8,6 @@ from flambeau.distributions.kl._registry import (
     kl_divergence,
     register_kl,
 )
+from flambeau.distributions.kl._same_family import _kl_expfamily_expfamily
 
 __all__ = ["kl_divergence", "register_kl"]

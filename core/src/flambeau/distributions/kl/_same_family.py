@@ -95,7 +95,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _(p: Any, q: Any) -> Tensor:
+def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot "
