@@ -1,7 +1,7 @@
 """Distributions to compare: builders that take a library's namespace and its way to make tensors.
 
-``build(d, f)`` gets the module of distributions and `f`, which turns lists of numbers into tensors of
-the dtype under test; what is passed as a plain number stays one.
+``build(d, f)`` gets the module of distributions and `f`, which turns lists of numbers into tensors
+of the dtype under test; what is passed as a plain number stays one.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ CASES: dict[str, Build] = {
     "ExpRelaxedCategorical": lambda d, f: d.relaxed_categorical.ExpRelaxedCategorical(
         f(1.5), logits=f([0.3, -1.0])
     ),
-    "StudentT": lambda d, f: d.StudentT(f([0.5, 1.5, 4.0]), f([0.0, 1.0, -1.0]), f([1.0, 2.0, 0.5])),
+    "StudentT": lambda d, f: d.StudentT(
+        f([0.5, 1.5, 4.0]), f([0.0, 1.0, -1.0]), f([1.0, 2.0, 0.5])
+    ),
     "StudentT defaults": lambda d, f: d.StudentT(f([3.0])),
     "TransformedDistribution": lambda d, f: d.TransformedDistribution(
         d.Normal(f([0.0, 1.0]), f([1.0, 0.5])),
@@ -122,4 +124,99 @@ CASES: dict[str, Build] = {
     "Wishart": lambda d, f: d.Wishart(f([3.0, 7.5]), f(SPD)),
     "Wishart number": lambda d, f: d.Wishart(4, scale_tril=f(TRIL)),
     "Wishart precision": lambda d, f: d.Wishart(f(3.5), precision_matrix=f(SPD)),
+}
+
+# Two of each family with one shape of batch, for divergences of all pairs.
+PAIRS: dict[str, tuple[Build, Build]] = {
+    "Bernoulli": (lambda d, f: d.Bernoulli(f([0.2, 1.0])), lambda d, f: d.Bernoulli(f([0.0, 0.5]))),
+    "Beta": (
+        lambda d, f: d.Beta(f([0.5, 2.0]), f([1.5, 1.0])),
+        lambda d, f: d.Beta(f([3.0, 0.7]), f([0.5, 1.0])),
+    ),
+    "Binomial": (
+        lambda d, f: d.Binomial(f([5.0, 7.0]), f([0.1, 0.5])),
+        lambda d, f: d.Binomial(f([5.0, 3.0]), f([0.3, 0.25])),
+    ),
+    "Categorical": (
+        lambda d, f: d.Categorical(f([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])),
+        lambda d, f: d.Categorical(f([[0.2, 0.3, 0.5], [0.0, 0.5, 0.5]])),
+    ),
+    "Cauchy": (
+        lambda d, f: d.Cauchy(f([0.0, 1.0]), f([1.0, 0.5])),
+        lambda d, f: d.Cauchy(f([1.0, 1.0]), f([2.0, 0.5])),
+    ),
+    "ContinuousBernoulli": (
+        lambda d, f: d.ContinuousBernoulli(f([0.2, 0.5])),
+        lambda d, f: d.ContinuousBernoulli(f([0.7, 0.4])),
+    ),
+    "Dirichlet": (
+        lambda d, f: d.Dirichlet(f([[0.5, 2.0, 1.5], [3.0, 0.75, 9.0]])),
+        lambda d, f: d.Dirichlet(f([[1.5, 1.0, 0.5], [2.0, 2.0, 2.0]])),
+    ),
+    "Exponential": (
+        lambda d, f: d.Exponential(f([0.5, 4.0])),
+        lambda d, f: d.Exponential(f([1.5, 2.0])),
+    ),
+    "Gamma": (
+        lambda d, f: d.Gamma(f([0.5, 4.0]), f([2.0, 1.0])),
+        lambda d, f: d.Gamma(f([1.5, 2.0]), f([0.5, 3.0])),
+    ),
+    "Geometric": (lambda d, f: d.Geometric(f([0.2, 0.9])), lambda d, f: d.Geometric(f([0.7, 0.5]))),
+    "Gumbel": (
+        lambda d, f: d.Gumbel(f([0.0, 1.0]), f([1.0, 0.5])),
+        lambda d, f: d.Gumbel(f([1.0, -1.0]), f([2.0, 1.5])),
+    ),
+    "HalfNormal": (
+        lambda d, f: d.HalfNormal(f([1.0, 0.5])),
+        lambda d, f: d.HalfNormal(f([2.0, 0.75])),
+    ),
+    "Independent": (
+        lambda d, f: d.Independent(d.Normal(f([[0.0, 1.0], [2.0, 3.0]]), 1.0), 1),
+        lambda d, f: d.Independent(d.Normal(f([[1.0, 1.0], [0.0, 3.0]]), 2.0), 1),
+    ),
+    "Laplace": (
+        lambda d, f: d.Laplace(f([0.0, 1.0]), f([1.0, 0.5])),
+        lambda d, f: d.Laplace(f([1.0, -1.0]), f([2.0, 1.5])),
+    ),
+    "LogNormal": (
+        lambda d, f: d.LogNormal(f([0.0, 1.0]), f([1.0, 0.5])),
+        lambda d, f: d.LogNormal(f([1.0, -1.0]), f([2.0, 1.5])),
+    ),
+    "LowRankMultivariateNormal": (
+        lambda d, f: d.LowRankMultivariateNormal(
+            f([[0.0, 1.0], [2.0, 0.0]]), f([[1.0], [0.5]]), f([1.0, 0.2])
+        ),
+        lambda d, f: d.LowRankMultivariateNormal(
+            f([[0.5, 1.0], [0.0, 0.0]]), f([[0.3], [-0.5]]), f([[2.0, 0.7], [1.0, 1.0]])
+        ),
+    ),
+    "MultivariateNormal": (
+        lambda d, f: d.MultivariateNormal(f([[0.0, 1.0], [2.0, 3.0]]), f(SPD)),
+        lambda d, f: d.MultivariateNormal(f([[1.0, 1.0], [0.0, 0.0]]), scale_tril=f(TRIL)),
+    ),
+    "Normal": (
+        lambda d, f: d.Normal(f([0.0, 1.0]), f([1.0, 0.5])),
+        lambda d, f: d.Normal(f([1.0, -1.0]), f([2.0, 1.5])),
+    ),
+    "OneHotCategorical": (
+        lambda d, f: d.OneHotCategorical(f([[0.5, 0.5, 0.0], [0.1, 0.2, 0.7]])),
+        lambda d, f: d.OneHotCategorical(logits=f([[0.2, 0.3, 0.5], [0.0, 0.5, 0.5]])),
+    ),
+    "Pareto": (
+        lambda d, f: d.Pareto(f([1.0, 2.0]), f([0.5, 3.5])),
+        lambda d, f: d.Pareto(f([1.5, 0.5]), f([2.0, 1.0])),
+    ),
+    "Poisson": (lambda d, f: d.Poisson(f([0.3, 4.0])), lambda d, f: d.Poisson(f([2.0, 1.0]))),
+    "Uniform": (
+        lambda d, f: d.Uniform(f([0.0, 0.25]), f([1.0, 0.75])),
+        lambda d, f: d.Uniform(f([-1.0, 0.5]), f([1.5, 2.0])),
+    ),
+    "Weibull": (
+        lambda d, f: d.Weibull(f([1.0, 2.0]), f([0.5, 1.0])),
+        lambda d, f: d.Weibull(f([1.0, 2.0]), f([0.5, 1.0])),
+    ),
+    "Wishart": (
+        lambda d, f: d.Wishart(f([3.0, 7.5]), f(SPD)),
+        lambda d, f: d.Wishart(f([4.0, 5.5]), scale_tril=f(TRIL)),
+    ),
 }

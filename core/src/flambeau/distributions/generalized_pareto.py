@@ -31,7 +31,7 @@ class GeneralizedPareto(Distribution):
     >>> import flambeau as fb
     >>> d = GeneralizedPareto(0.0, 1.0, 0.25)
     >>> d.mean, d.log_prob(fb.tensor(1.0)), d.cdf(fb.tensor(4.0))
-    (tensor(1.3333), tensor(0.), tensor(0.9375))
+    (tensor(1.3333), tensor(-1.1157), tensor(0.9375))
     """
 
     arg_constraints = {

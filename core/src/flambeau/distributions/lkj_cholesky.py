@@ -51,7 +51,7 @@ class LKJCholesky(Distribution):
             )
         self.dim = dim
         (self.concentration,) = broadcast_all(concentration)
-        # The squared length of row k without its diagonal is Beta((k−1)/2 , η + (dim−k−1)/2),
+        # The squared length of row k without its diagonal is Beta((k−1)/2, η + (dim−k−1)/2),
         # shifted by one half: the first row has no such part.
         marginal = self.concentration + 0.5 * (dim - 2)
         offset = fb.arange(dim - 1, dtype=marginal.dtype, device=marginal.device)

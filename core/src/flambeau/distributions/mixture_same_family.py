@@ -79,7 +79,7 @@ class MixtureSameFamily(Distribution):
         new = self._get_checked_instance(MixtureSameFamily, _instance)
         new._num_component = self._num_component
         new._event_ndims = self._event_ndims
-        components = batch_shape + (self._num_component,)
+        components = batch_shape + Size((self._num_component,))
         new._component_distribution = self._component_distribution.expand(components)
         new._mixture_distribution = self._mixture_distribution.expand(batch_shape)
         Distribution.__init__(new, batch_shape, self.event_shape, validate_args=False)

@@ -1,4 +1,4 @@
-"""Helpers of distributions: broadcasting, probabilities and log-odds, attributes made at first use."""
+"""Helpers of distributions: broadcasting, probabilities and log-odds, lazy attributes."""
 
 from __future__ import annotations
 

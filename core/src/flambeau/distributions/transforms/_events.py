@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import Tensor, linalg
+from flambeau import Size, Tensor, linalg
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.transforms._elementwise import _clipped_sigmoid
@@ -67,14 +67,14 @@ class CorrCholeskyTransform(Transform):
         d = round((0.25 + 2 * n) ** 0.5 + 0.5)
         if d * (d - 1) // 2 != n:
             raise ValueError("Input is not a flattened lower-diagonal number")
-        return shape[:-1] + (d, d)
+        return shape[:-1] + Size((d, d))
 
     def inverse_shape(self, shape: Any) -> Any:
         _need_ndim(shape, 2)
         if shape[-2] != shape[-1]:
             raise ValueError("Input is not square")
         d = shape[-1]
-        return shape[:-2] + (d * (d - 1) // 2,)
+        return shape[:-2] + Size((d * (d - 1) // 2,))
 
 
 class SoftmaxTransform(Transform):
@@ -152,11 +152,11 @@ class StickBreakingTransform(Transform):
 
     def forward_shape(self, shape: Any) -> Any:
         _need_ndim(shape, 1)
-        return shape[:-1] + (shape[-1] + 1,)
+        return shape[:-1] + Size((shape[-1] + 1,))
 
     def inverse_shape(self, shape: Any) -> Any:
         _need_ndim(shape, 1)
-        return shape[:-1] + (shape[-1] - 1,)
+        return shape[:-1] + Size((shape[-1] - 1,))
 
 
 class LowerCholeskyTransform(Transform):

@@ -1,0 +1,365 @@
+"""Distributions hold what their definitions promise: totals, moments, entropies, gradients."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+import warnings
+from typing import Any
+
+import pytest
+
+import flambeau as fb
+import flambeau.distributions as D
+
+DEVICES = ("cpu", "ref")
+
+
+@pytest.fixture(params=DEVICES)
+def make(request: pytest.FixtureRequest) -> Any:
+    if request.param == "cpu":
+        pytest.importorskip("flambeau_numpy")
+    return lambda values: fb.tensor(values, dtype=fb.float64, device=request.param)
+
+
+def f64(values: Any) -> fb.Tensor:
+    return fb.tensor(values, dtype=fb.float64, device="ref")
+
+
+# A family, with the ends between which the integral over its density is taken.
+LINES: dict[str, tuple[Any, float, float]] = {
+    "Beta": (lambda f: D.Beta(f(2.5), f(3.0)), 0.0, 1.0),
+    "Cauchy": (lambda f: D.Cauchy(f(0.5), f(1.5)), -math.inf, math.inf),
+    "Chi2": (lambda f: D.Chi2(f(5.0)), 0.0, math.inf),
+    "ContinuousBernoulli": (lambda f: D.ContinuousBernoulli(f(0.3)), 0.0, 1.0),
+    "Exponential": (lambda f: D.Exponential(f(1.5)), 0.0, math.inf),
+    "FisherSnedecor": (lambda f: D.FisherSnedecor(f(5.0), f(12.0)), 0.0, math.inf),
+    "Gamma": (lambda f: D.Gamma(f(3.5), f(2.0)), 0.0, math.inf),
+    "GeneralizedPareto": (lambda f: D.GeneralizedPareto(f(1.0), f(2.0), f(0.2)), 1.0, math.inf),
+    "Gumbel": (lambda f: D.Gumbel(f(0.5), f(0.75)), -math.inf, math.inf),
+    "HalfCauchy": (lambda f: D.HalfCauchy(f(1.5)), 0.0, math.inf),
+    "HalfNormal": (lambda f: D.HalfNormal(f(1.5)), 0.0, math.inf),
+    "InverseGamma": (lambda f: D.InverseGamma(f(4.5), f(2.0)), 0.0, math.inf),
+    "Kumaraswamy": (lambda f: D.Kumaraswamy(f(2.0), f(3.0)), 0.0, 1.0),
+    "LogNormal": (lambda f: D.LogNormal(f(0.25), f(0.5)), 0.0, math.inf),
+    "Normal": (lambda f: D.Normal(f(0.5), f(1.5)), -math.inf, math.inf),
+    "Pareto": (lambda f: D.Pareto(f(1.5), f(4.0)), 1.5, math.inf),
+    "StudentT": (lambda f: D.StudentT(f(6.0), f(0.5), f(1.5)), -math.inf, math.inf),
+    "Uniform": (lambda f: D.Uniform(f(-1.0), f(2.5)), -1.0, 2.5),
+    "VonMises": (lambda f: D.VonMises(f(0.5), f(2.0)), -math.pi, math.pi),
+    "Weibull": (lambda f: D.Weibull(f(1.5), f(2.5)), 0.0, math.inf),
+}
+DISCRETE: dict[str, Any] = {
+    "Bernoulli": lambda f: D.Bernoulli(f(0.3)),
+    "Binomial": lambda f: D.Binomial(7, f(0.3)),
+    "Geometric": lambda f: D.Geometric(f(0.4)),
+    "NegativeBinomial": lambda f: D.NegativeBinomial(f(2.5), f(0.4)),
+    "Poisson": lambda f: D.Poisson(f(3.5)),
+}
+
+
+def nodes(low: float, high: float, count: int = 400) -> tuple[fb.Tensor, fb.Tensor]:
+    """Points and weights of a rule that is exact to some ten digits for smooth densities.
+
+    Double exponential quadrature (Takahasi and Mori, 1974).
+    """
+    points, weights, h = [], [], 8.0 / count
+    for i in range(count + 1):
+        t = -4.0 + i * h
+        s = math.pi / 2 * math.sinh(t)
+        ds = math.pi / 2 * math.cosh(t)
+        if math.isinf(low):
+            x, dx = math.sinh(s), math.cosh(s) * ds
+        elif math.isinf(high):
+            x, dx = low + math.exp(s), math.exp(s) * ds
+        else:
+            half = (high - low) / 2
+            x, dx = low + half * (1 + math.tanh(s)), half / math.cosh(s) ** 2 * ds
+        if low < x < high and abs(x) < 1e60:
+            points.append(x)
+            weights.append(dx * h)
+    return f64(points), f64(weights)
+
+
+def integral(values: fb.Tensor, weights: fb.Tensor) -> float:
+    return float((values * weights).sum())
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_densities_integrate_to_1_and_give_the_moments_and_the_entropy(name: str) -> None:
+    build, low, high = LINES[name]
+    d = build(f64)
+    x, w = nodes(low, high)
+    log_prob = d.log_prob(x)
+    p = log_prob.exp()
+    # von Mises has Bessel functions of some seven digits.
+    close = 1e-6 if name in ("VonMises", "ContinuousBernoulli") else 1e-8
+    assert integral(p, w) == pytest.approx(1.0, abs=close)
+    if name not in ("Cauchy", "HalfCauchy", "VonMises"):
+        mean = integral(p * x, w)
+        assert mean == pytest.approx(float(d.mean), rel=close, abs=close)
+        assert integral(p * (x - mean) ** 2, w) == pytest.approx(float(d.variance), rel=1e-6)
+    try:
+        entropy = float(d.entropy())
+    except NotImplementedError:
+        return
+    finite = fb.where(p > 0, p * log_prob, 0.0)
+    assert -integral(finite, w) == pytest.approx(entropy, rel=close, abs=close)
+
+
+@pytest.mark.parametrize("name", DISCRETE)
+def test_probabilities_sum_to_1_and_give_the_moments(name: str) -> None:
+    d = DISCRETE[name](f64)
+    count = 2 if name == "Bernoulli" else 8 if name == "Binomial" else 120
+    k = fb.arange(count, device="ref").to(fb.float64)
+    p = d.log_prob(k).exp()
+    mean = float((p * k).sum())
+    assert float(p.sum()) == pytest.approx(1.0, abs=1e-12)
+    assert mean == pytest.approx(float(d.mean), rel=1e-9)
+    assert float((p * (k - mean) ** 2).sum()) == pytest.approx(float(d.variance), rel=1e-9)
+
+
+# Not those of Laplace, whose kink the rule does not integrate.
+SMOOTH = ("Beta", "Cauchy", "Exponential", "Gamma", "Gumbel", "Normal", "Pareto", "Uniform")
+KL_PAIRS = [(p, q) for p in SMOOTH for q in SMOOTH]
+
+
+@pytest.mark.parametrize(("p", "q"), KL_PAIRS)
+def test_divergences_are_the_integrals_that_define_them(p: str, q: str) -> None:
+    build, low, high = LINES[p]
+    one, other = build(f64), LINES[q][0](lambda v: f64(v * 1.125 + 0.0625))
+    try:
+        found = float(D.kl_divergence(one, other))
+    except NotImplementedError:
+        return
+    x, w = nodes(low, high)
+    if math.isinf(found):
+        assert not other.support.check(x).all()
+        return
+    log_p = one.log_prob(x)
+    difference = fb.where(log_p > -600, log_p.exp() * (log_p - other.log_prob(x)), 0.0)
+    assert integral(difference, w) == pytest.approx(found, rel=1e-6, abs=1e-8)
+
+
+@pytest.mark.parametrize("name", ["Cauchy", "Exponential", "Gumbel", "Normal", "Uniform"])
+def test_the_gradient_of_a_sample_is_the_implicit_one(name: str) -> None:
+    # With u = F(x; θ) fixed, dx/dθ = −(∂F/∂θ)/p(x).
+    leaves: list[fb.Tensor] = []
+
+    def leaf(value: float) -> fb.Tensor:
+        leaves.append(f64(value).requires_grad_())
+        return leaves[-1]
+
+    d = LINES[name][0](leaf)
+    fb.manual_seed(4)
+    x = d.rsample()
+    pathwise = fb.autograd.grad(x, leaves)
+    at = x.detach()
+    of_cdf = fb.autograd.grad(d.cdf(at), leaves)
+    density = d.log_prob(at).exp().detach()
+    for one, other in zip(pathwise, of_cdf, strict=True):
+        assert float(one) == pytest.approx(float(-other / density), rel=1e-8, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", [*LINES, *DISCRETE])
+def test_copies_and_pickles_are_the_same_distribution(name: str) -> None:
+    d = LINES[name][0](f64) if name in LINES else DISCRETE[name](f64)
+    x = f64(0.75) if name in LINES else f64(1.0)
+    if name in ("Pareto", "GeneralizedPareto"):
+        x = x + 1.5
+    others = pickle.loads(pickle.dumps(d)), copy.deepcopy(d)
+    assert {repr(other) for other in others} == {repr(d)}
+    for other in others:
+        assert other.log_prob(x).tolist() == d.log_prob(x).tolist()
+
+
+def test_a_pickled_inverse_transform_still_has_its_transform() -> None:
+    t = pickle.loads(pickle.dumps(D.ExpTransform().inv))
+    assert t(f64(1.0)).item() == 0.0
+    assert t.inv.inv.inv(f64(0.0)).item() == 1.0
+
+
+def test_expanding_allocates_nothing(make: Any) -> None:
+    d = D.Normal(make([0.0, 1.0]), make([1.0, 2.0])).expand((1000, 2))
+    assert d.batch_shape == (1000, 2) and d.loc.stride()[0] == 0
+    assert d.log_prob(make([0.0, 1.0])).shape == (1000, 2)
+
+
+def test_an_attribute_is_computed_at_its_first_use_and_recorded() -> None:
+    probs = f64([0.25, 0.5]).requires_grad_()
+    d = D.Bernoulli(probs)
+    assert "logits" not in d.__dict__
+    with fb.no_grad():
+        logits = d.logits
+    assert d.logits is logits and logits.requires_grad
+    assert isinstance(D.Bernoulli.logits, property)
+
+
+def test_a_subclass_with_a_constructor_needs_an_expand_of_its_own() -> None:
+    class Mine(D.Normal):
+        def __init__(self) -> None:
+            super().__init__(0.0, 1.0)
+
+    with pytest.raises(NotImplementedError, match="must also define a custom .expand"):
+        Mine().expand((2,))
+
+
+def test_a_subclass_without_one_expands_to_its_own_class() -> None:
+    class Mine(D.LogNormal):
+        pass
+
+    assert type(Mine(0.0, 1.0).expand((2,))) is Mine
+
+
+def test_validation_can_be_switched_off_for_one_and_for_all() -> None:
+    with pytest.raises(ValueError, match="parameter scale"):
+        D.Normal(0.0, -1.0)
+    assert D.Normal(0.0, -1.0, validate_args=False).scale == -1.0
+    D.Distribution.set_default_validate_args(False)
+    try:
+        assert D.Normal(0.0, -1.0).scale == -1.0
+    finally:
+        D.Distribution.set_default_validate_args(True)
+    with pytest.raises(ValueError):  # noqa: PT011 - as bare as PyTorch's
+        D.Distribution.set_default_validate_args("yes")  # pyright: ignore[reportArgumentType]
+
+
+def test_classes_without_constraints_or_support_are_told() -> None:
+    class Bare(D.Distribution):
+        def log_prob(self, value: fb.Tensor) -> fb.Tensor:
+            self._validate_sample(value)
+            return value
+
+    with pytest.warns(UserWarning, match="does not define `arg_constraints`"):
+        bare = Bare()
+    with pytest.warns(UserWarning, match="does not define `support`"):
+        bare.log_prob(f64(1.0))
+
+
+def test_the_most_specific_divergence_is_taken_and_ambiguity_is_told() -> None:
+    class A(D.Normal):
+        pass
+
+    class B(A):
+        pass
+
+    D.register_kl(A, B)(lambda p, q: "A, B")
+    D.register_kl(B, A)(lambda p, q: "B, A")
+    assert D.kl_divergence(A(0.0, 1.0), B(0.0, 1.0)) == "A, B"
+    with pytest.warns(RuntimeWarning, match="Ambiguous kl_divergence"):
+        assert D.kl_divergence(B(0.0, 1.0), B(0.0, 1.0)) == "B, A"
+    assert D.kl_divergence(A(0.0, 1.0), D.Normal(0.0, 1.0)) == 0
+    with pytest.raises(TypeError, match="Distribution subclass"):
+        D.register_kl(int, D.Normal)
+
+
+def test_sample_n_warns_and_draws() -> None:
+    with pytest.warns(FutureWarning, match="sample_n"):
+        assert D.Normal(f64([0.0]), 1.0).sample_n(3).shape == (3, 1)
+
+
+def test_entropy_of_an_exponential_family_is_that_of_its_formula() -> None:
+    members = [
+        D.Normal(f64(0.5), f64(2.0)),
+        D.Gamma(f64(2.5), f64(2.0)),
+        D.Beta(f64(2.5), f64(2.0)),
+        D.Bernoulli(f64(0.3)),
+        D.Exponential(f64(3.0)),
+        D.Dirichlet(f64([1.5, 2.0, 0.5])),
+    ]
+    for d in members[:2] + members[3:5]:
+        assert float(D.ExponentialFamily.entropy(d)) == pytest.approx(float(d.entropy()))
+    for d in members:
+        of_family = D.kl._kl_expfamily_expfamily(d, d)
+        assert of_family.abs().max() < 1e-9
+
+
+def test_onto_constraints_and_back() -> None:
+    points = {
+        D.constraints.positive: [0.5, -1.0],
+        D.constraints.greater_than(2.0): [0.5, -1.0],
+        D.constraints.less_than(2.0): [0.5, -1.0],
+        D.constraints.interval(-1.0, 3.0): [0.5, -1.0],
+        D.constraints.simplex: [0.5, -1.0],
+        D.constraints.corr_cholesky: [0.5, -1.0, 0.25],
+        D.constraints.independent(D.constraints.positive, 1): [0.5, -1.0],
+    }
+    for constraint, values in points.items():
+        t = D.biject_to(constraint)
+        x = f64(values)
+        y = t(x)
+        assert constraint.check(y).all()
+        assert (t.inv(y) - x).abs().max() < 1e-9
+        assert t.inv.log_abs_det_jacobian(y, x).tolist() == (-t.log_abs_det_jacobian(x, y)).tolist()
+
+
+@pytest.mark.parametrize(
+    ("transform", "values"),
+    [
+        (D.ExpTransform(), [0.5, -1.0]),
+        (D.SigmoidTransform(), [0.5, -1.0]),
+        (D.TanhTransform(), [0.5, -1.0]),
+        (D.SoftplusTransform(), [0.5, -1.0]),
+        (D.PowerTransform(f64(2.5)), [0.5, 1.5]),
+        (D.AffineTransform(1.0, -3.0), [0.5, 1.5]),
+        (D.ComposeTransform([D.ExpTransform(), D.AffineTransform(0.0, 2.0)]), [0.5, 1.5]),
+    ],
+    ids=lambda x: type(x).__name__,
+)
+def test_jacobians_are_the_derivatives(transform: Any, values: list[float]) -> None:
+    x = f64(values).requires_grad_()
+    y = transform(x)
+    (slope,) = fb.autograd.grad(y.sum(), x)
+    difference = transform.log_abs_det_jacobian(x, y) - slope.abs().log()
+    assert difference.abs().max() < 1e-9
+
+
+def test_the_jacobian_of_stick_breaking_is_the_determinant() -> None:
+    x = f64([0.5, -1.0, 0.25])
+    t = D.StickBreakingTransform()
+    jacobian = fb.autograd.functional.jacobian(lambda x: t(x)[:-1], x)
+    expected = fb.linalg.det(jacobian).abs().log()
+    assert float(t.log_abs_det_jacobian(x, t(x))) == pytest.approx(float(expected))
+
+
+def test_low_rank_is_the_full_normal_distribution(make: Any) -> None:
+    factor, diagonal = make([[1.0], [0.5], [-0.25]]), make([0.5, 2.0, 1.0])
+    loc, x = make([1.0, 2.0, 3.0]), make([0.0, 1.0, 5.0])
+    low = D.LowRankMultivariateNormal(loc, factor, diagonal)
+    full = D.MultivariateNormal(loc, low.covariance_matrix)
+    assert (low.log_prob(x) - full.log_prob(x)).abs() < 1e-9
+    assert (low.entropy() - full.entropy()).abs() < 1e-9
+    assert (low.precision_matrix - full.precision_matrix).abs().max() < 1e-9
+    assert (low.scale_tril - full.scale_tril).abs().max() < 1e-9
+    for p in (low, full):
+        for q in (low, full):
+            assert D.kl_divergence(p, q).abs() < 1e-9
+
+
+def test_samples_have_the_moments_of_their_distribution() -> None:
+    pytest.importorskip("flambeau_numpy")
+
+    def number(value: float) -> fb.Tensor:
+        return fb.tensor(value, dtype=fb.float64)
+
+    names = [n for n in LINES if n not in ("Cauchy", "HalfCauchy", "VonMises", "Pareto")]
+    for name in names + list(DISCRETE):
+        d = LINES[name][0](number) if name in LINES else DISCRETE[name](number)
+        fb.manual_seed(9)
+        x = d.sample((20_000,))
+        assert d.support.check(x).all()
+        error = float((x.mean() - d.mean).abs() / (d.stddev / math.sqrt(20_000)))
+        assert error < 5, (name, error)
+
+
+def test_a_singular_wishart_sample_is_drawn_anew() -> None:
+    pytest.importorskip("flambeau_numpy")
+    fb.manual_seed(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        d = D.Wishart(1.01, fb.eye(2))
+        once, x = d._bartlett_sampling((300,)), d.sample((300,))
+    # Some eleven draws in a row may be singular.
+    assert d.support.check(once).float().mean() < 0.4
+    assert d.support.check(x).float().mean() > 0.8
