@@ -13,7 +13,9 @@ tensor(-0.9189)
 tensor(0.3181)
 """
 
-from flambeau.distributions import constraints, transforms
+from flambeau.distributions import constraints as constraints
+from flambeau.distributions import kl as kl
+from flambeau.distributions import transforms as transforms
 from flambeau.distributions.bernoulli import Bernoulli
 from flambeau.distributions.beta import Beta
 from flambeau.distributions.binomial import Binomial

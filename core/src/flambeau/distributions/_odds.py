@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -27,8 +27,6 @@ def need_one(probs: Any, logits: Any) -> None:
 class BinaryOdds:
     """Attributes `probs` and `logits`, of which one is given and the other made at first use."""
 
-    _param: Tensor
-
     def _set_odds(self, probs: Any, logits: Any) -> None:
         need_one(probs, logits)
         if probs is not None:
@@ -51,15 +49,22 @@ class BinaryOdds:
     def _new(self, *args: Any, **kwargs: Any) -> Tensor:
         return self._param.new(*args, **kwargs)
 
-    @lazy_property
-    def logits(self) -> Tensor:
-        """The log-odds log(p/(1 − p))."""
-        return probs_to_logits(self.probs, is_binary=True)
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        logits: Any
+        probs: Any
+        _param: Any
+        total_count: Any
+    else:
 
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The probability p."""
-        return logits_to_probs(self.logits, is_binary=True)
+        @lazy_property
+        def logits(self) -> Tensor:
+            """The log-odds log(p/(1 − p))."""
+            return probs_to_logits(self.probs, is_binary=True)
+
+        @lazy_property
+        def probs(self) -> Tensor:
+            """The probability p."""
+            return logits_to_probs(self.logits, is_binary=True)
 
     @property
     def param_shape(self) -> Size:

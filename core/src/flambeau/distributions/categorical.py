@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -73,15 +73,20 @@ class Categorical(Distribution):
     def support(self) -> Any:
         return constraints.integer_interval(0, self._num_events - 1)
 
-    @lazy_property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return probs_to_logits(self.probs)
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        logits: Any
+        probs: Any
+    else:
 
-    @lazy_property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return logits_to_probs(self.logits)
+        @lazy_property
+        def logits(self) -> Tensor:
+            """The logarithms of the probabilities."""
+            return probs_to_logits(self.probs)
+
+        @lazy_property
+        def probs(self) -> Tensor:
+            """The probabilities."""
+            return logits_to_probs(self.logits)
 
     @property
     def param_shape(self) -> Size:

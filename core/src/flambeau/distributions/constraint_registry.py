@@ -127,11 +127,15 @@ def _onto_less_than(constraint: Any, registry: Any) -> Any:
 
 @_both(constraints.interval, constraints.half_open_interval)
 def _onto_interval(constraint: Any, registry: Any) -> Any:
-    lower, upper = constraint.lower_bound, constraint.upper_bound
+    lower: Any = constraint.lower_bound
+    upper: Any = constraint.upper_bound
     if isinstance(lower, Number) and lower == 0 and isinstance(upper, Number) and upper == 1:
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform(
-        [transforms.SigmoidTransform(), transforms.AffineTransform(lower, upper - lower)]
+        [
+            transforms.SigmoidTransform(),
+            transforms.AffineTransform(lower, constraint.upper_bound - constraint.lower_bound),
+        ]
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -70,10 +70,14 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         self._lims = lims
         super().__init__(self._param.size(), validate_args=validate_args)
 
-    @lazy_property
-    def probs(self) -> Tensor:
-        """λ."""
-        return clamp_probs(logits_to_probs(self.logits, is_binary=True))
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        probs: Any
+    else:
+
+        @lazy_property
+        def probs(self) -> Tensor:
+            """λ."""
+            return clamp_probs(logits_to_probs(self.logits, is_binary=True))
 
     def _outside_unstable_region(self) -> Tensor:
         return (self.probs <= self._lims[0]) | (self.probs > self._lims[1])

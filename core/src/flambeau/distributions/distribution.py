@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -41,9 +41,9 @@ class Distribution:
     ValueError: Expected parameter scale (Tensor of shape ()) of distribution ...
     """
 
-    has_rsample = False
+    has_rsample: Any = False
     """Whether samples are differentiable in the parameters (`rsample`)."""
-    has_enumerate_support = False
+    has_enumerate_support: Any = False
     """Whether `enumerate_support` lists all values."""
     _validate_args = __debug__
     _batch_parameters: ClassVar[tuple[str, ...]]
@@ -153,15 +153,20 @@ class Distribution:
         """The shape of a single sample (without batching)."""
         return self._event_shape
 
-    @property
-    def arg_constraints(self) -> dict[str, constraints.Constraint]:
-        """The constraint that each parameter must satisfy; others need not be tensors."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        arg_constraints: Any
+        support: Any
+    else:
 
-    @property
-    def support(self) -> Any:
-        """The constraint that says which values can occur."""
-        raise NotImplementedError
+        @property
+        def arg_constraints(self) -> dict[str, constraints.Constraint]:
+            """The constraint that each parameter must satisfy; others need not be tensors."""
+            raise NotImplementedError
+
+        @property
+        def support(self) -> Any:
+            """The constraint that says which values can occur."""
+            raise NotImplementedError
 
     @property
     def mean(self) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
 from flambeau.autograd import grad
@@ -25,16 +25,22 @@ class ExponentialFamily(Distribution):
     1.418938...
     """
 
-    @property
-    def _natural_params(self) -> tuple[Tensor, ...]:
-        raise NotImplementedError
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        _natural_params: Any
+        _log_normalizer: Any
+        _mean_carrier_measure: Any
+    else:
 
-    def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
-        raise NotImplementedError
+        @property
+        def _natural_params(self) -> tuple[Tensor, ...]:
+            raise NotImplementedError
 
-    @property
-    def _mean_carrier_measure(self) -> Any:
-        raise NotImplementedError
+        def _log_normalizer(self, *natural_params: Tensor) -> Tensor:
+            raise NotImplementedError
+
+        @property
+        def _mean_carrier_measure(self) -> Any:
+            raise NotImplementedError
 
     def entropy(self) -> Tensor:
         """F(θ) − ⟨θ, ∇F(θ)⟩ − E[k(x)], per batch."""

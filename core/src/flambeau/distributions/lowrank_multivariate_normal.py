@@ -126,7 +126,7 @@ class LowRankMultivariateNormal(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         variance = self._unbroadcasted_cov_factor.pow(2).sum(-1) + self._unbroadcasted_cov_diag
         return variance.expand(self._batch_shape + self._event_shape)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -94,18 +94,25 @@ class TransformedDistribution(Distribution):
         new._validate_args = self._validate_args
         return new
 
-    @constraints.dependent_property(is_discrete=False)
-    def support(self) -> Any:
-        if not self.transforms:
-            return self.base_dist.support
-        support = self.transforms[-1].codomain
-        if len(self.event_shape) > support.event_dim:
-            support = constraints.independent(support, len(self.event_shape) - support.event_dim)
-        return support
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        support: Any
+        has_rsample: Any
+    else:
 
-    @property
-    def has_rsample(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self.base_dist.has_rsample
+        @constraints.dependent_property(is_discrete=False)
+        def support(self) -> Any:
+            if not self.transforms:
+                return self.base_dist.support
+            support = self.transforms[-1].codomain
+            if len(self.event_shape) > support.event_dim:
+                support = constraints.independent(
+                    support, len(self.event_shape) - support.event_dim
+                )
+            return support
+
+        @property
+        def has_rsample(self) -> bool:
+            return self.base_dist.has_rsample
 
     def _forward(self, x: Tensor) -> Tensor:
         for transform in self.transforms:

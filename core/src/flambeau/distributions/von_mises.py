@@ -86,7 +86,7 @@ class VonMises(Distribution):
         return self.loc
 
     @lazy_property
-    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         return 1 - (_log_bessel(self.concentration, 1) - _log_bessel(self.concentration, 0)).exp()
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -35,7 +35,8 @@ def _same_event(p: Any, q: Any, kind: str) -> int:
 def _log_det(d: Any) -> Tensor:
     if isinstance(d, MultivariateNormal):
         return 2 * _log_diagonal(d._unbroadcasted_scale_tril)
-    return _batch_lowrank_logdet(*d._covariance(), d._capacitance_tril)
+    factor, diagonal = d._covariance()
+    return _batch_lowrank_logdet(factor, diagonal, d._capacitance_tril)
 
 
 def _projection(q: Any) -> Tensor:
@@ -46,7 +47,8 @@ def _projection(q: Any) -> Tensor:
 
 
 def _distance_from_low_rank(p: Any, q: Any) -> Tensor:
-    return _batch_lowrank_mahalanobis(*q._covariance(), q.loc - p.loc, q._capacitance_tril)
+    factor, diagonal = q._covariance()
+    return _batch_lowrank_mahalanobis(factor, diagonal, q.loc - p.loc, q._capacitance_tril)
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)

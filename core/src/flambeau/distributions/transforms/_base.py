@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -42,7 +42,7 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         self._cache_size = cache_size
-        self._inv: Transform | None = None
+        self._inv: Any = None
         if cache_size not in (0, 1):
             raise ValueError("cache_size must be 0 or 1")
         self._cached_x_y: tuple[Any, Any] = (None, None)
@@ -52,27 +52,32 @@ class Transform:
         return {**self.__dict__, "_inv": None}
 
     @property
-    def event_dim(self) -> Any:
-        """How many dimensions make one event, if that is the same before and after.
-
-        Raises:
-            ValueError: it is not; ask `domain` and `codomain`.
-        """
-        if self.domain.event_dim == self.codomain.event_dim:
-            return self.domain.event_dim
-        raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
-
-    @property
     def inv(self) -> Transform:
         """The inverse transform."""
         if self._inv is None:
             self._inv = _InverseTransform(self)
         return self._inv
 
-    @property
-    def sign(self) -> Any:
-        """+1 or −1: whether a univariate transform increases or decreases."""
-        raise NotImplementedError
+    if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
+        event_dim: Any
+        sign: Any
+    else:
+
+        @property
+        def event_dim(self) -> Any:
+            """How many dimensions make one event, if that is the same before and after.
+
+            Raises:
+                ValueError: it is not; ask `domain` and `codomain`.
+            """
+            if self.domain.event_dim == self.codomain.event_dim:
+                return self.domain.event_dim
+            raise ValueError("Please use either .domain.event_dim or .codomain.event_dim")
+
+        @property
+        def sign(self) -> Any:
+            """+1 or −1: whether a univariate transform increases or decreases."""
+            raise NotImplementedError
 
     def with_cache(self, cache_size: int = 1) -> Transform:
         """The same transform with a cache of that size."""
@@ -132,7 +137,7 @@ class Transform:
 class _InverseTransform(Transform):
     """The inverse of a transform, which does the work and keeps the cache."""
 
-    _inv: Transform
+    _inv: Any
 
     def __init__(self, transform: Transform) -> None:
         super().__init__(cache_size=transform._cache_size)
