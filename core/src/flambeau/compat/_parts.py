@@ -35,6 +35,7 @@ PARTS = (
         "partial",
         "there is no compiled module; the queries that Python programs make of it answer",
     ),
+    Part("torch._custom_ops", "refused", "the older form of `torch.library.custom_op`"),
     Part(
         "torch._dynamo",
         "partial",
@@ -82,8 +83,8 @@ PARTS = (
     Part(
         "torch.library",
         "partial",
-        "`custom_op` makes a function with a gradient, found in `torch.ops`; kernels for devices "
-        "come from backend packages",
+        "`custom_op` and `Library` make functions, with a gradient and by type of device, found in "
+        "`torch.ops`",
     ),
     Part("torch.masked", "refused", "not written; `torch.where` and `nansum` serve"),
     Part("torch.mps", "real", "an Apple GPU, where a package serves it"),

@@ -6,23 +6,42 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
-from flambeau.compat._parts import reason
-
-__all__ = ["custom_op", "register_autograd", "register_fake", "register_kernel"]
+__all__ = ["Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel"]
 
 DEFINED: dict[str, dict[str, CustomOp]] = {}
 """What `custom_op` made, by namespace and name."""
 
 
-class CustomOp:
-    """A function that can be given a gradient; `custom_op` makes it."""
+_ALL = "all devices"
+_KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
+_COMPOSITE = ("", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
 
-    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+
+class CustomOp:
+    """A function that can be given a gradient; `custom_op` and `define` make it.
+
+    It has one function for all devices, or one for each type of devices, or both.
+    """
+
+    def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
         self._name = name
-        self._function = function
-        self._apply: Callable[..., Any] = function
+        self._kernels: dict[str, Callable[..., Any]] = {}
+        self._apply: Callable[..., Any] = self._function
         self.__name__ = name.partition("::")[2]
-        self.__doc__ = function.__doc__
+        if function is not None:
+            self._kernels[_ALL] = function
+            self.__doc__ = function.__doc__
+
+    def _function(self, *args: Any, **kwargs: Any) -> Any:
+        tensors = (a for a in (*args, *kwargs.values()) if isinstance(a, fb.Tensor))
+        device = next((a.device.type for a in tensors), "cpu")
+        kernel = self._kernels.get(device) or self._kernels.get(_ALL)
+        if kernel is None:
+            raise NotImplementedError(
+                f"Could not run '{self._name}' with arguments from the {device.upper()!r} backend: "
+                f"it has kernels for {sorted(self._kernels) or 'no device'}"
+            )
+        return kernel(*args, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._apply(*args, **kwargs)
@@ -40,12 +59,15 @@ class CustomOp:
         return (lambda function: function) if fn is None else fn
 
     def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """Give another function for a type of devices.
+        """Give another function for a type of devices, or for several; all if None."""
+        types = [device_types] if isinstance(device_types, str) else device_types or [_ALL]
 
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError(f"register_kernel: {reason('torch.library')}")
+        def register(function: Callable[..., Any]) -> Callable[..., Any]:
+            for device in types:
+                self._kernels[device] = function
+            return function
+
+        return register if fn is None else register(fn)
 
     def register_autograd(
         self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
@@ -96,15 +118,19 @@ def _op(op: Any) -> CustomOp:
     if isinstance(op, CustomOp):
         return op
     space, _, short = op.partition("::")
-    found = DEFINED.get(space, {}).get(short)
+    found = DEFINED.get(space, {}).get(short.partition(".")[0])
     if found is None:
         raise RuntimeError(f"flambeau has no op {op!r}: `torch.library.custom_op` defines one")
     return found
 
 
 def register_fake(op: Any, func: Any = None, /, **settings: Any) -> Any:
-    """As `CustomOp.register_fake`, by the op's name."""
-    return _op(op).register_fake(func)
+    """As `CustomOp.register_fake`, by the op's name.
+
+    The op need not be there: packages say the shapes of ops that a compiled library has, which
+    cannot be loaded.
+    """
+    return (lambda function: function) if func is None else func
 
 
 def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, **kw: Any) -> None:
@@ -115,3 +141,74 @@ def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, *
 def register_kernel(op: Any, device_types: Any, func: Any = None, /, **settings: Any) -> Any:
     """As `CustomOp.register_kernel`, by the op's name."""
     return _op(op).register_kernel(device_types, func)
+
+
+class Library:
+    """The ops of a namespace, defined by schemas and given functions.
+
+    Args:
+        ns: the namespace.
+        kind: ``DEF``, ``FRAGMENT`` or ``IMPL``.
+        dispatch_key: for what `impl` gives functions if it is not told, such as ``"CPU"``.
+
+    Raises:
+        ValueError: another kind.
+    """
+
+    def __init__(self, ns: str, kind: str, dispatch_key: str = "") -> None:
+        if kind not in ("DEF", "FRAGMENT", "IMPL"):
+            raise ValueError("Unsupported kind: " + kind)
+        self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
+
+    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+        """Make an op from a schema such as ``"twice(Tensor x) -> Tensor"``; returns its name."""
+        name = schema.partition("(")[0].strip()
+        short = name.partition(".")[0]
+        DEFINED.setdefault(self.ns, {})[short] = CustomOp(f"{self.ns}::{short}")
+        return name
+
+    def impl(
+        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **settings: Any
+    ) -> None:
+        """Give an op its function for a dispatch key: a type of devices, or all of them.
+
+        What is given for other keys (of compilers, gradients, mixed precision) is not used.
+
+        Raises:
+            RuntimeError: there is no such op, and the function is for a key that is used.
+        """
+        key = dispatch_key or self.dispatch_key
+        device = _ALL if key in _COMPOSITE else _KEYS.get(key)
+        if device is not None:
+            named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
+            _op(named).register_kernel(device, fn)
+
+    def _register_fake(self, op_name: Any, fn: Any = None, *args: Any, **settings: Any) -> Any:
+        return register_fake(op_name, fn)
+
+
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+    """Make an op ``namespace::name`` from the schema of its arguments."""
+    space, _, short = qualname.partition("::")
+    (lib or Library(space, "FRAGMENT")).define(short + schema)
+
+
+def impl(
+    qualname: str,
+    types: Any,
+    func: Callable[..., Any] | None = None,
+    *,
+    lib: Library | None = None,
+) -> Any:
+    """Give an op its function for types of devices or dispatch keys; a decorator without one.
+
+    Raises:
+        RuntimeError: there is no such op.
+    """
+    given = [types] if isinstance(types, str) else list(types)
+    keys = [_KEYS.get(each.upper(), each) for each in given]
+    used = [_ALL if key in _COMPOSITE else key for key in keys if key in {*_COMPOSITE, *_DEVICES}]
+    return _op(qualname).register_kernel(used or ["none"], func)
+
+
+_DEVICES = frozenset(_KEYS.values())

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import enum
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau as fb
 from flambeau import Generator, Size, Tensor, device, dtype, layout, memory_format
+from flambeau._tensor.overrides import DisableTorchFunctionSubclass
 from flambeau.compat._torch._C import _nn
 
 __all__ = [
+    "DisableTorchFunctionSubclass",
+    "DispatchKey",
+    "DispatchKeySet",
     "Generator",
     "Size",
+    "_ExcludeDispatchKeyGuard",
+    "_IncludeDispatchKeyGuard",
     "_nn",
     "device",
     "dtype",
@@ -45,6 +54,29 @@ def _are_functorch_transforms_active() -> bool:
     return False
 
 
+def _is_torch_function_mode_enabled() -> bool:
+    """False: functions are seen by classes of tensors, not by modes."""
+    return False
+
+
+def _disabled_torch_function_impl(
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """A class's ``__torch_function__`` that treats its tensors as plain ones."""
+    with DisableTorchFunctionSubclass():
+        return func(*args, **(kwargs or {}))
+
+
+def _get_default_device() -> str:
+    """The type of the device on which tensors are made."""
+    return fb.get_default_device().type
+
+
+def _is_alias_of(data: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have one storage."""
+    return data.untyped_storage()._cdata == other.untyped_storage()._cdata
+
+
 def _jit_set_profiling_executor(value: Any) -> bool:
     """Set something of the compiler of scripts, and return what it was."""
     return False
@@ -63,3 +95,82 @@ def _jit_can_fuse_on_cpu() -> bool:
 
 
 _jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
+
+
+class DispatchKey(enum.Enum):
+    """PyTorch's names for what a call passes through; nothing is looked up by them here."""
+
+    Undefined = 0
+    Dense = 1
+    CPU = 2
+    CUDA = 3
+    XPU = 4
+    MPS = 5
+    Meta = 6
+    Sparse = 7
+    SparseCPU = 8
+    SparseCUDA = 9
+    BackendSelect = 10
+    Python = 11
+    PythonTLSSnapshot = 12
+    Functionalize = 13
+    ADInplaceOrView = 14
+    AutogradOther = 15
+    AutogradFunctionality = 16
+    Autograd = 17
+    AutogradCPU = 18
+    AutogradCUDA = 19
+    AutogradXPU = 20
+    AutocastCPU = 21
+    AutocastCUDA = 22
+    AutocastXPU = 23
+    AutocastMPS = 24
+    FuncTorchBatched = 25
+    FuncTorchGradWrapper = 26
+    CompositeImplicitAutograd = 27
+    CompositeExplicitAutograd = 28
+    CompositeExplicitAutogradNonFunctional = 29
+
+
+class DispatchKeySet:
+    """Some of these names."""
+
+    def __init__(self, keys: DispatchKey | Iterable[DispatchKey] = ()) -> None:
+        self._keys = frozenset((keys,) if isinstance(keys, DispatchKey) else keys)
+
+    def __or__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys | other._keys)
+
+    def __and__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys & other._keys)
+
+    def __sub__(self, other: DispatchKeySet) -> DispatchKeySet:
+        return DispatchKeySet(self._keys - other._keys)
+
+    def has(self, key: DispatchKey) -> bool:
+        """Whether a name is one of them."""
+        return key in self._keys
+
+    def add(self, key: DispatchKey) -> DispatchKeySet:
+        """These and one more."""
+        return DispatchKeySet(self._keys | {key})
+
+    def remove(self, key: DispatchKey) -> DispatchKeySet:
+        """These without one."""
+        return DispatchKeySet(self._keys - {key})
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DispatchKeySet) and self._keys == other._keys
+
+    def __hash__(self) -> int:
+        return hash(self._keys)
+
+
+class _ExcludeDispatchKeyGuard(contextlib.nullcontext):
+    """Leave out what these names stand for; calls pass through none of it here."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        super().__init__()
+
+
+_IncludeDispatchKeyGuard = _ExcludeDispatchKeyGuard

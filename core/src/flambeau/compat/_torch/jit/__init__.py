@@ -15,6 +15,14 @@ __all__ = [
     "ScriptFunction",
     "ScriptModule",
     "TracerWarning",
+    "_drop",
+    "_fork",
+    "_isinstance",
+    "_overload",
+    "_overload_method",
+    "_script_if_tracing",
+    "_unwrap_optional",
+    "_wait",
     "annotate",
     "annotations",
     "enable_onednn_fusion",
@@ -153,3 +161,22 @@ def enable_onednn_fusion(enabled: bool) -> None:
 def onednn_fusion_enabled() -> bool:
     """Whether `enable_onednn_fusion` asked for it."""
     return _enabled
+
+
+def _overload(func: T) -> T:
+    """Mark one of several signatures of a function, without a body."""
+    return func
+
+
+def _unwrap_optional(x: T | None) -> T:
+    """A value that is not None.
+
+    Raises:
+        AssertionError: it is.
+    """
+    assert x is not None, "Unwrapping null optional"
+    return x
+
+
+_overload_method, _drop, _script_if_tracing = _overload, unused, script_if_tracing
+_fork, _wait, _isinstance = fork, wait, isinstance

@@ -1,5 +1,29 @@
 """Types for annotations, under the path that older programs import."""
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union  # noqa: UP035
+from typing import (  # noqa: UP035
+    Any,
+    Dict,
+    List,
+    NamedTuple,
+    Optional,
+    Tuple,
+    TypeVar,
+    Union,
+)
 
-__all__ = ["Any", "Dict", "List", "NamedTuple", "Optional", "Tuple", "Union"]
+_T = TypeVar("_T")
+BroadcastingList1 = BroadcastingList2 = BroadcastingList3 = Union[_T, List[_T]]  # noqa: UP006, UP007
+"""A number or a list of as many as the name says."""
+
+__all__ = [
+    "Any",
+    "BroadcastingList1",
+    "BroadcastingList2",
+    "BroadcastingList3",
+    "Dict",
+    "List",
+    "NamedTuple",
+    "Optional",
+    "Tuple",
+    "Union",
+]

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from enum import Enum
+from typing import Any
 
-__all__ = ["OperatorExportTypes", "TrainingMode", "is_in_onnx_export"]
+__all__ = [
+    "OperatorExportTypes",
+    "TrainingMode",
+    "is_in_onnx_export",
+    "register_custom_op_symbolic",
+    "unregister_custom_op_symbolic",
+]
 
 
 class TrainingMode(Enum):
@@ -27,3 +35,13 @@ class OperatorExportTypes(Enum):
 def is_in_onnx_export() -> bool:
     """False."""
     return False
+
+
+def register_custom_op_symbolic(
+    symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int, **settings: Any
+) -> None:
+    """Say how an op would be exported."""
+
+
+def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
+    """Take that back."""

@@ -1,0 +1,50 @@
+"""The table of results in the documents."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+
+from table import Program, programs
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
+_HEAD = """# Programs of other people
+
+Written by `make programs`, which runs public programs and the tests of libraries on PyTorch 2.13 first and then,
+unmodified, with `python -m flambeau run`. What they are, and what is shortened in them, is in
+`tests/programs/programs.toml`. They read small data of our own making. "12 numbers equal": the first 12 numbers that a
+program prints (losses, accuracies) are PyTorch's, to 0.2 %, for the same seed.
+
+"""
+
+
+def write(verdicts: Path) -> None:
+    """Write the page from the verdicts of all programs that have one."""
+    rows: dict[str, list[str]] = defaultdict(list)
+    counts = {"1": [0, 0], "2": [0, 0]}
+    for program in programs():
+        kept = verdicts / f"{program.name.replace('/', '+')}.json"
+        if not kept.exists():
+            continue
+        verdict = json.loads(kept.read_text())
+        if verdict["state"] == "not run":
+            continue
+        counts[program.era][0] += verdict["state"] == "runs"
+        counts[program.era][1] += 1
+        heading, _, name = program.name.rpartition("/") if _plain(program) else ("", "", "")
+        text = verdict["text"].replace("|", "\\|")
+        if verdict["state"] == "fails":
+            text = f"**fails**: {program.reason or text}"
+        rows[heading].append(f"| {name} | {text} |")
+    parts = [_HEAD]
+    for era, said in (("1", "programs of PyTorch 1"), ("2", "programs and libraries of today")):
+        runs, total = counts[era]
+        parts.append(f"* {runs} of {total} {said} run.\n")
+    for heading, lines in rows.items():
+        parts.append(f"\n## {heading}\n\n| program | result |\n|---|---|\n" + "\n".join(lines) + "\n")
+    PAGE.write_text("".join(parts), "utf-8")
+
+
+def _plain(program: Program) -> bool:
+    return "/" in program.name

@@ -1,0 +1,225 @@
+"""Getting a program, and running it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+import urllib.request
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import data
+from table import Program
+
+HERE = Path(__file__).resolve().parent
+_SEEDS = (
+    "import random as _r, numpy as _n, torch as _t; _r.seed(1); _n.random.seed(1); "
+    "_t.manual_seed(1)\n"
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run left: the exit status (0 if it was to be stopped, and was), output, seconds."""
+
+    status: int
+    output: str
+    errors: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where programs are brought to and run.
+
+    Attributes:
+        build: a folder for all of it.
+        python: the interpreter.
+        sources: a folder of git clones, ``OWNER+NAME`` or ``OWNER+NAME/repo``; GitHub if None.
+    """
+
+    build: Path
+    python: str
+    sources: Path | None
+
+    def run(self, program: Program, library: str, again: bool) -> Outcome:
+        """Run a program on ``torch`` or ``flambeau``, or recall the last run of the same row."""
+        name = program.name.replace("/", "+")
+        key = hashlib.sha256(repr(program).encode()).hexdigest()[:16]
+        kept = self.build / "outcomes" / f"{name}.{library}.json"
+        if not again and kept.exists():
+            told = json.loads(kept.read_text())
+            if told.pop("key") == key:
+                return Outcome(**told)
+        folder = self.build / "work" / name / library
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        self._bring(program, folder)
+        outcome = self._start(program, library, folder)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps({"key": key, **asdict(outcome)}))
+        return outcome
+
+    def _bring(self, program: Program, folder: Path) -> None:
+        kind, _, rest = program.source.partition(":")
+        if kind == "github":
+            archive = self._archive(*rest.rsplit("@", 1))
+            with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
+                tar.extractall(folder, filter="data")
+        elif kind == "sdist":
+            with tarfile.open(self._sdist(rest)) as tar:
+                tar.extractall(folder, filter="data")
+            (inner,) = folder.iterdir()
+            for each in inner.iterdir():
+                each.rename(folder / each.name)
+        for path in folder.rglob("*.py"):
+            text = old = path.read_text("utf-8", "surrogateescape")
+            for before, after in program.edits:
+                text = text.replace(before, after)
+            if program.check != "tests" and path == folder / program.path:
+                text = _seeded(text)
+            if text != old:
+                path.write_text(text, "utf-8", "surrogateescape")
+        for name in program.data:
+            getattr(data, name)(self._folder(program, folder))
+
+    def _folder(self, program: Program, folder: Path) -> Path:
+        if program.folder:
+            return folder / program.folder
+        if program.path.startswith("drivers/") or program.check == "tests":
+            return folder
+        return (folder / program.path).parent
+
+    def _archive(self, repository: str, commit: str) -> bytes:
+        kept = self.build / "sources" / f"{repository.replace('/', '+')}@{commit}.tar"
+        if not kept.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            if self.sources is not None:
+                clone = self.sources / repository.replace("/", "+")
+                clone = next(p for p in (clone / "repo", clone) if p.exists())
+                made = _of_clone(clone, commit)
+            else:
+                made = _without_top(f"https://codeload.github.com/{repository}/tar.gz/{commit}")
+            kept.write_bytes(made)
+        return kept.read_bytes()
+
+    def _sdist(self, requirement: str) -> Path:
+        kept = self.build / "sources" / requirement
+        if not kept.exists():
+            pip = [self.python, "-m", "pip", "download", "-q", "--no-deps", "--no-build-isolation"]
+            pip += ["--no-binary", ":all:", "-d", str(kept), requirement]
+            subprocess.run(pip, check=True)
+        return next(kept.iterdir())
+
+    def _start(self, program: Program, library: str, folder: Path) -> Outcome:
+        cwd = self._folder(program, folder)
+        script = HERE / program.path if program.path.startswith("drivers/") else None
+        if program.check == "tests":
+            script = HERE / "drivers" / "tests.py"
+            named = [str(folder / path) for path in program.path.split()]
+            arguments = [*named, *program.arguments]
+            for each in program.deselect:
+                arguments += ["--deselect", each]
+        else:
+            arguments = list(program.arguments)
+        script = script or folder / program.path
+        command = [self.python, "-W", "ignore"]
+        if library == "flambeau":
+            command += ["-m", "flambeau", "run"]
+            if program.version:
+                command += ["--as", program.version]
+        else:
+            command += [str(HERE / "launch.py")]
+        command += [str(script), *arguments]
+        started = time.monotonic()
+        process = subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=self._environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            # flambeau may need longer than PyTorch, which is measured elsewhere (benchmarks).
+            allowed = program.limit * (1 if program.endless or library == "torch" else 4)
+            output, errors = process.communicate(timeout=allowed)
+            status = process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            output, errors = process.communicate()
+            status = 0 if program.endless else 124
+        seconds = time.monotonic() - started
+        return Outcome(status, _text(output), _text(errors)[-6000:], seconds)
+
+    def _environment(self, folder: Path) -> dict[str, str]:
+        paths = [folder, HERE / "stand_ins"]
+        return {
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, paths)),
+            "PYTHONUNBUFFERED": "1",
+            "PYTHONHASHSEED": "0",
+            "MPLBACKEND": "Agg",
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD": "1",
+            "HF_HUB_OFFLINE": "1",
+            "TOKENIZERS_PARALLELISM": "false",
+            "PYTHONIOENCODING": "utf-8",
+        }
+
+
+def _text(output: bytes) -> str:
+    return output.decode("utf-8", "replace")
+
+
+def _seeded(text: str) -> str:
+    """The program with seeds set before its first statement, below what must stand first."""
+    future = list(re.finditer(r"^from __future__ .*\n", text, re.MULTILINE))
+    at = future[-1].end() if future else 0
+    return text[:at] + _SEEDS + text[at:]
+
+
+def _of_clone(clone: Path, commit: str) -> bytes:
+    """An archive of a commit, without the large files that a partial clone lacks."""
+    git = ["git", "-C", str(clone)]
+    listed = subprocess.run([*git, "ls-tree", "-rz", commit], check=True, capture_output=True)
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as tar:
+        for entry in listed.stdout.decode("utf-8", "surrogateescape").split("\0"):
+            about, _, path = entry.partition("\t")
+            if " blob " not in about or about.startswith("120000"):
+                continue
+            blob = subprocess.run([*git, "cat-file", "blob", about.split()[2]], capture_output=True)
+            if blob.returncode == 0:
+                member = tarfile.TarInfo(path)
+                member.size = len(blob.stdout)
+                tar.addfile(member, io.BytesIO(blob.stdout))
+    return made.getvalue()
+
+
+def _without_top(address: str) -> bytes:
+    """An archive of GitHub without the one folder that all is in."""
+    with urllib.request.urlopen(address) as answer:
+        got = tarfile.open(fileobj=io.BytesIO(answer.read()))
+    made = io.BytesIO()
+    with got, tarfile.open(fileobj=made, mode="w") as tar:
+        for member in got.getmembers():
+            _, _, member.name = member.name.partition("/")
+            if member.name:
+                tar.addfile(member, got.extractfile(member) if member.isfile() else None)
+    return made.getvalue()
+
+
+if sys.platform == "win32":
+    raise SystemExit("the programs are run on Linux and macOS")

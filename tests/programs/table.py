@@ -1,0 +1,73 @@
+"""The programs, as ``programs.toml`` has them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Check = Literal["ends", "equal", "tests"]
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program, and how it is run.
+
+    Attributes:
+        name: unique; the part before the first slash is a heading of the table in the documents.
+        source: ``github:OWNER/NAME@COMMIT``, ``pypi:NAME==VERSION`` for a library that a driver of
+            ours uses, or ``sdist:NAME==VERSION`` for the tests in a source distribution.
+        path: the script, from the root of the source, or the tests for the check ``tests``.
+            ``drivers/…`` is one of ours.
+        folder: where it is run, from the root of the source; its own folder if empty.
+        arguments: what it is given.
+        data: functions of `data`, which make what it reads, in the folder where it runs.
+        edits: pairs of texts, each replaced everywhere in Python files of the source: numbers of
+            rounds, and what today's PyTorch or NumPy no longer has.
+        check: ``ends``, ``equal`` (the numbers that are printed are PyTorch's as well), or
+            ``tests`` (those that pass on PyTorch pass).
+        numbers: how many of the printed numbers are compared; 0 for all.  Training is chaotic.
+        tolerance: how far they may be apart, relative to 1 or to the larger.
+        ignore: a pattern of lines whose numbers are not compared, such as times.
+        limit: seconds.  A program without an end is stopped then, which is a success if `endless`.
+        era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
+        reason: why it cannot pass on flambeau, if that is known.
+    """
+
+    name: str
+    source: str
+    path: str
+    folder: str = ""
+    arguments: tuple[str, ...] = ()
+    data: tuple[str, ...] = ()
+    edits: tuple[tuple[str, str], ...] = ()
+    check: Check = "equal"
+    numbers: int = 0
+    tolerance: float = 2e-3
+    ignore: str = ""
+    limit: int = 60
+    endless: bool = False
+    era: str = "1"
+    version: str = ""
+    reason: str = ""
+    deselect: tuple[str, ...] = field(default=())
+
+
+def programs() -> list[Program]:
+    """All programs in the order of the file; what a group says holds for each of its programs."""
+    path = Path(__file__).parent / "programs.toml"
+    found = []
+    for group in tomllib.loads(path.read_text("utf-8"))["group"]:
+        rows = group.pop("programs")
+        for row in rows:
+            entry = {**group, **row}
+            entry["edits"] = [*group.get("edits", []), *row.get("edits", [])]
+            entry["name"] = f"{entry.pop('title')}/{entry['name']}"
+            lists = {k: tuple(v) for k, v in entry.items() if isinstance(v, list)}
+            lists["edits"] = tuple((old, new) for old, new in entry["edits"])
+            found.append(Program(**{**entry, **lists}))
+    names = [program.name for program in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"two programs have one name: {sorted(names)}")
+    return found
