@@ -30,7 +30,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
 test coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test fuzz cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test programs fuzz cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -107,6 +107,12 @@ lint: $(VENV)/with-lint $(MERGED)/.stamp ## style, generated files, types, layer
 
 parity: $(VENV)/with-parity ## the same programs on flambeau and on PyTorch
 	$(PYTEST) tests/parity $(ARGS)
+
+programs: $(VENV)/with-parity ## other people's programs on PyTorch and on flambeau (ARGS='--sources DIR "*vae*"')
+	@# Not into .venv: what they need is large, and would be found by the tests.
+	@[ -d build/programs/venv ] || { $(PYTHON) -m venv build/programs/venv \
+	  && build/programs/venv/bin/pip install --quiet -r tests/programs/requirements.txt $(PACKAGES:%=-e ./%); }
+	$(RUN) tests/programs/run.py --python build/programs/venv/bin/python $(ARGS)
 
 bench: $(VENV)/with-bench ## ratios to PyTorch and to bare NumPy, as docs/benchmarks.md (DEVICE=cuda: on a GPU)
 	$(RUN) benchmarks/run.py $(if $(DEVICE),--device $(DEVICE) $(ARGS),$(or $(ARGS),--write))

@@ -225,6 +225,22 @@ def test_another_pickle_module_is_used_both_ways():
     assert b.tolist() == [0, 0]
 
 
+def test_the_environment_may_ask_for_other_objects_where_the_call_does_not_say(monkeypatch):
+    file = io.BytesIO()
+    fb.save(Point(3), file)
+    content = file.getvalue()
+    monkeypatch.setenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", "1")
+    assert fb.load(io.BytesIO(content)).x == 3
+    with pytest.raises(pickle.UnpicklingError):
+        fb.load(io.BytesIO(content), weights_only=True)
+    monkeypatch.setenv("TORCH_FORCE_WEIGHTS_ONLY_LOAD", "true")
+    with pytest.raises(RuntimeError, match="both were set"):
+        fb.load(io.BytesIO(content))
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD")
+    with pytest.raises(pickle.UnpicklingError):
+        fb.load(io.BytesIO(content), weights_only=False)
+
+
 def test_a_pickle_module_contradicts_weights_only():
     with pytest.raises(RuntimeError, match="weights_only=False"):
         through([1], pickle_module=pickle)

@@ -342,3 +342,46 @@ def test_typed_constructors_make_their_dtype() -> None:
     assert tuple(fb.sparse.LongTensor().shape) == (0,)
     with pytest.raises(TypeError, match="values must be torch.int64"):
         fb.sparse.LongTensor(i, v)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("between", [False, True])
+def test_functions_of_programs_send_sparse_gradients_to_leaves(between, dtype):
+    def gradient(library):
+        class Doubled(library.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x * 2
+
+            @staticmethod
+            def backward(ctx, g):
+                where = library.tensor([[0, 0]])
+                return library.sparse_coo_tensor(where, library.ones(2), (2,))
+
+        x = library.ones(2, dtype=getattr(library, dtype), requires_grad=True)
+        found = []
+        for _ in range(2):
+            Doubled.apply(x * 3 if between else x).sum().backward()
+            found.append((x.grad.is_sparse, str(x.grad.dtype), x.grad.to_dense().tolist()))
+        (x * 1).sum().backward()
+        return [*found, (x.grad.is_sparse, x.grad.to_dense().tolist())]
+
+    ours, theirs = gradient(fb), gradient(torch)
+    if between:  # an op in between gets, and sends on, the dense gradient
+        ours, theirs = ([found[1:] for found in each] for each in (ours, theirs))
+    assert ours == theirs
+
+
+def test_new_makes_sparse_tensors_of_sparse_ones():
+    def made(library):
+        s = library.sparse_coo_tensor(library.tensor([[0, 1]]), library.ones(2), (2,))
+        where, values = library.tensor([[0]]), library.ones(1)
+        forms = [(2, 3), (), (library.Size([2, 3]),), (where, values), (where, values, (4,))]
+        forms.append((where, values.double()))
+        news = [s.new(*form) for form in forms] + [s.new(size=(2, 3))]
+        return [(n.is_sparse, tuple(n.shape), str(n.dtype), n.to_dense().tolist()) for n in news]
+
+    assert made(fb) == made(torch)
+    s = fb.sparse_coo_tensor(fb.tensor([[0, 1]]), fb.ones(2), (2,))
+    with pytest.raises(TypeError, match="only accepts sizes"):
+        s.new([2, 3])

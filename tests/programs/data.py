@@ -58,7 +58,7 @@ def images(folder: Path) -> None:
 
 def _picture(drawn: np.random.Generator, shape: tuple[int, int]) -> Image.Image:
     rough = Image.fromarray(drawn.integers(0, 255, (6, 8, 3)).astype(np.uint8))
-    return rough.resize(shape[::-1], Image.Resampling.BILINEAR)
+    return rough.resize((shape[1], shape[0]), Image.Resampling.BILINEAR)
 
 
 def paired_images(folder: Path) -> None:
@@ -82,7 +82,9 @@ def paired_images(folder: Path) -> None:
         _picture(drawn, (64, 64)).save(faces / f"{i:06}.jpg")
 
 
-_WORDS = "the a cat dog bird sees hears likes one two red old young small tree house and then".split()
+_WORDS = (
+    "the a cat dog bird sees hears likes one two red old young small tree house and then".split()
+)
 
 
 def sentences(count: int, seed: int) -> list[str]:

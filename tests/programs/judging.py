@@ -10,7 +10,9 @@ from running import Outcome
 from table import Program
 
 STATES = ("runs", "fails", "not run")
-_NUMBER = re.compile(r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])|\bnan\b|\binf\b")
+_NUMBER = re.compile(
+    r"(?<![\w.])[-+]?(?:\d+\.\d*|\.\d+|\d+)(?:[eE][-+]?\d+)?(?![\w])|\bnan\b|\binf\b"
+)
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def judge(program: Program, torch: Outcome, flambeau: Outcome | None) -> Verdict
     if program.check == "ends":
         return Verdict("runs", "ends")
     ours, theirs = (numbers(run.output, program.ignore) for run in (flambeau, torch))
-    count = program.numbers or len(theirs)
+    count = min(program.numbers or len(theirs), len(theirs))
     if program.endless:
         count = min(len(ours), len(theirs), program.numbers or len(theirs))
         if not count:
@@ -62,11 +64,11 @@ def passed(output: str) -> set[str]:
 
 
 def numbers(output: str, ignore: str) -> list[float]:
-    """The numbers in a text, without those of the lines that match a pattern."""
-    lines = output.replace("\r", "\n").splitlines()
+    """The numbers in a text, without what matches a pattern."""
+    text = output.replace("\r", "\n")
     if ignore:
-        lines = [line for line in lines if not re.search(ignore, line)]
-    return [float(each) for line in lines for each in _NUMBER.findall(line)]
+        text = re.sub(ignore, "", text)
+    return [float(each) for each in _NUMBER.findall(text)]
 
 
 def near(a: float, b: float, tolerance: float) -> bool:
@@ -81,5 +83,7 @@ def last_line(outcome: Outcome) -> str:
     if outcome.status == 124:
         return f"no end in {outcome.seconds:.0f} s"
     text = outcome.errors.strip() or outcome.output.strip()
-    lines = [line for line in text.splitlines() if re.match(r"[\w.]+(Error|Exception|Exit)?: ", line)]
+    lines = [
+        line for line in text.splitlines() if re.match(r"[\w.]+(Error|Exception|Exit)?: ", line)
+    ]
     return (lines or text.splitlines() or [f"exit status {outcome.status}"])[-1].strip()[:200]

@@ -27,7 +27,9 @@ from table import Program, programs  # noqa: E402
 
 def main() -> int:
     """Run the programs that the arguments name, all without any; 1 if one failed."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        description="Run other people's programs on PyTorch and on flambeau."
+    )
     parser.add_argument("names", nargs="*", help="names or patterns of programs; all if none")
     parser.add_argument("--sources", type=Path, help="a folder of git clones, OWNER+NAME each")
     parser.add_argument("--python", default=sys.executable, help="has PyTorch and flambeau")

@@ -29,7 +29,7 @@ class Program:
             ``tests`` (those that pass on PyTorch pass).
         numbers: how many of the printed numbers are compared; 0 for all.  Training is chaotic.
         tolerance: how far they may be apart, relative to 1 or to the larger.
-        ignore: a pattern of lines whose numbers are not compared, such as times.
+        ignore: a pattern of what is left out of the comparison, such as times.
         limit: seconds.  A program without an end is stopped then, which is a success if `endless`.
         era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
         reason: why it cannot pass on flambeau, if that is known.

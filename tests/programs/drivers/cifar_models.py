@@ -1,9 +1,8 @@
 """Two steps of every model of kuangliu/pytorch-cifar that a CPU computes in seconds."""
 
+import models
 import torch
 from torch import nn, optim
-
-import models
 
 for name, make in (
     ("LeNet", models.LeNet),

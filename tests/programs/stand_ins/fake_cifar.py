@@ -1,4 +1,4 @@
-"""Pictures in the shape of CIFAR, which cannot be made up as files: torchvision checks their sums."""
+"""Pictures in the shape of CIFAR: torchvision would compare the checksums of files."""
 
 import numpy as np
 from PIL import Image

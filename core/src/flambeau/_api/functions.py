@@ -422,6 +422,10 @@ from flambeau.ops.matrices.linalg import (
     outer,
     vdot,
 )
+from flambeau.ops.matrices.lowrank import (
+    pca_lowrank,
+    svd_lowrank,
+)
 from flambeau.ops.shapes.movement import (
     as_strided,
     cat,
@@ -1023,6 +1027,7 @@ __all__ = [
     "ormqr",
     "outer",
     "pairwise_distance",
+    "pca_lowrank",
     "pdist",
     "permute",
     "permute_copy",
@@ -1125,6 +1130,7 @@ __all__ = [
     "sum",
     "sum_to_size",
     "svd",
+    "svd_lowrank",
     "swapaxes",
     "swapdims",
     "symeig",

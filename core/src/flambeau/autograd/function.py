@@ -189,6 +189,11 @@ class FunctionNode(Node):
             if part is None or self.edges[place] is None:
                 parts.append(None)
                 continue
+            if part.is_sparse:
+                part = self._of_sparse(F, part, shape, dtype, be, self.edges[place])
+                if not isinstance(part, Tensor):
+                    parts.append(part)
+                    continue
             if tuple(part._a.shape) != shape:
                 try:
                     part = _sum_to(part, shape)
@@ -197,7 +202,7 @@ class FunctionNode(Node):
                         f"Function {self.name()} returned an invalid gradient at index {i} - got "
                         f"{list(part._a.shape)} but expected shape compatible with {list(shape)}"
                     ) from error
-            if part._be is not be:
+            if part._be is not be and not part.is_sparse:
                 raise RuntimeError(
                     f"Function {self.name()} returned an invalid gradient at index {i} - expected "
                     f"device {be.device} but got {part.device}"
@@ -206,6 +211,18 @@ class FunctionNode(Node):
                 part = part.to(dtype)
             parts.append(_in(F, part))
         return tuple(parts)
+
+    def _of_sparse(self, F: Any, part: Any, shape: Any, dtype: Any, be: Any, target: Any) -> Any:
+        """A sparse gradient as the pass sends it on: sparse to a leaf, dense to another op."""
+        # Sparse tensors are built on this module's tensors, and few gradients are sparse.
+        from flambeau.sparse._gradient import SparseGradient
+
+        if part.device != be.device or tuple(part.shape) != shape or isinstance(target, Node):
+            return part.to_dense()
+        part = part if part.dtype is dtype else part.to(dtype)
+        if not F.native:
+            return part
+        return SparseGradient(part._where._a, part._stored._a, shape)
 
 
 def _sum_to(t: Tensor, shape: tuple[int, ...]) -> Tensor:

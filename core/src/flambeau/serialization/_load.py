@@ -48,7 +48,8 @@ def load(
 
     With ``weights_only=True``, the default, the pickle in the file is read by an interpreter that
     builds tensors and plain containers and calls nothing else, so that files of strangers are
-    harmless.  There is no silent change to the other way.
+    harmless.  There is no silent change to the other way: where the call does not say it, the
+    environment variable ``TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1`` asks for it, with a warning.
 
     Args:
         f: a path, or a binary file object with ``read``.
@@ -77,8 +78,7 @@ def load(
     ...     fb.load(file.name, map_location="meta")["weight"].device
     device(type='meta')
     """
-    if weights_only is None:
-        weights_only = True
+    weights_only = _as_asked(weights_only)
     if weights_only and pickle_module is not None:
         raise RuntimeError(
             "pickle_module= is for weights_only=False: with weights_only=True no pickle module runs"
@@ -117,6 +117,22 @@ def _say_once() -> None:
             UserWarning,
             stacklevel=3,
         )
+
+
+def _as_asked(weights_only: bool | None) -> bool:
+    """What the call says, or else the environment, by PyTorch's variables; True without either."""
+    only, anything = (
+        os.environ.get(f"TORCH_FORCE_{name}_LOAD", "0").lower() in ("1", "y", "yes", "true")
+        for name in ("WEIGHTS_ONLY", "NO_WEIGHTS_ONLY")
+    )
+    if only and anything:
+        raise RuntimeError(
+            "Only one of `TORCH_FORCE_WEIGHTS_ONLY_LOAD` or `TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD` "
+            "should be set, but both were set."
+        )
+    if anything and weights_only is None:
+        return False
+    return only or weights_only is not False
 
 
 def verify(f: Any) -> None:

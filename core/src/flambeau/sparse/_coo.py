@@ -111,6 +111,18 @@ class SparseTensor(Tensor):
         self._where, self._stored, self._sorted = other._where, other._stored, other._sorted
         return self
 
+    def new(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
+        """A sparse tensor of a size, or of indices, values and perhaps a size.
+
+        >>> import flambeau as fb
+        >>> s = fb.eye(2).to_sparse()
+        >>> s.new(fb.tensor([[1]]), fb.tensor([5.0]), (2,)).to_dense(), s.new(2, 3).shape
+        (tensor([0., 5.]), torch.Size([2, 3]))
+        """
+        from flambeau.sparse._legacy import new  # a module of subclasses of this class
+
+        return new(self.dtype, device or self.device, args if size is None else tuple(size))
+
     def indices(self) -> Tensor:
         """The positions of the stored elements, (sparse_dim, nnz), sorted.
 

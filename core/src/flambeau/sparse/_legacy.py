@@ -11,6 +11,16 @@ from flambeau.ops.creation.sparse import sparse_coo_tensor
 from flambeau.sparse._coo import SparseTensor
 
 
+def new(dtype: Any, device: Any, args: tuple[Any, ...]) -> Tensor:
+    """What ``(indices, values)``, ``(indices, values, size)``, sizes or nothing stand for."""
+    if args and isinstance(args[0], Tensor):
+        return sparse_coo_tensor(*args, device=device)
+    size = args[0] if len(args) == 1 and not isinstance(args[0], int) else (args or (0,))
+    if isinstance(size, list):
+        raise TypeError("SparseTensor.new(sequence) only accepts sizes")
+    return sparse_coo_tensor(size=tuple(size), dtype=dtype, device=device)
+
+
 class _Typed(type):
     """The type of the typed constructors: calling one makes a `SparseTensor` of its dtype."""
 
@@ -24,9 +34,8 @@ class _Typed(type):
                 raise TypeError(
                     f"sparse.{cls.__name__}: values must be {cls.dtype}, got {values.dtype}"
                 )
-            return sparse_coo_tensor(indices, values, *size, device=device)
-        size = args[0] if len(args) == 1 and not isinstance(args[0], int) else (args or (0,))
-        return sparse_coo_tensor(size=tuple(size), dtype=cls.dtype, device=device)
+            return new(cls.dtype, device, (indices, values, *size))
+        return new(cls.dtype, device, args)
 
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, SparseTensor) and instance.dtype is cls.dtype

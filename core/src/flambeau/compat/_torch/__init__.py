@@ -11,28 +11,53 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau as fb
+from flambeau.compat._foreach import FOREACH
 from flambeau.compat._torch.jit import ScriptModule
+
+_QUANTISED = (
+    "qint8",
+    "qint32",
+    "quint8",
+    "quint2x4",
+    "quint4x2",
+    *(f"uint{n}" for n in range(1, 8)),
+)
 
 __all__ = [
     "ScriptModule",
     "_assert",
+    "_assert_async",
     "_check",
+    "_check_tensor_all",
+    "_check_tensor_all_with",
+    "_check_with",
+    "_shape_as_tensor",
+    "_softmax_backward_data",
+    *FOREACH,
     "complex32",
     "finfo",
     "float8_e4m3fn",
     "float8_e5m2",
     "get_deterministic_debug_mode",
     "get_device_module",
+    "legacy_contiguous_format",
+    *_QUANTISED,
     "sym_float",
     "sym_int",
+    "sym_ite",
     "sym_max",
     "sym_min",
     "sym_not",
+    "sym_sum",
     "typename",
     "uint16",
     "uint32",
     "uint64",
 ]
+
+
+globals().update(FOREACH)
+legacy_contiguous_format = fb.contiguous_format
 
 
 class AbsentDtype:
@@ -47,6 +72,7 @@ class AbsentDtype:
 
 uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
 complex32 = AbsentDtype("complex32")
+globals().update({name: AbsentDtype(name) for name in _QUANTISED})
 float8_e4m3fn, float8_e5m2 = AbsentDtype("float8_e4m3fn"), AbsentDtype("float8_e5m2")
 
 
@@ -94,6 +120,45 @@ def _check(cond: bool, message: Callable[[], str] | None = None) -> None:
         raise RuntimeError(message() if message else "Expected cond to be True, but got False.")
 
 
+def _check_with(
+    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
+) -> None:
+    """Raise an error of a class unless a condition holds."""
+    if not cond:
+        raise error_type(message() if message else "Expected cond to be True, but got False.")
+
+
+def _check_tensor_all_with(
+    error_type: type[Exception], cond: fb.Tensor, message: Callable[[], str] | None = None
+) -> None:
+    """Raise an error of a class unless all elements are True."""
+    _check_with(error_type, bool(cond.all()), message)
+
+
+def _check_tensor_all(cond: fb.Tensor, message: Callable[[], str] | None = None) -> None:
+    """Raise RuntimeError unless all elements are True."""
+    _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _assert_async(input: fb.Tensor, assert_msg: str = "") -> None:
+    """Raise RuntimeError if the one element of a tensor is zero."""
+    if not bool(input):
+        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+def _shape_as_tensor(input: fb.Tensor) -> fb.Tensor:
+    """The shape as a tensor of int64."""
+    return fb.tensor(list(input.shape), dtype=fb.int64)
+
+
+def _softmax_backward_data(
+    grad_output: fb.Tensor, output: fb.Tensor, dim: int, input_dtype: fb.dtype
+) -> fb.Tensor:
+    """The gradient of softmax by its result: y·(g − Σ g·y)."""
+    product = grad_output * output
+    return (product - output * product.sum(dim, keepdim=True)).to(input_dtype)
+
+
 def get_deterministic_debug_mode() -> int:
     """0, or what `use_deterministic_algorithms` asked for: 1 to warn, 2 to raise."""
     if not fb.are_deterministic_algorithms_enabled():
@@ -122,6 +187,16 @@ def sym_float(a: Any) -> float:
 def sym_not(a: Any) -> bool:
     """The opposite of a condition."""
     return not a
+
+
+def sym_sum(args: Sequence[Any]) -> Any:
+    """The sum of numbers."""
+    return sum(args)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """One of two values, by a condition."""
+    return t if b else f
 
 
 def sym_max(*values: Any) -> Any:

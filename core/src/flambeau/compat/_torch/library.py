@@ -6,7 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
-__all__ = ["Library", "custom_op", "define", "impl", "register_autograd", "register_fake", "register_kernel"]
+
+__all__ = [
+    "Library",
+    "custom_op",
+    "define",
+    "impl",
+    "register_autograd",
+    "register_fake",
+    "register_kernel",
+]
 
 DEFINED: dict[str, dict[str, CustomOp]] = {}
 """What `custom_op` made, by namespace and name."""

@@ -63,7 +63,8 @@ class _Namespace:
 
 def _to_copy(self: fb.Tensor, *, non_blocking: bool = False, **options: Any) -> fb.Tensor:
     chosen = {name: value for name, value in options.items() if value is not None}
-    chosen.pop("layout", None), chosen.pop("pin_memory", None)
+    chosen.pop("layout", None)
+    chosen.pop("pin_memory", None)
     return self.to(**chosen, copy=True)
 
 

@@ -1,8 +1,18 @@
 """Names of ``torch.autograd.function`` that only programs for PyTorch want."""
 
+from __future__ import annotations
+
 from flambeau.autograd.function import Function, FunctionNode
 
-__all__ = ["FunctionCtx", "NestedIOFunction"]
+__all__ = ["FunctionCtx", "InplaceFunction", "NestedIOFunction"]
 
 FunctionCtx = FunctionNode
 NestedIOFunction = Function
+
+
+class InplaceFunction(Function):
+    """A function whose object knows whether it writes into its input: a base of older programs."""
+
+    def __init__(self, inplace: bool = False) -> None:
+        super().__init__()
+        self.inplace = inplace

@@ -21,12 +21,12 @@ class WeakIdRef(weakref.ref):
 
     __slots__ = ("_id",)
 
-    def __init__(self, key: Any, callback: Any = None) -> None:
-        super().__init__(key, callback)
-        self._id = id(key)
+    _id: int
 
-    def __call__(self) -> Any:
-        return super().__call__()
+    def __new__(cls, key: Any, callback: Any = None) -> WeakIdRef:
+        made = super().__new__(cls, key, callback)
+        made._id = id(key)
+        return made
 
     def __hash__(self) -> int:
         return self._id
@@ -39,7 +39,7 @@ class WeakIdRef(weakref.ref):
 class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     """A dictionary that keeps no key alive and compares keys by identity."""
 
-    def __init__(self, dict: Any = None, ref_type: type[WeakIdRef] = WeakIdRef) -> None:  # noqa: A002
+    def __init__(self, dict: Any = None, ref_type: type[WeakIdRef] = WeakIdRef) -> None:
         self.data: dict[WeakIdRef, Any] = {}
         self.ref_type = ref_type
         if dict is not None:

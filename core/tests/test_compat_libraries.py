@@ -1,0 +1,206 @@
+"""What libraries written on PyTorch find below its public names."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+
+import flambeau as fb
+from flambeau.compat import torch_alias
+
+pytest.importorskip("flambeau.nn")
+pytest.importorskip("flambeau_numpy")
+
+
+@pytest.fixture
+def torch():
+    with torch_alias() as module:
+        yield module
+
+
+def test_foreach_functions_apply_an_op_to_each_tensor(torch):
+    tensors = [torch.tensor([1.0, 4.0]), torch.tensor([[9.0]])]
+    sums = torch._foreach_add(tensors, tensors, alpha=2)
+    assert [t.tolist() for t in sums] == [[3.0, 12.0], [[27.0]]]
+    assert [t.tolist() for t in torch._foreach_sqrt(tensors)] == [[1.0, 2.0], [[3.0]]]
+    scaled = torch._foreach_mul(tensors, [2.0, 0.5])
+    assert [t.tolist() for t in scaled] == [[2.0, 8.0], [[4.5]]]
+    assert [t.item() for t in torch._foreach_norm(tensors, 1)] == [5.0, 9.0]
+    clamped = torch._foreach_minimum(tensors, 2)
+    assert [t.tolist() for t in clamped] == [[1.0, 2.0], [[2.0]]]
+    values = torch.tensor([1.0, 2.0])
+    moved = torch._foreach_addcmul(tensors, tensors, tensors, values)
+    assert [t.tolist() for t in moved] == [[2.0, 20.0], [[171.0]]]
+
+
+def test_foreach_functions_in_place_write_into_the_tensors(torch):
+    tensors = [torch.ones(2), torch.ones(1)]
+    before = list(tensors)
+    torch._foreach_lerp_(tensors, [torch.zeros(2), torch.zeros(1)], 0.25)
+    torch._foreach_sub_(tensors, 0.5)
+    assert [t.tolist() for t in before] == [[0.25, 0.25], [0.25]]
+    torch._foreach_zero_(tensors)
+    assert [t.tolist() for t in before] == [[0.0, 0.0], [0.0]]
+
+
+def test_foreach_functions_refuse_lists_that_do_not_fit(torch):
+    with pytest.raises(RuntimeError, match="at least one tensor"):
+        torch._foreach_neg([])
+    with pytest.raises(RuntimeError, match="got 2 and 1"):
+        torch._foreach_add([torch.ones(1), torch.ones(1)], [torch.ones(1)])
+    with pytest.raises(RuntimeError, match="scalar list"):
+        torch._foreach_add([torch.ones(1)], [1.0, 2.0])
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        torch._foreach_add_([torch.ones(1, dtype=torch.int64)], 0.5)
+
+
+def test_a_library_defines_ops_and_gives_them_kernels(torch):
+    library = torch.library.Library("flambeau_tests", "DEF")
+    assert library.define("twice(Tensor x) -> Tensor") == "twice"
+    with pytest.raises(NotImplementedError, match="no device"):
+        torch.ops.flambeau_tests.twice(torch.ones(1))
+    library.impl("twice", lambda x: 2 * x, "CompositeExplicitAutograd")
+    library.impl("twice", lambda x: None, "AutocastCPU")
+    assert torch.ops.flambeau_tests.twice(torch.ones(1)).item() == 2.0
+    library.impl("twice", lambda x: x + x + 0, "CPU")
+    assert torch.ops.flambeau_tests.twice.default(torch.ones(1)).item() == 2.0
+    with pytest.raises(RuntimeError, match="flambeau_tests::thrice"):
+        library.impl("thrice", lambda x: x, "CPU")
+    with pytest.raises(ValueError, match="Unsupported kind"):
+        torch.library.Library("flambeau_tests", "OTHER")
+
+
+def test_ops_of_a_schema_are_implemented_by_name(torch):
+    torch.library.define("flambeau_tests::half", "(Tensor x) -> Tensor")
+
+    @torch.library.impl("flambeau_tests::half", ("cpu", "cuda"))
+    def half(x):
+        return x / 2
+
+    assert torch.ops.flambeau_tests.half(torch.ones(1)).item() == 0.5
+    # The shapes of an op that only a compiled library would have.
+    assert torch.library.register_fake("flambeau_tests::elsewhere")(half) is half
+
+
+def test_ops_of_aten_have_overloads_that_can_be_keys(torch):
+    aten = torch.ops.aten
+    x = torch.arange(6).reshape(2, 3)
+    assert aten.clone.default is aten.clone.default
+    assert aten.add.Tensor(x, x).tolist() == (x + x).tolist()
+    assert aten.slice.Tensor(x, 1, 1, 3).tolist() == x[:, 1:3].tolist()
+    assert aten.index.Tensor(x, [None, torch.tensor([0])]).tolist() == x[:, [0]].tolist()
+    assert aten._to_copy.default(x, dtype=torch.float32, layout=None).dtype == torch.float32
+    assert aten.alias.default(x).data_ptr() == x.data_ptr()
+    with pytest.raises(NotImplementedError, match="_sparse_addmm"):
+        aten._sparse_addmm.default(x)
+    with pytest.raises(AttributeError):
+        aten.no_such_op  # noqa: B018
+
+
+def test_dictionaries_with_weak_tensors_forget_them(torch):
+    from torch.utils.weak import WeakIdKeyDictionary
+
+    kept, lost = torch.ones(2), torch.ones(2)
+    table = WeakIdKeyDictionary({kept: "kept", lost: "lost"})
+    assert table[kept] == "kept" and kept.clone() not in table and len(table) == 2
+    del lost
+    gc.collect()
+    assert len(table) == 1 and [key is kept for key in table] == [True]
+
+
+def test_a_class_may_treat_its_tensors_as_plain_ones(torch):
+    class Plain(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+    x = torch.ones(2).as_subclass(Plain)
+    assert type(x) is Plain and type(x + 1) is fb.Tensor
+
+
+def test_sets_of_dispatch_keys_are_sets(torch):
+    key, keys = torch._C.DispatchKey, torch._C.DispatchKeySet
+    both = keys(key.AutocastCPU) | keys(key.CPU)
+    assert both.has(key.CPU) and not both.has(key.CUDA)
+    assert both - keys(key.CPU) == keys(key.AutocastCPU) == both.remove(key.CPU)
+    with torch._C._ExcludeDispatchKeyGuard(both):
+        assert torch.ones(1).item() == 1.0
+
+
+def test_workers_may_seed_numpy_by_the_state_that_pytorch_derives():
+    with torch_alias():
+        from torch.utils.data._utils.worker import _generate_state
+
+        np = pytest.importorskip("numpy")
+        for seed, worker in ((0, 0), (12345, 3), (2**63 + 7, 1)):
+            entropy = [worker, seed & 0xFFFFFFFF, seed >> 32, 0]
+            expected = np.random.SeedSequence(entropy).generate_state(4).tolist()
+            assert _generate_state(seed, worker) == expected
+
+
+def test_context_managers_of_programs_decorate_functions_and_generators(torch):
+    from torch.utils._contextlib import _DecoratorContextManager
+
+    inside = []
+
+    class Inside(_DecoratorContextManager):
+        def __enter__(self):
+            inside.append(1)
+
+        def __exit__(self, *exc):
+            inside.pop()
+
+    @Inside()
+    def depth():
+        return len(inside)
+
+    @Inside()
+    def depths():
+        got = yield len(inside)
+        yield len(inside) + got
+
+    assert depth() == 1 and not inside
+    steps = depths()
+    assert next(steps) == 1 and not inside and steps.send(10) == 11 and not inside
+
+
+def test_texts_of_tensors_are_put_together_from_parts(torch):
+    from torch._tensor_str import _add_suffixes, _str_intern, _tensor_str
+
+    x = torch.tensor([1.0, 2.5])
+    assert _tensor_str(x, 0) == "[1.0000, 2.5000]"
+    assert _str_intern(x, tensor_contents="...") == "tensor(...)"
+    assert _add_suffixes("Index([1]", ["dim=2"], 6, False) == "Index([1], dim=2)"
+    assert _add_suffixes("Index([1]", ["a=1", "b=2"], 6, True) == "Index([1],\n      a=1, b=2)"
+
+
+def test_small_checks_and_symbols(torch):
+    with pytest.raises(ValueError, match="no"):
+        torch._check_with(ValueError, False, lambda: "no")
+    torch._check_tensor_all(torch.tensor([True, True]))
+    with pytest.raises(RuntimeError):
+        torch._check_tensor_all(torch.tensor([True, False]))
+    torch._assert_async(torch.tensor(1))
+    with pytest.raises(RuntimeError, match="why"):
+        torch._assert_async(torch.tensor(0), "why")
+    assert torch._shape_as_tensor(torch.ones(2, 3)).tolist() == [2, 3]
+    assert torch.sym_sum([1, 2]) == 3 and torch.sym_ite(False, 1, 2) == 2
+    y = torch.tensor([0.0, 1.0], requires_grad=True)
+    s = y.softmax(0)
+    g = torch.tensor([1.0, -2.0])
+    expected = torch.autograd.grad(s, y, g)[0]
+    found = torch._softmax_backward_data(g, s, 0, torch.float32)
+    assert torch.allclose(found, expected)
+
+
+def test_names_of_exporters_and_annotations_can_be_used_at_import(torch):
+    from torch.jit.annotations import BroadcastingList2
+    from torch.onnx import register_custom_op_symbolic, symbolic_opset11
+    from torch.onnx.symbolic_helper import parse_args
+
+    @parse_args("v", "i")
+    def symbolic(g, x, n):
+        return n
+
+    register_custom_op_symbolic("flambeau_tests::twice", symbolic, 11)
+    assert symbolic(None, None, 3) == 3 and BroadcastingList2[int] is not None
+    assert not hasattr(symbolic_opset11, "no_such_name")
