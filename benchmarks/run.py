@@ -24,6 +24,7 @@ import op_sweep
 import report
 import small_ops
 import training
+import written
 from harness import BARE, OURS, THEIRS, Result, Row, measure
 from installed import first_step_milliseconds, import_milliseconds, megabytes, peak_memory
 from sides import OTHERS, environment, libraries, set_threads
@@ -35,7 +36,7 @@ SWEPT = 1_000_000
 
 def rows(wanted: str) -> list[Row]:
     """The rows whose names contain `wanted`: small operations and training steps."""
-    return [row for row in [*small_ops.ROWS, *training.ROWS] if wanted in row.name]
+    return [row for row in [*small_ops.ROWS, *training.ROWS, *written.ROWS] if wanted in row.name]
 
 
 def run(options: argparse.Namespace, sides: dict[str, Any]) -> list[Result]:
