@@ -179,12 +179,18 @@ def _make_clamp() -> Kernel:
 
 def _make_pow() -> Kernel:
     general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
+    product = _large_binary("mul")
 
     def power(a: Array, b: Array) -> Any:
         if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.itemsize > 2:
-            if b == 2:
+            exponent = b.item()
+            if exponent == 2:
                 return square(a)
-            if b == 0.5:
+            if exponent == 3:
+                return product(square(a), a)
+            if exponent == 4:
+                return square(square(a))
+            if exponent == 0.5:
                 return root(a)
         return general(a, b)
 

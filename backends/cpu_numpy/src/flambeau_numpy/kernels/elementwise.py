@@ -209,11 +209,21 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
     """a ** b; integers to negative powers are 0 except for bases 1 and -1."""
     if b.ndim == 0 and a.dtype.kind in "fcV":
         # The exponents that PyTorch computes in other ways too; NumPy's power is slow.
-        if b == 2:
+        exponent, precise = b.item(), a.dtype.char in "fd"
+        if exponent == 1:
+            return np.positive(a, out)
+        if exponent == 2:
             return np.multiply(a, a, out)
-        if b == 0.5 and a.dtype.char != "e":  # of float16, a true power: (-inf) ** 0.5 is inf
+        if exponent == 3:
+            return np.multiply(np.multiply(a, a), a, out)
+        if exponent == 4 and precise:
+            square = np.multiply(a, a)
+            return np.multiply(square, square, out)
+        if exponent == -2 and precise:
+            return np.reciprocal(np.multiply(a, a), out)
+        if exponent == 0.5 and a.dtype.char != "e":  # of float16, a power: (-inf) ** 0.5 is inf
             return np.sqrt(a, out)
-        if b == -1:
+        if exponent == -1:
             return np.reciprocal(a, out)
     if a.dtype.kind == "b":
         return np.greater_equal(a, b, out)
