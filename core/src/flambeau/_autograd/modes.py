@@ -34,7 +34,9 @@ class _GradMode:
             raise
 
     def __exit__(self, *exc: object) -> None:
-        set_recording(self._previous.pop())
+        # An interrupt may follow any call: the mode is back before anything else is called.
+        set_recording(self._previous[-1])
+        del self._previous[-1]
 
     def _fresh(self) -> _GradMode:
         return type(self)()

@@ -160,38 +160,38 @@ class GradScaler:
         )
         state["stage"] = OptState.UNSCALED
 
+    @fb.no_grad()
     def _unscale_grads_(
         self, optimizer: Any, inv_scale: Tensor, found_inf: Tensor, allow_fp16: bool
     ) -> dict[Any, Tensor]:
         """Multiply gradients by `inv_scale`; for each device, 1 if one of its is not finite."""
         found: dict[Any, Tensor] = {}
         inverses: dict[Any, Tensor] = {}
-        with fb.no_grad():
-            for group in optimizer.param_groups:
-                for parameter in group["params"]:
-                    if not isinstance(parameter, Tensor):
-                        raise AssertionError(
-                            f"expected param to be torch.Tensor, got {type(parameter).__name__}"
-                        )
-                    grad: Any = parameter.grad
-                    if grad is None:
-                        continue
-                    if grad.dtype is fb.float16 and not allow_fp16:
-                        raise ValueError("Attempting to unscale FP16 gradients.")
-                    if grad.is_sparse:
-                        if grad.dtype is fb.float16:
-                            # The sums of duplicates are what may overflow.
-                            grad = parameter.grad = grad.coalesce()
-                        grad = grad._values()
-                    device = grad.device
-                    if device not in found:
-                        found[device] = found_inf.to(device).clone()
-                        inverses[device] = inv_scale.to(device)
-                    finite = grad.isfinite().all()
-                    found[device] = found[device].maximum((~finite).to(found_inf.dtype))
-                    # In float32: the inverse of a large scale is 0 in float16.
-                    wide = grad if grad.dtype is fb.float64 else grad.float()
-                    grad.copy_(wide * inverses[device])
+        for group in optimizer.param_groups:
+            for parameter in group["params"]:
+                if not isinstance(parameter, Tensor):
+                    raise AssertionError(
+                        f"expected param to be torch.Tensor, got {type(parameter).__name__}"
+                    )
+                grad: Any = parameter.grad
+                if grad is None:
+                    continue
+                if grad.dtype is fb.float16 and not allow_fp16:
+                    raise ValueError("Attempting to unscale FP16 gradients.")
+                if grad.is_sparse:
+                    if grad.dtype is fb.float16:
+                        # The sums of duplicates are what may overflow.
+                        grad = parameter.grad = grad.coalesce()
+                    grad = grad._values()
+                device = grad.device
+                if device not in found:
+                    found[device] = found_inf.to(device).clone()
+                    inverses[device] = inv_scale.to(device)
+                finite = grad.isfinite().all()
+                found[device] = found[device].maximum((~finite).to(found_inf.dtype))
+                # In float32: the inverse of a large scale is 0 in float16.
+                wide = grad if grad.dtype is fb.float64 else grad.float()
+                grad.copy_(wide * inverses[device])
         return found
 
     def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import need_tensor, sizes
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -124,10 +123,9 @@ def instance_norm(
         *(use_input_stats, momentum, eps, cudnn_enabled),
     )
     if use_input_stats and batch:
-        with no_grad():
-            for running, updated in ((running_mean, mean), (running_var, var)):
-                if running is not None and updated is not None:
-                    running.copy_(updated.reshape((batch, channels)).mean(0))
+        for running, updated in ((running_mean, mean), (running_var, var)):
+            if running is not None and updated is not None:
+                running.detach().copy_(updated.detach().reshape((batch, channels)).mean(0))
     return result.reshape(tuple(x.shape))
 
 

@@ -333,15 +333,29 @@ def batch_norm(
         return _batch_norm(x, weight, bias, running_mean, invstd)
     result, mean, invstd = _batch_norm_train(x, weight, bias, eps)
     if x.numel():
-        with no_grad():
-            if running_mean is not None:
-                running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
-            if running_var is not None:
-                count = x.numel() // x.shape[1]
-                unbiased = count / (count - 1) if count > 1 else math.nan
-                variance = (invstd**-2 - eps).clamp(0) * unbiased
-                running_var.mul_(1 - momentum).add_(variance, alpha=momentum)
+        count = x.numel() // x.shape[1]
+        _follow(running_mean, running_var, mean, invstd, count, momentum, eps)
     return result
+
+
+# Not by a block, whose end an interrupt could keep from beginning.
+@no_grad()
+def _follow(
+    running_mean: Tensor | None,
+    running_var: Tensor | None,
+    mean: Tensor,
+    invstd: Tensor,
+    count: int,
+    momentum: float,
+    eps: float,
+) -> None:
+    """Move the running statistics towards those of `count` numbers for each channel."""
+    if running_mean is not None:
+        running_mean.mul_(1 - momentum).add_(mean, alpha=momentum)
+    if running_var is not None:
+        unbiased = count / (count - 1) if count > 1 else math.nan
+        variance = (invstd**-2 - eps).clamp(0) * unbiased
+        running_var.mul_(1 - momentum).add_(variance, alpha=momentum)
 
 
 @public(method=False)

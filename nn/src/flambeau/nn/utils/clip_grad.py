@@ -19,6 +19,7 @@ def _as_list(tensors: Tensors) -> list[Tensor]:
     return [tensors] if isinstance(tensors, Tensor) else list(tensors)
 
 
+@fb.no_grad()
 def get_total_norm(
     tensors: Tensors,
     norm_type: float = 2.0,
@@ -39,18 +40,18 @@ def get_total_norm(
     if not parts:
         return fb.tensor(0.0)
     device = parts[0].device
-    with fb.no_grad():
-        norms = [part.norm(norm_type).to(device) for part in parts]
-        total = fb.stack(norms).norm(norm_type)
-        if error_if_nonfinite and not bool(total.isfinite()):
-            raise RuntimeError(
-                f"The total norm of order {norm_type} for gradients from `parameters` is "
-                "non-finite, so it cannot be clipped. To disable this error and scale the "
-                "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
-            )
+    norms = [part.norm(norm_type).to(device) for part in parts]
+    total = fb.stack(norms).norm(norm_type)
+    if error_if_nonfinite and not bool(total.isfinite()):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is "
+            "non-finite, so it cannot be clipped. To disable this error and scale the "
+            "gradients by the non-finite norm anyway, set `error_if_nonfinite=False`"
+        )
     return total
 
 
+@fb.no_grad()
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
@@ -61,12 +62,11 @@ def clip_grads_with_norm_(
     >>> fb.nn.utils.clip_grads_with_norm_(p, 1.0, fb.tensor(5.0)); p.grad
     tensor([1.0000])
     """
-    with fb.no_grad():
-        # Multiplied even by 1: to decide about it would mean to wait for the device.
-        factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for parameter in _as_list(parameters):
-            if parameter.grad is not None:
-                parameter.grad.mul_(factor.to(parameter.grad.device))
+    # Multiplied even by 1: to decide about it would mean to wait for the device.
+    factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
+    for parameter in _as_list(parameters):
+        if parameter.grad is not None:
+            parameter.grad.mul_(factor.to(parameter.grad.device))
 
 
 def clip_grad_norm_(
@@ -126,6 +126,7 @@ def clip_grad_norm(
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
+@fb.no_grad()
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-`clip_value`, `clip_value`].
 
@@ -135,7 +136,6 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     tensor([ 1.0000, -0.5000])
     """
     limit = float(clip_value)
-    with fb.no_grad():
-        for parameter in _as_list(parameters):
-            if parameter.grad is not None:
-                parameter.grad.clamp_(min=-limit, max=limit)
+    for parameter in _as_list(parameters):
+        if parameter.grad is not None:
+            parameter.grad.clamp_(min=-limit, max=limit)
