@@ -19,6 +19,7 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
+from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _mul, _where, binary, replaced
 
 SELU_ALPHA = 1.6732632423543772848170429916717
@@ -291,6 +292,9 @@ def _softmax_backward(grad: Tensor, result: Tensor, dim: int) -> Tensor:
     return cast(y * (g - (g * y).sum(_along(y, dim), True)), grad.dtype)
 
 
+_softmax_backward.demand(_rules.softmax_backward)
+
+
 @_softmax_backward.gradient("grad")
 def _(F, g, result, dim):
     return F.softmax_backward(g, result, dim)
@@ -321,6 +325,9 @@ def _(F, g, result, dim):
 def _log_softmax_backward(grad: Tensor, result: Tensor, dim: int) -> Tensor:
     g, y = wide(grad), wide(result)
     return cast(g - y.exp() * g.sum(_along(y, dim), True), grad.dtype)
+
+
+_log_softmax_backward.demand(_rules.softmax_backward)
 
 
 @_log_softmax_backward.gradient("grad")

@@ -21,6 +21,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
+from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
 
 
@@ -232,6 +233,9 @@ def _batch_norm_backward(
     return _backward(_batch_axes(input.shape), grad, input, weight, mean, invstd)
 
 
+_batch_norm_backward.demand(_rules.batch_norm_backward)
+
+
 @_batch_norm_backward.gradient
 def _(F, g, grad, input, weight, mean, invstd):
     return _double_backward(F, _batch_axes(input.shape), g, grad, input, weight, mean, invstd)
@@ -270,6 +274,9 @@ def _layer_norm_backward(
     """The gradients of `layer_norm` in input, weight and bias."""
     axes = _layer_axes(input.shape, normalized_shape)
     return _backward(axes, grad, input, weight, mean, invstd)
+
+
+_layer_norm_backward.demand(_rules.layer_norm_backward)
 
 
 @_layer_norm_backward.gradient

@@ -10,6 +10,7 @@ from flambeau.ops.creation.creation import zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _index, _scatter
+from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.layers.activation import _log_softmax, log_softmax, need_floating, wide
 from flambeau.ops.losses.loss_reduction import check_reduction
 
@@ -94,6 +95,9 @@ def _nll_loss_backward(
     return _scatter(empty, 1, classes.unsqueeze(1), values.unsqueeze(1)).reshape(log_probs_shape)
 
 
+_nll_loss_backward.demand(_rules.nll_loss_backward)
+
+
 @_nll_loss_backward.gradient("grad")
 def _(F, g, target, weight, reduction, ignore_index):
     # Linear in `grad`, with the coefficients of the loss itself.
@@ -148,6 +152,9 @@ def _cross_entropy_backward(
     spread = _scatter(probs, 1, classes, chosen) * (wide(grad) / wide(count))
     spread = spread.masked_fill((target == ignore_index).reshape((-1, 1)), 0)
     return cast(spread, log_probs.dtype).reshape(log_probs.shape)
+
+
+_cross_entropy_backward.demand(_rules.cross_entropy_backward)
 
 
 @_cross_entropy_backward.gradient("grad")

@@ -13,6 +13,7 @@ from flambeau.ops.creation.creation import ones, tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import wide
+from flambeau.ops.layers.gradient_rules import check_shape
 from flambeau.ops.pointwise.elementwise import div
 from flambeau.ops.spatial.convolution import (
     _conv2d,
@@ -109,6 +110,23 @@ def _shared(
     return cast(inside, grad.dtype).reshape(input_shape)
 
 
+def _demands_of_windows(
+    grad: Tensor,
+    input_shape: Sizes,
+    kernel_size: Sizes,
+    stride: Sizes,
+    padding: Sizes,
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> None:
+    """A gradient has an element for each window: kernels go from windows to elements unasked."""
+    rank = len(kernel_size)
+    dims = zip(input_shape[-rank:], kernel_size, stride, padding, strict=False)
+    counts = tuple(window_count(n, k, s, p, 1, ceil_mode) for n, k, s, p in dims)
+    check_shape("avg_pool backward", "grad", grad, (*input_shape[:-rank], *counts))
+
+
 @composite(title="AvgPool2DBackward0")
 def _avg_pool2d(
     input: Tensor,
@@ -150,6 +168,9 @@ def _avg_pool2d_backward(
         *(grad, input_shape, kernel_size, stride, padding, ceil_mode),
         *(count_include_pad, divisor_override),
     )
+
+
+_avg_pool2d_backward.demand(_demands_of_windows)
 
 
 @_avg_pool2d_backward.gradient
@@ -200,6 +221,9 @@ def _avg_pool3d_backward(
         *(grad, input_shape, kernel_size, stride, padding, ceil_mode),
         *(count_include_pad, divisor_override),
     )
+
+
+_avg_pool3d_backward.demand(_demands_of_windows)
 
 
 @_avg_pool3d_backward.gradient

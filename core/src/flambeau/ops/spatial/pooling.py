@@ -13,6 +13,7 @@ from flambeau.ops.creation.creation import tensor, zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.indices.indexing import _gather, _scatter_add
+from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _where, div
 from flambeau.ops.reductions.reduction import _argmax
 from flambeau.ops.spatial.image_windows import Pair, Places, Triple, places, windows
@@ -95,6 +96,9 @@ def _max_pool2d_backward(grad: Tensor, indices: Tensor, input_shape: tuple[int, 
     flat = (n, c, grad.shape[2] * grad.shape[3])
     empty = zeros((n, c, height * width), dtype=grad.dtype, device=grad.device)
     return _scatter_add(empty, 2, indices.reshape(flat), grad.reshape(flat)).reshape(input_shape)
+
+
+_max_pool2d_backward.demand(_rules.max_pool2d_backward)
 
 
 @_max_pool2d_backward.gradient("grad")
