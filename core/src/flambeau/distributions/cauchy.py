@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _log_of_part, broadcast_all
 
 __all__ = ["Cauchy"]
 
@@ -69,6 +69,26 @@ class Cauchy(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         return fb.atan((value - self.loc) / self.scale) / math.pi + 0.5
+
+    def _upper(self, standard: Tensor) -> Tensor:
+        """P(X > x) as an angle over π: exact in the upper tail, where arctangents cancel."""
+        return fb.atan2(fb.ones_like(standard), standard) / math.pi
+
+    def _standardised(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        standard = self._standardised(value)
+        return _log_of_part(self._upper(-standard), self._upper(standard))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self._upper(self._standardised(value))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        standard = self._standardised(value)
+        return _log_of_part(self._upper(standard), self._upper(-standard))
 
     def icdf(self, value: Tensor) -> Tensor:
         return fb.tan(math.pi * (value - 0.5)) * self.scale + self.loc

@@ -214,6 +214,26 @@ class Distribution:
         """The probability of a draw of at most `value`."""
         raise NotImplementedError
 
+    def log_cdf(self, value: Tensor) -> Tensor:
+        """log P(X ≤ value); where a family says so, exact in the lower tail.
+
+        Beyond PyTorch, as are the two survival functions.
+
+        >>> from flambeau.distributions import Normal
+        >>> import flambeau as fb
+        >>> Normal(0.0, 1.0).log_cdf(fb.tensor(-20.0))
+        tensor(-203.9172)
+        """
+        return self.cdf(value).log()
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        """P(X > value); where a family says so, exact in the upper tail."""
+        return 1 - self.cdf(value)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        """log P(X > value); where a family says so, exact in the upper tail."""
+        return fb.log1p(-self.cdf(value))
+
     def icdf(self, value: Tensor) -> Tensor:
         """The quantile: where `cdf` reaches `value`."""
         raise NotImplementedError

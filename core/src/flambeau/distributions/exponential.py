@@ -8,7 +8,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _log_of_rest, broadcast_all
 
 __all__ = ["Exponential"]
 
@@ -64,6 +64,17 @@ class Exponential(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         return 1 - fb.exp(-self.rate * value)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_rest(self.log_survival_function(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -self.rate * value
 
     def icdf(self, value: Tensor) -> Tensor:
         return -fb.log1p(-value) / self.rate

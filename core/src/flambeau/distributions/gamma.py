@@ -8,7 +8,7 @@ import flambeau as fb
 from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _log_of_part, broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -77,6 +77,17 @@ class Gamma(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         return special.gammainc(self.concentration, self.rate * value)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_part(self.cdf(value), self.survival_function(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return special.gammaincc(self.concentration, self.rate * value)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_of_part(self.survival_function(value), self.cdf(value))
 
     def entropy(self) -> Tensor:
         return (

@@ -83,6 +83,9 @@ class GeneralizedPareto(Distribution):
         """log P(X ≤ value)."""
         return fb.log1p(-fb.exp(self.log_survival_function(value)))
 
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
     def cdf(self, value: Tensor) -> Tensor:
         return fb.exp(self.log_cdf(value))
 

@@ -12,7 +12,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AffineTransform, ExpTransform
 from flambeau.distributions.uniform import Uniform
-from flambeau.distributions.utils import broadcast_all, euler_constant
+from flambeau.distributions.utils import _log_of_rest, broadcast_all, euler_constant
 
 __all__ = ["Gumbel"]
 
@@ -56,6 +56,17 @@ class Gumbel(TransformedDistribution):
             self._validate_sample(value)
         y = (self.loc - value) / self.scale
         return (y - y.exp()) - self.scale.log()
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return -fb.exp((self.loc - value) / self.scale)
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return -fb.expm1(self.log_cdf(value))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_of_rest(self.log_cdf(value))
 
     @property
     def mean(self) -> Tensor:

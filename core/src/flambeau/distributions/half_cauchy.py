@@ -11,6 +11,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.cauchy import Cauchy
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AbsTransform
+from flambeau.distributions.utils import _log_of_part
 
 __all__ = ["HalfCauchy"]
 
@@ -65,7 +66,24 @@ class HalfCauchy(TransformedDistribution):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
+        return 2 * self.base_dist.cdf(value.clamp(min=0)) - 1
+
+    def _below(self, value: Tensor) -> Tensor:
+        """P(X ≤ value), exact near 0."""
+        return 2 * fb.atan(value.clamp(min=0) / self.scale) / math.pi
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_part(self._below(value), self.survival_function(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.survival_function(value.clamp(min=0))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return _log_of_part(self.survival_function(value), self._below(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)

@@ -11,6 +11,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.normal import Normal
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AbsTransform
+from flambeau.distributions.utils import _log_of_part
 
 __all__ = ["HalfNormal"]
 
@@ -63,7 +64,26 @@ class HalfNormal(TransformedDistribution):
     def cdf(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
+        return 2 * self.base_dist.cdf(value.clamp(min=0)) - 1
+
+    def _below(self, value: Tensor) -> Tensor:
+        """P(X ≤ value), exact near 0."""
+        return fb.erf(value.clamp(min=0) / (self.scale * math.sqrt(2)))
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_part(self._below(value), self.survival_function(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.survival_function(value.clamp(min=0))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        below = self._below(value)
+        tail = self.base_dist.log_survival_function(value.clamp(min=0)) + math.log(2)
+        return fb.where(below < 0.5, (-below).log1p(), tail)
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.base_dist.icdf((value + 1) / 2)

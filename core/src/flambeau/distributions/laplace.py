@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as fb
@@ -68,6 +69,26 @@ class Laplace(Distribution):
             self._validate_sample(value)
         diff = value - self.loc
         return 0.5 - 0.5 * diff.sign() * fb.expm1(-diff.abs() / self.scale)
+
+    def _log_upper(self, standard: Tensor) -> Tensor:
+        """log P(X > x): half an exponential tail, or the rest of one."""
+        above = -standard.clamp(min=0) - math.log(2)
+        below = fb.log1p(-0.5 * fb.exp(standard.clamp(max=0)))
+        return fb.where(standard > 0, above, below)
+
+    def _standardised(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return self._log_upper(-self._standardised(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return self._log_upper(self._standardised(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         term = value - 0.5

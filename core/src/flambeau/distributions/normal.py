@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import Size, Tensor
+from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _standard_normal, broadcast_all
@@ -87,6 +87,20 @@ class Normal(ExponentialFamily):
             self._validate_sample(value)
         standard = (value - self.loc) * self.scale.reciprocal()
         return 0.5 * (1 + fb.erf(standard / math.sqrt(2)))
+
+    def _standardised(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return (value - self.loc) / self.scale
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return special.log_ndtr(self._standardised(value))
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return 0.5 * fb.erfc(self._standardised(value) / math.sqrt(2))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return special.log_ndtr(-self._standardised(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         return self.loc + self.scale * fb.erfinv(2 * value - 1) * math.sqrt(2)

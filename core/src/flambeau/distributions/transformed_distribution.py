@@ -158,5 +158,25 @@ class TransformedDistribution(Distribution):
             self.base_dist._validate_sample(value)
         return self._monotonize_cdf(self.base_dist.cdf(value))
 
+    def _tail(self, lower: str, upper: str, value: Tensor) -> Tensor:
+        """A function of the base distribution, or its opposite where the transforms decrease."""
+        sign: Any = 1
+        for transform in self.transforms[::-1]:
+            value = transform.inv(value)
+            sign = sign * transform.sign
+        if isinstance(sign, int):
+            return getattr(self.base_dist, lower if sign == 1 else upper)(value)
+        increasing = getattr(self.base_dist, lower)(value)
+        return fb.where(sign > 0, increasing, getattr(self.base_dist, upper)(value))
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return self._tail("log_cdf", "log_survival_function", value)
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self._tail("survival_function", "cdf", value)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return self._tail("log_survival_function", "log_cdf", value)
+
     def icdf(self, value: Tensor) -> Tensor:
         return self._forward(self.base_dist.icdf(self._monotonize_cdf(value)))

@@ -192,6 +192,22 @@ def _logsigmoid(x: Tensor) -> Tensor:
     return -fb.softplus(-x)
 
 
+def _log_of_rest(log_part: Tensor) -> Tensor:
+    """log(1 − exp(x)) for x ≤ 0, exact near both ends.
+
+    Source: Mächler, "Accurately computing log(1 − exp(−|a|))" (2012).
+    """
+    near = log_part > -0.6931471805599453
+    far = fb.log1p(-fb.exp(fb.where(near, -1.0, log_part)))
+    return fb.where(near, fb.log(-fb.expm1(fb.where(near, log_part, -0.5))), far)
+
+
+def _log_of_part(part: Tensor, rest: Tensor) -> Tensor:
+    """The logarithm of a probability from whichever of it and 1 − it is the smaller, exact one."""
+    small = part < 0.5
+    return fb.where(small, fb.where(small, part, 0.5).log(), (-rest).log1p())
+
+
 def _binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """−(t·log σ(x) + (1 − t)·log(1 − σ(x))), element by element."""
     return fb.binary_cross_entropy_with_logits(logits, target, reduction="none")
