@@ -89,7 +89,8 @@ def result_type(*operands: Any) -> DType:
             d = scalar_dtype(x)
             numbers = d if numbers is None else D.promote_types(numbers, d)
     found = _combine(_combine(dims, zeros), numbers)
-    assert found is not None
+    if found is None:
+        raise TypeError("result_type() takes tensors and numbers, got none")
     return found
 
 

@@ -120,6 +120,7 @@ def frombuffer(
         raise ValueError("object does not implement Python buffer protocol.") from error
     if not view.c_contiguous:
         raise RuntimeError("could not retrieve buffer from object: it is not contiguous")
+    dtype = D.as_dtype(dtype)
     size, length = dtype.itemsize, view.nbytes
     if not length or not count:
         raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")

@@ -45,6 +45,10 @@ def make_tensor(
     >>> fb.testing.make_tensor(3, dtype=fb.float32, device="cpu")
     tensor([-0.0674,  4.8280, -7.4074])
     """
+    if not isinstance(dtype, DType):
+        raise TypeError(
+            f"make_tensor(): argument 'dtype' must be dtype, not {type(dtype).__name__}"
+        )
     if requires_grad and not dtype.fp:
         raise ValueError(
             "make_tensor: `requires_grad=True` is not supported for boolean and integral dtypes, "

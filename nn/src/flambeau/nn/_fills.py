@@ -34,6 +34,8 @@ def fill_by_rejection_from_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> None:
     """Draw from U(`a`, `b`) and accept in proportion to the normal density there."""
+    if not std > 0:
+        raise ValueError(f"std must be positive, got {std}")
     mode = max(a, min(mean, b))
     log_peak = -0.5 * ((mode - mean) / std) ** 2
     pending = None

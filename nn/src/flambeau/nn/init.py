@@ -222,7 +222,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 def _calculate_correct_fan(tensor: Tensor, mode: str) -> int:
     modes = ["fan_in", "fan_out"]
-    if mode.lower() not in modes:
+    if not isinstance(mode, str) or mode.lower() not in modes:
         raise ValueError(f"Mode {mode} not supported, please use one of {modes}")
     return _calculate_fan_in_and_fan_out(tensor)[modes.index(mode.lower())]
 

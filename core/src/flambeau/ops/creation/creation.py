@@ -573,7 +573,10 @@ def _shape_of(data: Any) -> list[int]:
     shape: list[int] = []
     while _is_sequence(data):
         _check_depth(len(shape), data)
-        shape.append(len(data))
+        try:
+            shape.append(len(data))
+        except OverflowError as error:
+            raise ValueError(f"too many elements in {type(data).__name__!r}") from error
         if not data:
             return shape
         data = data[0]

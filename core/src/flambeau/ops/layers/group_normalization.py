@@ -57,7 +57,7 @@ def group_norm(
         )
     given = {"weight": weight, "bias": bias}
     for name, t in given.items():
-        if t is not None and tuple(t.shape) != (shape[1],):
+        if t is not None and tuple(need_tensor(t, "group_norm", name).shape) != (shape[1],):
             raise RuntimeError(
                 f"Expected {name} to be a vector of size equal to the number of channels in input, "
                 f"but got {name} of shape {list(t.shape)} and input of shape {list(shape)}"

@@ -5,12 +5,17 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from flambeau._dispatch.arguments import dim_of, need_input, need_tensor
+from flambeau._dispatch.arguments import checked_sizes, dim_of, need_input, need_tensor
+from flambeau._dispatch.bound import bind
 from flambeau._dispatch.keywords import documented
 from flambeau._memory.views import make_slices
 from flambeau._tensor.tensor import Tensor
+from flambeau._types import dtype as D
+from flambeau.ops.creation.creation import unfilled
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import _full, narrow
+
+_MANY, _BYTES_OF_TENSOR = 1 << 20, 512
 
 
 @public
@@ -47,6 +52,8 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         parts = operator.index(how)
         if parts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {parts}")
+        if parts > _MANY:  # is there memory for so many tensors?
+            unfilled(bind("cpu"), checked_sizes((parts, _BYTES_OF_TENSOR)), D.uint8)
         small, extra = divmod(n, parts)
         stops = [(i + 1) * small + min(i + 1, extra) for i in range(parts)]
         starts = [0, *stops[:-1]]

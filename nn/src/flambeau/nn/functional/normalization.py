@@ -41,6 +41,8 @@ def batch_norm(
     tensor([[-1.0000],
             [ 1.0000]])
     """
+    if not isinstance(input, Tensor):
+        require_tensors("batch_norm", input=input)
     if training and input.dim() > 1 and input.numel() == input.shape[1]:
         raise ValueError(_ONE_VALUE.format(input.shape))
     parameters = next((t for t in (weight, running_mean) if t is not None), input)

@@ -395,4 +395,6 @@ def lp_pool3d(
 
 def _norms(means: Tensor, kernel: tuple[int, ...], norm_type: float) -> Tensor:
     """Roots of sums, from the means of powers."""
+    if not norm_type:
+        raise ValueError("norm_type must not be zero")
     return (means.sign() * means.abs().relu() * prod(kernel)).pow(1.0 / norm_type)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.overrides import warn
 
 
@@ -22,6 +22,8 @@ def softmax(
     >>> fb.nn.functional.softmax(fb.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
+    if not isinstance(input, Tensor):
+        require_tensors("softmax", input=input)
     if dim is None:
         dim = implicit_dim("softmax", input.dim())
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
@@ -51,6 +53,8 @@ def log_softmax(
     >>> fb.nn.functional.log_softmax(fb.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
+    if not isinstance(input, Tensor):
+        require_tensors("log_softmax", input=input)
     if dim is None:
         dim = implicit_dim("log_softmax", input.dim())
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)

@@ -6,6 +6,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.modules.batchnorm import BatchNorm1d, BatchNorm2d, BatchNorm3d
 from flambeau.nn.modules.convolution import Conv1d, Conv2d, Conv3d, Device, Size
@@ -110,6 +111,7 @@ class _LazyConv(_Lazy):
             ValueError: the groups do not divide the channels.
         """
         n = self.dimensions
+        require_tensors(type(self).__name__, input=input)
         if input.dim() not in (n + 1, n + 2):
             raise RuntimeError(
                 f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import sizes
 from flambeau.nn.module import Module
 
@@ -59,6 +60,7 @@ class _CircularPad(_Pad):
 
     def forward(self, input: Tensor) -> Tensor:
         """The enlarged input."""
+        require_tensors(type(self).__name__, input=input)
         if input.dim() not in (self.spatial + 1, self.spatial + 2):
             raise ValueError(
                 f"expected {self.spatial + 1}D or {self.spatial + 2}D input "

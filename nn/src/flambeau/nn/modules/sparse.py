@@ -6,6 +6,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional.embedding import checked_padding
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
@@ -249,6 +250,7 @@ class EmbeddingBag(_Table):
 
 
 def _matrix_shape(embeddings: Tensor) -> tuple[int, int]:
+    require_tensors("from_pretrained", embeddings=embeddings)
     if embeddings.dim() != 2:
         raise AssertionError(
             f"Embeddings parameter is expected to be 2-dimensional, got {embeddings.dim()}"
