@@ -23,7 +23,8 @@ WORDED = (RuntimeError, TypeError, ValueError, IndexError, NotImplementedError, 
 LIBRARIES = re.compile(
     r"ufunc|could not (be )?broadcast|setting an array element|[Cc]annot cast|"
     r"[Mm]aximum (allowed|supported) dimension|Unable to allocate|array is too big|"
-    r"shape mismatch: objects|cannot reshape array|Input operand|data type '.*' not|numpy\.[a-z_]+\(|"
+    r"shape mismatch: objects|cannot reshape array|Input operand|data type '.*' not|"
+    r"numpy\.[a-z_]+\(|"
     r"array must not contain|axes don't match|buffer is smaller|DLPack|LAPACK|dnnl|oneDNN|"
     r"cannot be safely cast|is out of bounds for array|inhomogeneous|array dimensions|"
     r"non-native byte order|no loop matching|arrays used as indices|NumPy"
