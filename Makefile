@@ -20,6 +20,8 @@ PYTEST    = $(RUN) -m pytest -n $(JOBS) --dist worksteal
 PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy
 # What can be imported anywhere: flambeau_cupy needs CuPy.
 DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
+# Without compiled kernels: what they are built with is not what users install.
+OLDEST   := core nn backends/cpu_numpy
 SOURCES  := $(shell find $(PACKAGES:%=%/src) -name '*.py')
 MERGED   := build/merged
 SITE     := build/docs
@@ -27,10 +29,10 @@ SANITIZED := $(CURDIR)/build/sanitized
 SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(SITE)/doctrees
 
 # Test workers share the cores already; a thread pool in each of them would fight over the same ones.
-test coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
-test coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
+test oldest coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
+test oldest coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test programs fuzz cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test programs fuzz oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -94,6 +96,13 @@ SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-
 sanitize: $(SANITIZED)/.stamp ## flambeau-native under gcc's ASan and UBSan (WHOLE=1: misfits in all dtypes)
 	$(SANITIZING) $(PYTEST) backends/cpu_native/tests tests/test_races.py $(ARGS)
 	$(SANITIZING) $(PYTEST) --pyargs flambeau.testing.backend.test_misfits --device cpu $(KIT)
+
+oldest: $(VENV)/installed ## the core's tests with the oldest versions that the packages allow
+	$(PYTHON) -m venv build/oldest
+	build/oldest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	build/oldest/bin/python -m pip install --quiet --constraint .ci/oldest.txt \
+	  $(OLDEST:%=./%) --group test
+	build/oldest/bin/python -m pytest -n $(JOBS) --dist worksteal core/tests -m 'not slow' $(ARGS)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
 	$(PYTEST) --ignore=tests/parity --cov --cov-report=term $(ARGS)
