@@ -232,8 +232,15 @@ def test_negative_strides_are_refused():
 
 
 def test_element_types_without_counterpart_are_refused():
-    with pytest.raises(BufferError, match="16-bit uint"):
-        fb.from_dlpack(np.zeros(2, np.uint16))
+    with pytest.raises(BufferError, match="8-bit type code 10"):
+        fb.from_dlpack(torch.zeros(2).to(torch.float8_e4m3fn))
+
+
+@pytest.mark.parametrize("name", ["uint16", "uint32", "uint64"])
+def test_unsigned_integers_are_shared(name):
+    x = np.arange(3, dtype=name)
+    assert fb.from_dlpack(x).dtype is getattr(fb, name)
+    assert torch.from_dlpack(fb.from_dlpack(x)).tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("thing", [3, "text", [1.0]])

@@ -115,7 +115,7 @@ def test_records_lie_where_pytorch_maps_them(tmp_path):
         assert t.data_ptr() % 64 == 0
 
 
-@pytest.mark.parametrize("name", ["uint16", "float8_e4m3fn"])
+@pytest.mark.parametrize("name", ["float8_e8m0fnu"])
 def test_a_dtype_that_flambeau_lacks_is_named(name):
     file = io.BytesIO()
     torch.save(torch.ones(2).to(getattr(torch, name)), file)

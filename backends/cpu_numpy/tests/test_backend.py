@@ -130,8 +130,8 @@ def test_from_numpy_refuses_what_tensors_cannot_be() -> None:
         CPU.from_numpy([1])
     with pytest.raises(TypeError, match="can't convert np.ndarray of type"):
         CPU.from_numpy(np.array(["a"]))
-    with pytest.raises(TypeError, match="uint32"):
-        CPU.from_numpy(np.zeros(2, np.uint32))
+    with pytest.raises(TypeError, match="complex256|longdouble|clongdouble"):
+        CPU.from_numpy(np.zeros(2, np.clongdouble))
     with pytest.raises(ValueError, match="byte order"):
         CPU.from_numpy(np.zeros(2, ">f4"))
     with pytest.raises(ValueError, match="negative"):
@@ -189,7 +189,7 @@ def test_from_nested_leaves_the_rest_to_the_core(data: object, dtype: plugin.dty
 
 
 def test_dtypes_are_a_bijection() -> None:
-    assert set(TO_NUMPY) == set(DTYPES)
+    assert set(TO_NUMPY) == {*DTYPES, *plugin.limited_dtypes}
     assert {FROM_NUMPY[d]: d for d in TO_NUMPY.values()} == TO_NUMPY
     for dtype, native in TO_NUMPY.items():
         assert native.itemsize == dtype.itemsize

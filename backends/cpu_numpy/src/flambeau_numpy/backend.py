@@ -13,7 +13,7 @@ from numpy.lib.stride_tricks import as_strided
 
 from flambeau import plugin
 from flambeau_numpy import allocator
-from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
+from flambeau_numpy.dtypes import FLOAT8, FOREIGN, FROM_NUMPY, TO_NUMPY, to_float8
 from flambeau_numpy.generator import MT19937
 from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.silence import quiet
@@ -112,7 +112,7 @@ class NumpyBackend(plugin.Backend):
 
     def tolist(self, array: Array) -> Any:
         """The elements of `array` as nested lists of Python numbers; a number if it is 0-d."""
-        return (array.astype(np.float32) if array.dtype == BFLOAT16 else array).tolist()
+        return (array.astype(np.float32) if array.dtype in FOREIGN else array).tolist()
 
     def strides(self, array: Array) -> tuple[int, ...]:
         """Steps between neighbours along each dimension, in elements."""
@@ -237,10 +237,10 @@ class NumpyBackend(plugin.Backend):
         target = TO_NUMPY[dtype]
         if target == kind:
             return array, dtype
-        exact = kind == np.bool_ or (kind == np.int64 and target.kind in "fcV")
-        if not (exact or (kind == np.float64 and target.kind in "fcV")):
+        exact = kind == np.bool_ or (kind == np.int64 and (target.kind in "fcV" or dtype in FLOAT8))
+        if not (exact or (kind == np.float64 and (target.kind in "fcV" or dtype in FLOAT8))):
             return None
-        return _cast(array, target), dtype
+        return to_float8(array, target) if dtype in FLOAT8 else _cast(array, target), dtype
 
 
 @quiet

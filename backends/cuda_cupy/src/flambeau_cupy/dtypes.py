@@ -19,11 +19,21 @@ def accumulator(kind: np.dtype) -> np.dtype:
     return np.dtype(np.float32) if kind in HALVES else kind
 
 
-TO_NUMPY: dict[plugin.dtype, np.dtype] = {
-    d: BFLOAT16 if d is plugin.bfloat16 else np.dtype(d.name.removesuffix("_"))
-    for d in plugin.dtypes
-}
-"""flambeau dtype to NumPy dtype."""
+class _Known(dict[plugin.dtype, np.dtype]):
+    def __missing__(self, dtype: plugin.dtype) -> np.dtype:
+        raise NotImplementedError(
+            f"flambeau-cupy has no {dtype}: keep such tensors on the CPU, or convert them, for "
+            "instance by .float(), before they move to the device"
+        )
+
+
+TO_NUMPY: dict[plugin.dtype, np.dtype] = _Known(
+    {
+        d: BFLOAT16 if d is plugin.bfloat16 else np.dtype(d.name.removesuffix("_"))
+        for d in plugin.dtypes
+    }
+)
+"""flambeau dtype to NumPy dtype; NotImplementedError for one that no kernel knows."""
 
 FROM_NUMPY: dict[np.dtype, plugin.dtype] = {d: ours for ours, d in TO_NUMPY.items()}
 """NumPy dtype to flambeau dtype."""

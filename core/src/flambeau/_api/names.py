@@ -80,6 +80,10 @@ from flambeau._types.dtype import (
     complex64,
     complex128,
     dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
     float16,
     float32,
     float64,
@@ -91,6 +95,9 @@ from flambeau._types.dtype import (
     promote_types,
     set_default_dtype,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from flambeau._types.dtype import bool_ as bool
 from flambeau._types.finfo import finfo, iinfo

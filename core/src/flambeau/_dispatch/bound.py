@@ -50,7 +50,7 @@ class BoundBackend:
         self.strided: bool = backend.strided
         self.to_array = backend.to_array
         self.dtype_of = backend.dtype_of
-        self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.ALL}
+        self.consts: dict[DType, dict[Any, Any]] = {d: {} for d in D.EVERY}
         self.zero: dict[DType, Any] = {}  # not among `consts`: it would be found for -0.0 too
         self.kernels: dict[str, Callable[..., Any]] = {}
         self.home: BoundBackend = self  # of `formulas`: where the tensors are

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _NATIVE = "<" if sys.byteorder == "little" else ">"
 
-# Type codes of the array interface; NumPy has none for bfloat16, whose bits travel as integers.
+# Type codes of the array interface; NumPy has none for bfloat16 and float8,
+# whose bits travel as integers.
 _TYPES = {
     D.bool_: "|b1",
     D.uint8: "|u1",
@@ -34,6 +35,10 @@ _TYPES = {
     D.float64: f"{_NATIVE}f8",
     D.complex64: f"{_NATIVE}c8",
     D.complex128: f"{_NATIVE}c16",
+    D.uint16: f"{_NATIVE}u2",
+    D.uint32: f"{_NATIVE}u4",
+    D.uint64: f"{_NATIVE}u8",
+    **dict.fromkeys(D.FLOAT8, "|u1"),
 }
 
 
@@ -86,7 +91,7 @@ def tensor_over(memory: Memory, dtype: DType) -> Tensor:
             f"the backend of {be.device} ({type(be.backend).__name__}) cannot share memory of "
             "other libraries: its arrays do not read the array interface"
         )
-    if dtype is D.bfloat16:
+    if dtype is D.bfloat16 or dtype in D.FLOAT8:
         shape, stride = native.shape, be.backend.strides(native)
         native = be.backend.as_strided(be.backend.reinterpret(native, dtype), shape, stride, 0)
     t = wrap(be, native, dtype)

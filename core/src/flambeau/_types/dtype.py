@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import struct
 
+from flambeau._types import eighths
+
 
 class dtype:  # noqa: N801 - PyTorch's name
     """The element type of a tensor, such as ``float32``.
@@ -44,7 +46,7 @@ class dtype:  # noqa: N801 - PyTorch's name
         self.itemsize = itemsize
         self.is_floating_point = category == 2
         self.is_complex = category == 3
-        self.is_signed = category != 0 and name != "uint8"
+        self.is_signed = category != 0 and not name.startswith("uint")
         self.fp = category >= 2
         self.takes: frozenset[type] = frozenset(
             {0: (), 1: (int,), 2: (int, float), 3: (int, float, complex)}[category]
@@ -84,6 +86,14 @@ float64 = dtype("float64", "d", 2, 8)
 complex64 = dtype("complex64", "", 3, 8)
 complex128 = dtype("complex128", "", 3, 16)
 
+uint16 = dtype("uint16", "H", 1, 2)
+uint32 = dtype("uint32", "I", 1, 4)
+uint64 = dtype("uint64", "Q", 1, 8)
+float8_e4m3fn = dtype("float8_e4m3fn", "", 2, 1)
+float8_e5m2 = dtype("float8_e5m2", "", 2, 1)
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "", 2, 1)
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "", 2, 1)
+
 ALL = (
     bool_,
     uint8,
@@ -101,6 +111,11 @@ ALL = (
 FLOATING = (float16, bfloat16, float32, float64)
 INTEGER = (uint8, int8, int16, int32, int64)
 COMPLEX = (complex64, complex128)
+WIDE_UNSIGNED = (uint16, uint32, uint64)
+FLOAT8 = (float8_e4m3fn, float8_e5m2, float8_e4m3fnuz, float8_e5m2fnuz)
+LIMITED = (*WIDE_UNSIGNED, *FLOAT8)
+"""For memory and files: PyTorch, too, has few ops for them, and a backend may have none."""
+EVERY = (*ALL, *LIMITED)
 
 # Legacy names of typed tensors: torch.FloatTensor is float32 ...
 TENSOR_TYPE_NAMES = {
@@ -116,6 +131,10 @@ TENSOR_TYPE_NAMES = {
     float64: "DoubleTensor",
     complex64: "ComplexFloatTensor",
     complex128: "ComplexDoubleTensor",
+    uint16: "UInt16Tensor",
+    uint32: "UInt32Tensor",
+    uint64: "UInt64Tensor",
+    **{d: f"{d.name.capitalize()}Tensor" for d in FLOAT8},
 }
 
 
@@ -141,7 +160,7 @@ def as_dtype(value: object) -> dtype:
     raise TypeError(f"argument 'dtype' must be torch.dtype, not {type(value).__name__}")
 
 
-_NAMES = {d.name: d for d in ALL}
+_NAMES = {d.name: d for d in EVERY}
 
 
 def _by_name(name: str) -> dtype:
@@ -197,10 +216,16 @@ def _promote(a: dtype, b: dtype) -> dtype:
 
 
 _LATTICE = {(a, b): _promote(a, b) for a in ALL for b in ALL}
+_LATTICE.update({(d, d): d for d in LIMITED})
+for _d in WIDE_UNSIGNED:
+    _LATTICE.update({pair: f for f in FLOATING for pair in ((_d, f), (f, _d))})
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest dtype that both can be cast to without changing category downwards.
+
+    Raises:
+        RuntimeError: one is a float8, or a uint16, uint32 or uint64 with another kind of integer.
 
     >>> import flambeau
     >>> flambeau.promote_types(flambeau.int32, flambeau.float32)
@@ -208,7 +233,16 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
     >>> flambeau.promote_types(flambeau.uint8, flambeau.int8)
     torch.int16
     """
-    return _LATTICE[as_dtype(type1), as_dtype(type2)]
+    found = _LATTICE.get((as_dtype(type1), as_dtype(type2)))
+    if found is None:
+        kinds = (
+            "Float8 Types" if type1 in FLOAT8 or type2 in FLOAT8 else "uint16, uint32, uint64 types"
+        )
+        raise RuntimeError(
+            f"Promotion for {kinds} is not supported, attempted to promote "
+            f"{type_name(as_dtype(type1))} and {type_name(as_dtype(type2))}"
+        )
+    return found
 
 
 def can_cast(from_: dtype, to: dtype) -> bool:
@@ -244,10 +278,13 @@ def _packed(values: list, d: dtype) -> bytes:
         return bytes(1 if v else 0 for v in values)
     if d.category == 1:
         bits = 8 * d.itemsize
-        low = 0 if d is uint8 else -(1 << (bits - 1))
+        low = -(1 << (bits - 1)) if d.is_signed else 0
         mask = (1 << bits) - 1
         wrapped = [((int(v) - low) & mask) + low for v in values]
         return struct.pack(f"<{len(values)}{d.code}", *wrapped)
+    if d in FLOAT8:
+        singles = unpack(_pack_floats([float(v) for v in values], "f"), float32)
+        return eighths.encoded(singles, d.name)
     return _pack_floats([float(v) for v in values], d.code)
 
 
@@ -272,6 +309,8 @@ def unpack(data: bytes | memoryview, d: dtype) -> list:
         return list(
             struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *[w << 16 for w in words]))
         )
+    if d in FLOAT8:
+        return eighths.decoded(data, d.name)
     return list(struct.unpack(f"<{count}{d.code}", data))
 
 

@@ -209,4 +209,4 @@ def namespace(device_type: str) -> DeviceNamespace:
 
 def legacy_types(device_type: str) -> dict[str, LegacyTensorType]:
     """The legacy tensor types of a device type, such as ``FloatTensor``, by name."""
-    return {name: LegacyTensorType(d, device_type) for d, name in D.TENSOR_TYPE_NAMES.items()}
+    return {D.TENSOR_TYPE_NAMES[d]: LegacyTensorType(d, device_type) for d in D.ALL}

@@ -22,7 +22,7 @@ from flambeau.compat._distribution import distributions, find_pkg_resources, tel
 from flambeau.compat._moved import MOVED, moved
 
 # Under these names programs expect something else than what flambeau has there.
-_OTHERS = frozenset({"finfo", "ops", "version"})
+_OTHERS = frozenset({"ops", "version"})
 _OWN = "flambeau.compat._torch"
 
 

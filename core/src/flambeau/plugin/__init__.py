@@ -7,12 +7,17 @@ inside.
 """
 
 from flambeau._types.dtype import ALL as dtypes  # noqa: N811
+from flambeau._types.dtype import LIMITED as limited_dtypes  # noqa: N811
 from flambeau._types.dtype import (
     bfloat16,
     bool_,
     complex64,
     complex128,
     dtype,
+    float8_e4m3fn,
+    float8_e4m3fnuz,
+    float8_e5m2,
+    float8_e5m2fnuz,
     float16,
     float32,
     float64,
@@ -21,6 +26,9 @@ from flambeau._types.dtype import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )
 from flambeau._types.spec import Spec
 from flambeau.plugin.accelerator import (
@@ -52,6 +60,10 @@ __all__ = [
     "complex128",
     "dtype",
     "dtypes",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
     "float16",
     "float32",
     "float64",
@@ -61,6 +73,10 @@ __all__ = [
     "int32",
     "int64",
     "make_lock",
+    "limited_dtypes",
     "numerics",
     "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
 ]

@@ -49,13 +49,10 @@ _VALUES: dict[tuple[str, str], Any] = {
     ("torch.storage", "UntypedStorage"): UntypedStorage,
     ("torch.storage", "TypedStorage"): TypedStorage,
 }
-_VALUES.update({("torch", d.name): d for d in D.ALL})
+_VALUES.update({("torch", d.name): d for d in D.EVERY})
 _VALUES.update({("torch", legacy_name(d)): cls for d, cls in LEGACY.items()})
 _VALUES.update({("torch.cuda", legacy_name(d)): cls for d, cls in LEGACY.items()})
-for _name in (
-    *("uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz"),
-    *("float8_e5m2fnuz", "float8_e8m0fnu", "complex32", "qint8", "quint8", "qint32"),
-):
+for _name in (*("float8_e8m0fnu", "complex32", "qint8", "quint8", "qint32"),):
     _VALUES.setdefault(("torch", _name), R.UnknownDtype(_name))
 
 # How our objects are called in the files that we write.

@@ -53,6 +53,8 @@ class StorageTable:
         st, dtype = stored.st, stored.dtype
         if legacy and dtype is None:  # the older format has no untyped storages
             dtype = D.uint8
+        if dtype in D.LIMITED:  # no class of storages is named after these: the tensor says which
+            dtype = None
         nbytes = st.nbytes()
         # By address; the table keeps the storages alive, so that no address is used twice.
         key = st._be.device, st.identity, nbytes
@@ -116,6 +118,8 @@ def _reduced_tensor(t: Any) -> Any:
         stored = Stored(storage_of(t), t.dtype)
         make = R.rebuild_tensor_v2
         args = (stored, offset, tuple(shape), stride, t.requires_grad, OrderedDict())
+        if t.dtype in D.LIMITED:
+            make, args = R.rebuild_tensor_v3, (*args, t.dtype)
     if kind is Tensor and not state:
         return make, args
     if parameter is not None and kind is sys.modules[parameter.__module__].Buffer:

@@ -43,6 +43,11 @@ _CODES = {
     D.float32: "F32",
     D.float64: "F64",
     D.complex64: "C64",
+    D.uint16: "U16",
+    D.uint32: "U32",
+    D.uint64: "U64",
+    D.float8_e4m3fn: "F8_E4M3",
+    D.float8_e5m2: "F8_E5M2",
 }
 _DTYPES = {code: dtype for dtype, code in _CODES.items()}
 _MOST = 100_000_000  # bytes of a header, the limit of the format

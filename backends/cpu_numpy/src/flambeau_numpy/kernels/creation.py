@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau_numpy.allocator import empty, zeros
-from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.dtypes import EIGHTHS, TO_NUMPY, to_float8
 from flambeau_numpy.silence import quiet
 
 Array = np.ndarray[Any, Any]
@@ -26,6 +26,9 @@ def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
 
 def fill(array: Array, value: Any) -> None:
     """Write `value` everywhere, converted as C does: integers wrap, floats overflow to infinity."""
+    if array.itemsize == 1 and array.dtype in EIGHTHS:
+        array[...] = to_float8(np.array(value), array.dtype)
+        return
     try:
         array.fill(value)
     except (OverflowError, TypeError, ValueError):

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import special
 
 from flambeau_numpy.allocator import THRESHOLD, empty
-from flambeau_numpy.dtypes import TO_NUMPY
+from flambeau_numpy.dtypes import EIGHTHS, FLOAT8, TO_NUMPY, to_float8
 from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.pointwise import (
     BLOCK,
@@ -85,12 +85,15 @@ def large_cast(a: Array, kind: np.dtype) -> Array:
 def make_cast(large: Callable[[Array, np.dtype], Array]) -> Callable[[Array, Any], Array]:
     """The kernel ``cast``; `large` casts large arrays."""
     table, limit, order = TO_NUMPY, THRESHOLD, copy_order
+    eighths, rounded = FLOAT8, to_float8
 
     def cast(a: Array, dtype: Any) -> Array:
         """`a` in another dtype; NaN, infinities and what does not fit convert as C does."""
         kind = table[dtype]
         if a.dtype.kind == "c" and kind.kind not in "cb":
             a = a.real
+        if dtype in eighths:
+            return rounded(a, kind)
         try:
             return a.astype(kind, order(a)) if a.nbytes < limit else large(a, kind)
         except FloatingPointError:
@@ -127,6 +130,8 @@ def assign(dst: Array, src: Array) -> None:
 def _assign_cast(dst: Array, src: Array) -> None:
     if src.dtype.kind == "c" and dst.dtype.kind not in "cb":
         src = src.real
+    if dst.dtype in EIGHTHS:
+        src = to_float8(src, dst.dtype)
     np.copyto(dst, src, casting="unsafe")
 
 

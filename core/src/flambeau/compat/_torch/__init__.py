@@ -35,9 +35,6 @@ __all__ = [
     "_softmax_backward_data",
     *FOREACH,
     "complex32",
-    "finfo",
-    "float8_e4m3fn",
-    "float8_e5m2",
     "get_deterministic_debug_mode",
     "get_device_module",
     "legacy_contiguous_format",
@@ -50,9 +47,6 @@ __all__ = [
     "sym_not",
     "sym_sum",
     "typename",
-    "uint16",
-    "uint32",
-    "uint64",
 ]
 
 
@@ -70,27 +64,8 @@ class AbsentDtype:
         return f"torch.{self._name}"
 
 
-uint16, uint32, uint64 = AbsentDtype("uint16"), AbsentDtype("uint32"), AbsentDtype("uint64")
 complex32 = AbsentDtype("complex32")
 globals().update({name: AbsentDtype(name) for name in _QUANTISED})
-float8_e4m3fn, float8_e5m2 = AbsentDtype("float8_e4m3fn"), AbsentDtype("float8_e5m2")
-
-
-class finfo(fb.finfo):  # noqa: N801 - PyTorch's name
-    """`flambeau.finfo`, which also knows the 8-bit dtypes that no tensor has."""
-
-    def __init__(self, type: Any = None) -> None:
-        facts = _FLOAT8.get(type)
-        if facts is None:
-            super().__init__(type)
-            return
-        self.max, self.eps, self.tiny = facts
-        self.bits, self.min, self.smallest_normal = 8, -self.max, self.tiny
-        self.resolution, self.dtype = 1.0, repr(type).removeprefix("torch.")
-
-
-_FLOAT8 = {float8_e4m3fn: (448.0, 2.0**-3, 2.0**-6), float8_e5m2: (57344.0, 2.0**-2, 2.0**-14)}
-"""The greatest number, the distance from 1 to the next, and the least normal one."""
 
 
 def typename(obj: Any, /) -> str:

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from flambeau._types.dtype import bfloat16, float16, float32, float64, uint8
+from flambeau._types import eighths
+from flambeau._types.dtype import FLOAT8, bfloat16, float16, float32, float64
 from flambeau._types.dtype import dtype as DType
 
 _HALF_OVERFLOW = 65520.0  # halfway between the largest float16 and the power of two after it
@@ -99,6 +100,8 @@ def _round_float(values: Iterable[Any], dtype: DType) -> tuple[float, ...]:
             v if not abs(v) >= _HALF_OVERFLOW else math.copysign(math.inf, v) for v in singles
         ]
         return struct.unpack(f"{len(clipped)}e", struct.pack(f"{len(clipped)}e", *clipped))
+    if dtype in FLOAT8:
+        return tuple(eighths.decoded(eighths.encoded(singles, dtype.name), dtype.name))
     assert dtype is bfloat16
     words = array("I", singles.tobytes())
     return tuple(array("f", array("I", map(_top_half, words)).tobytes()))
@@ -129,8 +132,8 @@ _ROUND: tuple[Callable[[Iterable[Any], DType], tuple[Any, ...]], ...] = (
 
 def int_range(dtype: DType) -> tuple[int, int]:
     """Smallest and largest value of an integer dtype."""
-    if dtype is uint8:
-        return 0, 255
+    if not dtype.is_signed:
+        return 0, (1 << 8 * dtype.itemsize) - 1
     half = 1 << (8 * dtype.itemsize - 1)
     return -half, half - 1
 

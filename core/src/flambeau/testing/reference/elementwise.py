@@ -10,7 +10,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._types.dtype import bool_, float64, get_default_dtype, int32, int64
+from flambeau._types.dtype import bool_, float64, get_default_dtype, int32, int64, uint32, uint64
 from flambeau._types.dtype import dtype as DType
 from flambeau.testing.reference import complexes, scalars
 from flambeau.testing.reference.array import (
@@ -49,7 +49,9 @@ def converted(values: tuple[Any, ...], source: DType, target: DType) -> list[Any
     if target.is_floating_point:
         return [as_float(v) for v in values]
     if source.is_floating_point:
-        low, high = int_range(int64 if target is int64 else int32)
+        low, high = int_range(int64 if target in (int64, uint32, uint64) else int32)
+        if target is uint64:
+            high = int_range(uint64)[1]
         return [int(v) if low - 1 < v < high + 1 else low for v in values]
     return [int(v) for v in values]
 
