@@ -113,8 +113,8 @@ def test_the_page_promises_what_the_record_is_compared_by() -> None:
 
 def test_the_page_says_what_came_with_each_version() -> None:
     page = PAGE.read_text()
-    listed = re.findall(r"^\| (1\.\d) \| \S", page, re.MULTILINE)
+    listed = re.findall(r"^\| (1\.\d+) \| \S", page, re.MULTILINE)
     newest = int(plugin.API_VERSION.partition(".")[2])
     assert listed == [f"1.{minor}" for minor in range(newest, 0, -1)]
-    since = set(re.findall(r"\| (1\.\d) \|$", page, re.MULTILINE))
+    since = set(re.findall(r"\| (1\.\d+) \|$", page, re.MULTILINE))
     assert since == {f"1.{minor}" for minor in range(newest + 1)}

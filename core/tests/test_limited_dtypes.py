@@ -81,11 +81,10 @@ def test_the_largest_integers_are_kept():
 
 
 @pytest.mark.parametrize("name", [*UNSIGNED, *FLOAT8])
-@pytest.mark.parametrize("zipped", [True, False])
-def test_checkpoints_keep_them(name, zipped):
+def test_checkpoints_keep_them(name):
     pytest.importorskip("flambeau_numpy", reason="device ref has no bytes to share")
     x, file = made(name).cpu(), io.BytesIO()
-    fb.save({"x": x, "part": x[1:]}, file, _use_new_zipfile_serialization=zipped)
+    fb.save({"x": x, "part": x[1:]}, file)
     file.seek(0)
     found = fb.load(file)
     assert found["x"].dtype is found["part"].dtype is x.dtype
