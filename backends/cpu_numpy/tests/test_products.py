@@ -44,6 +44,8 @@ def number(request, monkeypatch):
         ((6, 4, 9), (1, 9, 33)),
         ((1, 2, 20, 9), (1, 2, 9, 100)),
         ((5, 1, 20, 9), (5, 2, 9, 3)),
+        ((2, 20, 9), (12, 2, 9, 30)),
+        ((2, 20, 9), (2, 2, 9, 30)),
     ],
 )
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.complex64, np.int64])

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from flambeau import cuda as cuda
     from flambeau import distributions as distributions
     from flambeau import fft as fft
+    from flambeau import func as func
     from flambeau import hub as hub
     from flambeau import linalg as linalg
     from flambeau import nn as nn
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from flambeau.amp._setting import set_autocast_gpu_dtype as set_autocast_gpu_dtype
     from flambeau.amp.autocast_mode import autocast as autocast
     from flambeau.amp.grad_scaler import GradScaler as GradScaler
+    from flambeau.func import vmap as vmap
     from flambeau.plans import compile as compile
     from flambeau.serialization import load as load
     from flambeau.serialization import save as save
@@ -93,7 +95,7 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator amp autograd backends compat cpu cuda distributions fft hub linalg
+    """accelerator amp autograd backends compat cpu cuda distributions fft func hub linalg
     multiprocessing overrides plans plugin random return_types serialization signal sparse
     special testing utils version""".split()
 )
@@ -107,10 +109,11 @@ _NAMES = {
         set_autocast_cpu_dtype set_autocast_cpu_enabled set_autocast_dtype set_autocast_enabled
         set_autocast_gpu_dtype""".split()
     ),
+    "func": frozenset({"vmap"}),
     "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
 }
-_PARTS: dict[str, str] = dict.fromkeys(("func", "nn", "optim"), "flambeau-nn")
+_PARTS: dict[str, str] = dict.fromkeys(("nn", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:

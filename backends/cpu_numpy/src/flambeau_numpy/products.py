@@ -192,7 +192,7 @@ def _parts(a: Array, b: Array, out: Array, count: int, whole_rows: bool) -> list
     if out.ndim > 2 and (len(out) >= count or whole_rows):
 
         def some(x: Array, i: int, j: int) -> Array:
-            return x if len(x) == 1 else x[i:j]  # one matrix for all
+            return x if x.ndim < out.ndim or len(x) == 1 else x[i:j]  # one for all
 
         return [(some(a, i, j), some(b, i, j), out[i:j]) for i, j in _cut(len(out), count, 1)]
     rows, columns = out.shape[-2:]

@@ -80,7 +80,9 @@ def run(
         One tensor or None per element of `inputs`; an empty list without `inputs`.
     """
 
-    walk = _Walk(TENSORS if create_graph else roots[0]._be, retain_graph)
+    # Of gradients of a transform's level the formulas are ops on tensors, recorded or not.
+    on_tensors = create_graph or any(g._be is not r._be for r, g in zip(roots, grads, strict=True))
+    walk = _Walk(TENSORS if on_tensors else roots[0]._be, retain_graph)
     if inputs is not None:
         walk.capture([edge(t) for t in inputs])
     before = recording()
@@ -91,7 +93,7 @@ def run(
                 walk.where_default(root)
             if grad.dtype.is_complex:
                 grad = _conjugate(grad)
-            walk.push(edge(root), grad if create_graph else grad._a, owned=False)
+            walk.push(edge(root), grad if on_tensors else grad._a, owned=False)
         if inputs is not None:
             walk.restrict()
         walk.loop()

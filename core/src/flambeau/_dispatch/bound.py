@@ -202,6 +202,21 @@ def bind(name: Device | str | int | None) -> BoundBackend:
         return found
 
 
+# Where tensors for a backend are made, under transforms; `flambeau._transforms` sets it.
+making: Callable[[BoundBackend], BoundBackend] | None = None
+held: Callable[[Callable[..., Any], list[Any]], Any] | None = None  # for bodies of ops, likewise
+
+
+def home(where: Any) -> BoundBackend:
+    """The backend on which new tensors for a device, or for another backend, are made.
+
+    Raises:
+        RuntimeError: as `bind`.
+    """
+    be = where if isinstance(where, BoundBackend) else bind(where)
+    return be if making is None else making(be)
+
+
 def _activate(where: Device) -> BoundBackend:
     activation = host.activate(where.type)
     backend = activation.backend

@@ -35,6 +35,10 @@ PLAIN: set[type] = set()  # Tensor, and subclasses that ops treat as Tensor (Par
 
 # How many modes (anomaly, profiler) are on.  The generated methods keep their own copy as a global.
 modes = 0
+# Tensors of several levels of transforms as tensors of one; `flambeau._transforms` sets it.
+lifted: Callable[[Sequence[Tensor]], list[Tensor] | None] | None = None
+# Where random numbers for a backend are to be drawn, under transforms; set there as well.
+drawing: Callable[[BoundBackend], BoundBackend] | None = None
 on_shift: list[Callable[[int], None]] = []
 
 
@@ -68,6 +72,43 @@ def device_error(name: str, tensors: list[Tensor]) -> RuntimeError:
         f"{name}: Expected all tensors to be on the same device, but found at least two devices: "
         f"{found}. Move them with .to(device) first."
     )
+
+
+def elsewhere(op: Op, args: tuple[Any, ...]) -> Any:
+    """An op on tensors of several backends: of levels of transforms, or else an error.
+
+    Raises:
+        RuntimeError: they live on different devices.
+    """
+    tensors = op.tensors(args)
+    found = None if lifted is None else lifted(tensors)
+    if found is None or any(t._be is not found[0]._be for t in found):
+        raise device_error(op.name, tensors)
+    rest = iter(found)
+    given = []
+    for a, kind in zip(args, op.kinds, strict=True):
+        if a is None or kind == "plain":
+            given.append(a)
+        elif kind == "tensor":
+            given.append(next(rest))
+        else:
+            given.append(tuple([None if t is None else next(rest) for t in a]))
+    return op(*given)
+
+
+def written(self: Tensor, value: Tensor) -> Tensor:
+    """The `value` that shall be written into `self`, which is of another backend, as one of its.
+
+    Raises:
+        RuntimeError: they live on different devices, or a transform would write to what is outside.
+    """
+    found = None if lifted is None else lifted([self, value])
+    if found is None or found[0]._be is not found[1]._be:
+        raise device_error("in-place operation", [self, value])
+    if found[0] is not self:
+        where: Any = found[0]._be
+        raise RuntimeError(where.level.captured)
+    return found[1]
 
 
 def kernel_error(name: str, error: Exception, args: tuple[Any, ...]) -> Exception:
@@ -290,6 +331,10 @@ def common(name: str, operands: tuple[Any, ...], dtype: DType) -> list[Tensor]:
     tensors = [x for x in operands if is_tensor(x)]
     be = tensors[0]._be
     if any(t._be is not be for t in tensors):
+        if lifted is not None and (found := lifted(tensors)) is not None:
+            rest = iter(found)
+            operands = tuple([next(rest) if is_tensor(x) else x for x in operands])
+            tensors, be = found, found[0]._be
         large = [t for t in tensors if len(t._a.shape) > 0 or t._be.device.type != "cpu"]
         be = large[0]._be if large else be
         if any(t._be is not be for t in large):
@@ -336,6 +381,29 @@ def scalar_native(be: BoundBackend, value: Any, dtype: DType) -> Any:
             raise TypeError(f"expected a number, got {type(value).__name__}")
         found = be.scalar_const(value, dtype)
     return found
+
+
+def all_values(t: Tensor) -> Tensor:
+    """The tensor below all levels of transforms: for checks, which ask whether all of it is so."""
+    while hasattr(t._be, "level"):
+        t = t._a.value
+    return t
+
+
+def where_to_draw(be: BoundBackend) -> BoundBackend:
+    """The backend on which random numbers for tensors of `be` are drawn: a batch's, in `vmap`.
+
+    Raises:
+        RuntimeError: random numbers are not allowed here.
+    """
+    return be if drawing is None else drawing(be)
+
+
+def drawable(t: Tensor) -> Tensor:
+    """The tensor, or in `vmap` one of the batch with its values, whose random numbers differ."""
+    if drawing is None or (be := drawing(t._be)) is t._be:
+        return t
+    return be.level.lift(t)  # type: ignore[attr-defined] - of the backend of a level
 
 
 def op(name: str) -> Any:

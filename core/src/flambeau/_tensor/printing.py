@@ -92,6 +92,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         tensor: any tensor; of a large one only the corners are fetched.
         tensor_contents: text to print in place of the numbers.
     """
+    if (level := getattr(tensor._be, "level", None)) is not None and tensor_contents is None:
+        return level.describe(tensor)
     kind = type(tensor).__name__
     plain = kind in ("Tensor", "Parameter")
     prefix = "tensor(" if plain else f"{kind}("

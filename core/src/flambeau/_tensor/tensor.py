@@ -503,6 +503,8 @@ class Tensor(TensorMethods, TensorBase):
         t = wrap(self._be, self._a, self.dtype)
         t._st = st
         if not self._be.strided:
+            if (level := getattr(self._be, "level", None)) is not None:
+                t._a = level.detached(self._a)
             t._msteps = self._msteps
             _views.register_alias(st, t)
         return t
@@ -1101,6 +1103,8 @@ def _convert(
         be = bind(device)
     moved = be is not t._be
     target = t.dtype if dtype is None else dtype
+    if moved and hasattr(t._be, "level"):
+        t, moved = t._be.moved(t, be), False
     if moved:
         from flambeau._writes.device_copy import moved_to
 

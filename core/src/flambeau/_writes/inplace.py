@@ -15,7 +15,7 @@ from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of
-from flambeau._dispatch.dispatch import cast, device_error, new, scalar_native
+from flambeau._dispatch.dispatch import cast, new, scalar_native, written
 from flambeau._dispatch.promotion import python_number
 from flambeau._memory import views as _views
 from flambeau._memory.record import is_tensor
@@ -262,7 +262,7 @@ def _overlaps_fully(a: _views.Geometry, b: _views.Geometry) -> bool:
 def assign(self: Tensor, result: Tensor, record: bool) -> None:
     """Write `result` into `self` and, if recorded, give it the history of `result`."""
     if result._be is not self._be:
-        raise device_error("in-place operation", [self, result])
+        result = written(self, result)
     if result.dtype is not self.dtype:
         result = cast(result, self.dtype)
     st = self._st
@@ -307,7 +307,7 @@ def write(self: Tensor, native: Any) -> None:
         return
     before = recording()
     try:
-        set_recording(False)
+        set_recording(before and hasattr(be, "level"))  # whose arrays may have a history
         chain = memory_steps(self)
         st.buffer = be.view_put(st.buffer, native, chain) if chain else native
         for ref in st.aliases:
@@ -432,9 +432,12 @@ def copy_(
                 storage_of(self).version += 1
                 return self
         src = src.to(self.device, non_blocking=non_blocking and not late)
+        if src._be is not self._be:
+            src = written(self, src)
     before = recording()
     try:
-        set_recording(record)  # a stale view may be read, though not followed
+        # A stale view may be read, though not followed; below a level there may be history.
+        set_recording(record or (before and hasattr(self._be, "level")))
         value = src if src._a.shape == self._a.shape else src.expand(tuple(self._a.shape))
         value = cast(value, self.dtype)
     except RuntimeError:

@@ -16,6 +16,7 @@ from flambeau._autograd.modes import (
 from flambeau.autograd._passes import backward, grad
 
 if TYPE_CHECKING:
+    from flambeau.autograd import forward_ad as forward_ad
     from flambeau.autograd import functional as functional
     from flambeau.autograd import profiler as profiler
     from flambeau.autograd._gradcheck import gradcheck as gradcheck
@@ -47,6 +48,7 @@ _LAZY = {
     "gradgradcheck": "_gradcheck",
     "GradcheckError": "_gradcheck",
     "Variable": "variable",
+    "forward_ad": "forward_ad",
     "functional": "functional",
     "profiler": "profiler",
     "function": "function",

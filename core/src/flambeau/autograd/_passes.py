@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import flambeau as fb
 from flambeau._autograd import engine
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import edge
@@ -61,7 +62,7 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
                 "For complex Tensors, both grad_output and output are required to have the same "
                 f"dtype; got {given.dtype} and {out.dtype}"
             )
-        if given._be is not out._be:
+        if given._be is not out._be and given.device != out.device:
             raise RuntimeError(
                 f"grad_output[{i}] is on {given.device} but output[{i}] is on {out.device}; move "
                 "it with .to(device)"
@@ -151,7 +152,8 @@ def grad(
         create_graph: record the pass itself.
         only_inputs: must be True.
         allow_unused: None for inputs that the outputs do not depend on, instead of an error.
-        is_grads_batched: not supported.
+        is_grads_batched: the first dimension of `grad_outputs` is a batch: each entry is a gradient
+            of the outputs, and the results have the batch as their first dimension.
         materialize_grads: zeros instead of None for unused inputs.
 
     Raises:
@@ -170,10 +172,6 @@ def grad(
             FutureWarning,
             stacklevel=2,
         )
-    if is_grads_batched:
-        raise NotImplementedError(
-            "grad(is_grads_batched=True) is not supported; loop over the batch"
-        )
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
@@ -185,8 +183,13 @@ def grad(
     for t in wanted:
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-    grads = _gradients(roots, _as_tuple(grad_outputs), create_graph)
+    given = _as_tuple(grad_outputs)
     keep = create_graph if retain_graph is None else retain_graph
+    if is_grads_batched:
+        return _batched_grad(
+            roots, wanted, given, keep, create_graph, allow_unused, materialize_grads
+        )
+    grads = _gradients(roots, given, create_graph)
     found = engine.run(
         roots, grads, retain_graph=keep, create_graph=create_graph, inputs=wanted, accumulate=False
     )
@@ -201,3 +204,34 @@ def grad(
             "allow_unused=True if this is the desired behavior."
         )
     return tuple(found)
+
+
+def _batched_grad(
+    roots: tuple[Tensor, ...],
+    wanted: tuple[Tensor, ...],
+    given: tuple[Any, ...],
+    keep: bool,
+    create_graph: bool,
+    allow_unused: bool | None,
+    materialize_grads: bool,
+) -> tuple[Any, ...]:
+    """The gradients of `grad` for a batch of gradients of the outputs."""
+    unused: list[int] = []
+
+    def one(*weights: Any) -> tuple[Any, ...]:
+        full = [None if w is None else w for w in weights]
+        found = grad(
+            roots, wanted, full, keep, create_graph, True, allow_unused or materialize_grads
+        )
+        unused[:] = [i for i, g in enumerate(found) if g is None]
+        return tuple(g for g in found if g is not None)
+
+    dims = tuple(None if w is None else 0 for w in given)
+    found = iter(fb.vmap(one, in_dims=dims)(*given))
+    size = next(w.shape[0] for w in given if w is not None)
+    return tuple(
+        (t.new_zeros((size, *t.shape)) if materialize_grads else None)
+        if i in unused
+        else next(found)
+        for i, t in enumerate(wanted)
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 from flambeau._autograd import engine
@@ -202,7 +202,9 @@ class FunctionNode(Node):
                         f"Function {self.name()} returned an invalid gradient at index {i} - got "
                         f"{list(part._a.shape)} but expected shape compatible with {list(shape)}"
                     ) from error
-            if part._be is not be and not part.is_sparse:
+            if part._be is not be and F.native and hasattr(be, "level"):
+                part = be.level.lift(part)
+            if part._be is not be and part.device != be.device and not part.is_sparse:
                 raise RuntimeError(
                     f"Function {self.name()} returned an invalid gradient at index {i} - expected "
                     f"device {be.device} but got {part.device}"
@@ -289,6 +291,7 @@ class Function:
     """
 
     _node: ClassVar[type[FunctionNode]]
+    generate_vmap_rule: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -335,9 +338,34 @@ class Function:
             "autograd.Function to use it with backward mode AD."
         )
 
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """The tangents of the results from those of the arguments, in forward mode.
+
+        Without it, forward mode takes the derivative of `backward`.
+        """
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
+        )
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """The results for a batch of arguments, and where the batch is in them.
+
+        `info` has ``batch_size`` and ``randomness``; `in_dims` says where the batch is in each
+        argument, None for nowhere.  With ``generate_vmap_rule = True`` there is no need for it.
+        """
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap static method "
+            "or set generate_vmap_rule=True"
+        )
+
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on `args` and record the call if a gradient may be needed."""
+        if applied is not None and (found := applied(cls, args)) is not NotImplemented:
+            return found
         tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
         node = new(cls._node)
         node._hooks = None
@@ -370,6 +398,34 @@ class Function:
         if _dispatch.modes and record:
             _dispatch.after_record(node)
         return finished if isinstance(result, tuple) else finished[0]
+
+
+# `apply` with tensors of transforms among the arguments, or NotImplemented if there are none;
+# `flambeau._transforms` sets it.
+applied: Callable[[type[Function], tuple[Any, ...]], Any] | None = None
+
+
+def recorded(cls: type[Function], args: tuple[Any, ...], result: Any) -> Any:
+    """The results of a call on `args`, computed already, with the history of this call."""
+    node = new(cls._node)
+    node._hooks = None
+    node.saved = ()
+    tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
+    node.needs_input_grad = tuple(
+        isinstance(a, Tensor) and a.dtype.fp and a.requires_grad for a in args
+    )
+    record = recording() and any(node.needs_input_grad)
+    node.edges = tuple(edge(a) if record and a.dtype.fp and a._rg else None for _, a in tensors)
+    node._inputs = tuple((i, tuple(a._a.shape), a.dtype, a._be) for i, a in tensors)
+    before = recording()
+    try:
+        set_recording(False)
+        cls.setup_context(node, args, result)
+    finally:
+        set_recording(before)
+    outputs = result if isinstance(result, tuple) else (result,)
+    finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
+    return finished if isinstance(result, tuple) else finished[0]
 
 
 def _finish(

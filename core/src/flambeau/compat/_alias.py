@@ -23,6 +23,8 @@ from flambeau.compat._moved import MOVED, moved
 
 # Under these names programs expect something else than what flambeau has there.
 _OTHERS = frozenset({"ops", "version"})
+# A library that became `torch.func`.
+_FUNCTORCH = frozenset({"functorch", "functorch.experimental"})
 _OWN = "flambeau.compat._torch"
 
 
@@ -93,6 +95,8 @@ class _Finder(MetaPathFinder, Loader):
             return ModuleSpec(fullname, self, is_package=True)
         if fullname == "pkg_resources":
             return find_pkg_resources(path)
+        if fullname in _FUNCTORCH:
+            return ModuleSpec(fullname, self, is_package=fullname == "functorch")
         if not fullname.startswith("torch."):
             return None
         if not _exists(fullname):
@@ -107,7 +111,9 @@ class _Finder(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system returns what stands in sys.modules then, and changes nothing on it.
         name = module.__name__
-        if name != "torch":
+        if name in _FUNCTORCH:
+            sys.modules[name] = importlib.import_module(f"flambeau.compat._{name}")
+        elif name != "torch":
             sys.modules[name] = _bindings.module(name)
 
     def find_distributions(
@@ -215,7 +221,7 @@ def _import(name: str) -> ModuleType:
 
 
 def _is_torch(name: str) -> bool:
-    return name == "torch" or name.startswith("torch.")
+    return name.partition(".")[0] in ("torch", "functorch")
 
 
 @contextlib.contextmanager

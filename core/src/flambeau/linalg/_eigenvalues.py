@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.dispatch import all_values
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.linalg import _results as R
@@ -118,7 +119,7 @@ def finite_squares(name: str, A: Any) -> Tensor:
         RuntimeError: there are some.
     """
     a = squares(name, A)
-    if not on_meta(a) and not (a.detach().abs() < float("inf")).all().item():
+    if not on_meta(a) and not (all_values(a).detach().abs() < float("inf")).all().item():
         raise RuntimeError(f"torch.{name}: input tensor should not contain infs or NaNs.")
     return a
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
-from flambeau._dispatch.bound import bind
+from flambeau._dispatch.bound import bind, home
 from flambeau._dispatch.dispatch import out_of_memory, said_on_purpose, wrap
 from flambeau._dispatch.keywords import many
 from flambeau._dispatch.promotion import fitting, scalar_dtype
@@ -65,7 +65,7 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
         dtype = D.as_dtype(dtype)
     if not isinstance(value, (int, float, complex)) and not hasattr(value, "__float__"):
         raise TypeError(f"expected a number, got {type(value).__name__}")
-    be = bind(device)
+    be = home(device)
     size = checked_sizes(shape)
     try:
         return wrap(be, be.full(size, value, dtype), dtype)
@@ -135,7 +135,7 @@ def empty(
     torch.Size([2, 3])
     """
     dtype = dtype_or(dtype, out)
-    be = bind(device_or(device, out))
+    be = home(device_or(device, out))
     found = checked_sizes(size_of("empty", shape, size))
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
         return finished(out.resize_(found), requires_grad, None)  # and no write
@@ -248,7 +248,7 @@ def _like(
     memory_format: Any,
 ) -> Tensor:
     x = input if type(input) is Tensor else need_tensor(input, name, "input")
-    kind, where = dtype_or(dtype, x), x._be.device if device is None else device
+    kind, where = dtype_or(dtype, x), x._be if device is None else device
     if order_like(x, memory_format) is None:
         t = filled(x._a.shape, value, kind, where)
     else:
@@ -337,11 +337,11 @@ def empty_like(
     torch.int64
     """
     x = need_tensor(input, "empty_like", "input")
-    kind, where = dtype_or(dtype, x), x._be.device if device is None else device
+    kind, where = dtype_or(dtype, x), x._be if device is None else device
     if order_like(x, memory_format) is None:
-        t = unfilled(bind(where), tuple(x._a.shape), kind)
+        t = unfilled(home(where), tuple(x._a.shape), kind)
     else:
-        t = arranged(x, memory_format, lambda shape: unfilled(bind(where), shape, kind))
+        t = arranged(x, memory_format, lambda shape: unfilled(home(where), shape, kind))
     return t.requires_grad_() if requires_grad else t
 
 
@@ -362,7 +362,7 @@ def new_zeros(
     >>> fb.tensor([1, 2]).new_zeros(3)
     tensor([0, 0, 0])
     """
-    where = input.device if device is None else device
+    where = input._be if device is None else device
     return finished(
         filled(size_of("new_zeros", shape, size), 0, dtype_or(dtype, input), where),
         requires_grad,
@@ -387,7 +387,7 @@ def new_ones(
     >>> fb.tensor([1, 2]).new_ones(3)
     tensor([1, 1, 1])
     """
-    where = input.device if device is None else device
+    where = input._be if device is None else device
     return finished(
         filled(size_of("new_ones", shape, size), 1, dtype_or(dtype, input), where),
         requires_grad,
@@ -413,7 +413,7 @@ def new_full(
     >>> fb.tensor([1, 2]).new_full((3,), 7)
     tensor([7, 7, 7])
     """
-    where = input.device if device is None else device
+    where = input._be if device is None else device
     if isinstance(fill_value, Tensor):
         fill_value = fill_value.item()
     fill_value = fitting(fill_value, dtype_or(dtype, input))
@@ -443,7 +443,7 @@ def new_empty(
         *shape,
         size=size,
         dtype=dtype_or(dtype, input),
-        device=input.device if device is None else device,
+        device=input._be if device is None else device,
         requires_grad=requires_grad,
     )
 
@@ -542,7 +542,7 @@ def from_data(data: Any, dtype: DType | None, device: Any, *, copy: bool) -> Ten
     if hasattr(data, "__cuda_array_interface__"):
         t = _from_cuda_array(data)
         return t.to(t.device if device is None else Device(device), dtype or t.dtype, copy=copy)
-    be = bind(device)
+    be = home(device)
     if (hasattr(data, "__array_interface__") or hasattr(data, "__array__")) and not isinstance(
         data, (list, tuple)
     ):

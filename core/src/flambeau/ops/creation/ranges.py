@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.arguments import checked_sizes
-from flambeau._dispatch.bound import bind
+from flambeau._dispatch.bound import home
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.promotion import fitting
 from flambeau._dispatch.warning import warn
@@ -78,7 +78,7 @@ def arange(
     length = math.ceil((end - start) / step)
     if dtype.category == 1 and not whole:
         start, step = bounds_in(D.int64, start, step)
-    be = bind(device_or(device, out))
+    be = home(device_or(device, out))
     try:
         native = be.arange(start, step, *checked_sizes((length,)), dtype)
     except be.error as error:

@@ -35,7 +35,8 @@ class TensorNamespace:
 
     def constant(self, native: Any, like: Tensor) -> Tensor:
         """A native scalar that a node kept, as a tensor."""
-        return wrap(like._be, native, like._be.dtype_of(native))
+        be = _home(native, like._be)
+        return wrap(be, native, be.dtype_of(native))
 
     def zeros(self, shape: tuple[int, ...], like: Tensor) -> Tensor:
         """Zeros with the dtype and device of `like`."""
@@ -81,6 +82,7 @@ class TensorNamespace:
 
     def result(self, node: Node, native: Any, be: Any, index: int = 0) -> Tensor:
         """A saved result as a tensor with the history of its node."""
+        be = _home(native, be)
         t = new(Tensor)
         t._a = native
         t._be = be
@@ -89,6 +91,11 @@ class TensorNamespace:
         t._rg = True
         t._st = Storage(native, be, t.dtype)  # that of the node's own result counts the writes
         return t
+
+
+def _home(native: Any, be: Any) -> Any:
+    """The backend of an array: `be`, or below it where gradients are a transform's."""
+    return be.below if type(native) is not be.array and hasattr(be, "level") else be
 
 
 TENSORS = TensorNamespace()

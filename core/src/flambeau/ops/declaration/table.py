@@ -15,10 +15,11 @@ from flambeau._autograd.node import (
     SavesResult,
     next_seq,
 )
+from flambeau._dispatch import bound as _bound
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import (
     OPS,
-    device_error,
+    elsewhere,
     kernel_error,
     record_binary,
     record_unary,
@@ -242,7 +243,8 @@ class Op:
             before = recording()
             try:
                 set_recording(False)
-                result = body(*[_lift(be, a, k) for a, k in zip(args, kinds, strict=True)])
+                given = [_lift(be, a, k) for a, k in zip(args, kinds, strict=True)]
+                result = body(*given) if _bound.held is None else _bound.held(body, given)
             finally:
                 set_recording(before)
             return tuple(r._a for r in result) if isinstance(result, tuple) else result._a
@@ -298,7 +300,7 @@ class Op:
                 if first is None:
                     first, be = a, a._be
                 elif a._be is not be:
-                    raise device_error(self.name, self.tensors(args))
+                    return elsewhere(self, args)
                 if a._rg:
                     record = True
                 continue
@@ -309,7 +311,7 @@ class Op:
                 if first is None:
                     first, be = t, t._be
                 elif t._be is not be:
-                    raise device_error(self.name, self.tensors(args))
+                    return elsewhere(self, args)
                 if t._rg:
                     record = True
         assert be is not None and first is not None, self.name

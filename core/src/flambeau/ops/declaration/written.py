@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
-from flambeau._dispatch.dispatch import device_error, kernel_error, new
+from flambeau._dispatch.dispatch import elsewhere, kernel_error, new
 from flambeau.ops.declaration.nodes import Saved, SavedList, SavedResult
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR, TENSORS
 
@@ -77,7 +77,7 @@ _ONE = """
         if a{i}._rg:
             g = True
     else:
-        raise device_error(op.name, op.tensors(({args},)))"""
+        return elsewhere(op, ({args},))"""
 _LIST = """
     n{i} = []
     for t in a{i}:
@@ -88,7 +88,7 @@ _LIST = """
             if t._rg:
                 g = True
         else:
-            raise device_error(op.name, op.tensors(({args},)))
+            return elsewhere(op, ({args},))
     n{i} = tuple(n{i})"""
 
 
@@ -117,7 +117,7 @@ def running(op: Op) -> Callable[..., Any]:
     )
     names_of_run = {
         "Tensor": _dispatch.Tensor_,
-        "device_error": device_error,
+        "elsewhere": elsewhere,
         "kernel_error": kernel_error,
         "new": new,
         "op": op,

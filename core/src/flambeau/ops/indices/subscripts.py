@@ -62,7 +62,7 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
     title = "Slice"
     d = 0
     for k in keys:
-        if isinstance(k, Tensor) and _is_number(k):
+        if isinstance(k, Tensor) and not hasattr(k._be, "level") and _is_number(k):
             k = k.item()
         if k is Ellipsis:
             for n in shape[d : d + rest]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.arguments import dim_of, need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import cast, drawable, where_to_draw
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -604,6 +604,8 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return x
     if p == 1:
         return x * 0.0
+    if (home := where_to_draw(x._be)) is not x._be or hasattr(home, "level"):
+        return x * drawable(x.detach().clone()).bernoulli_(1 - p).div_(1 - p)
     if "dropout" not in x._be.kernels or not x.dtype.is_floating_point:
         return x * x.detach().clone().bernoulli_(1 - p).div_(1 - p)
     result, noise = _dropout(x, float(p), generator_for(x._be.device, None))

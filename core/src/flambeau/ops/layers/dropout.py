@@ -6,6 +6,7 @@ One draw of the default generator per entry of the mask, kept where it is below 
 from __future__ import annotations
 
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.dispatch import drawable
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
 
@@ -30,7 +31,7 @@ def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
         return x
     if p == 1:
         return x * 0.0
-    return x * x.new_empty(_channels(x)).bernoulli_(1 - p).div_(1 - p)
+    return x * drawable(x.new_empty(_channels(x))).bernoulli_(1 - p).div_(1 - p)
 
 
 @public(method=False, inplace="function")
@@ -86,8 +87,8 @@ def _alpha(x: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
     if p == 1:
         return x * 0.0
     if shape == tuple(x.shape):  # a copy keeps the strides: draws follow the order of memory
-        kept = x.detach().clone().bernoulli_(1 - p)
+        kept = drawable(x.detach().clone()).bernoulli_(1 - p)
     else:
-        kept = x.new_empty(shape).bernoulli_(1 - p)
+        kept = drawable(x.new_empty(shape)).bernoulli_(1 - p)
     a = 1 / ((SELU_SATURATION**2 * p + 1) * (1 - p)) ** 0.5
     return x * (kept * a) + ((kept - 1) * (SELU_SATURATION * a) + SELU_SATURATION * a * p)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import broadcast_shapes, need_input, need_tensor
-from flambeau._dispatch.dispatch import cast
+from flambeau._dispatch.dispatch import all_values, cast
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.table import OPS
 from flambeau.ops.pointwise.elementwise import where
@@ -250,6 +250,7 @@ def check_info(name: str, info: Tensor, text: str) -> None:
     """
     if on_meta(info):
         return
+    info = all_values(info)
     if info.dim() == 0:
         if number := int(info.item()):
             raise LinAlgError(f"{name}: {text.format(number)}")

@@ -18,8 +18,15 @@ from flambeau._dispatch.arguments import (
     need_tensor,
     sizes,
 )
-from flambeau._dispatch.bound import bind
-from flambeau._dispatch.dispatch import cast, kernel_error, wrap
+from flambeau._dispatch.bound import home
+from flambeau._dispatch.dispatch import (
+    cast,
+    drawable,
+    kernel_error,
+    where_to_draw,
+    wrap,
+    written,
+)
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -112,7 +119,7 @@ def _made(
     if out is not None:
         need_tensor(out, op.name, "out")
     dtype = D.as_dtype(dtype or (D.get_default_dtype() if out is None else out.dtype))
-    be = bind(device if device is not None or out is None else out.device)
+    be = where_to_draw(home(device if device is not None or out is None else out.device))
     shape = checked_sizes(size)
     native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -196,7 +203,7 @@ def rand_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "rand_like", "input")
-    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    t = drawable(empty_like(x, dtype=dtype, device=device, memory_format=memory_format))
     return finished(uniform_(t, generator=generator), requires_grad, None)
 
 
@@ -218,7 +225,7 @@ def randn_like(
     torch.Size([2, 3])
     """
     x = need_tensor(input, "randn_like", "input")
-    t = empty_like(x, dtype=dtype, device=device, memory_format=memory_format)
+    t = drawable(empty_like(x, dtype=dtype, device=device, memory_format=memory_format))
     return finished(normal_(t, generator=generator), requires_grad, None)
 
 
@@ -265,7 +272,7 @@ def randint(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     low, high = streams.integer_range(low, high, dtype)
-    be = bind(device if device is not None or out is None else out.device)
+    be = where_to_draw(home(device if device is not None or out is None else out.device))
     shape = checked_sizes(sizes((size,)))
     native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -319,7 +326,7 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     dtype = D.as_dtype(dtype or (D.int64 if out is None else out.dtype))
-    be = bind(device if device is not None or out is None else out.device)
+    be = where_to_draw(home(device if device is not None or out is None else out.device))
     native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
 
@@ -337,7 +344,7 @@ def bernoulli(
     >>> fb.bernoulli(fb.ones(2))
     tensor([1., 1.])
     """
-    x = need_tensor(input, "bernoulli", "input")
+    x = drawable(need_tensor(input, "bernoulli", "input"))
     g = generator_for(x._be.device, generator)
     if p is not None:
         if not 0 <= p <= 1:
@@ -349,6 +356,7 @@ def bernoulli(
 
 
 def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
+    p = drawable(p)
     if p.dtype.category != 2:
         raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")
     text = "Expected p_in >= 0 && p_in <= 1 to be true, but got false."
@@ -370,7 +378,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     >>> _ = fb.manual_seed(0); fb.poisson(fb.tensor([0.0, 5.0, 50.0]))
     tensor([ 0.,  8., 45.])
     """
-    x = need_tensor(input, "poisson", "input")
+    x = drawable(need_tensor(input, "poisson", "input"))
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f'"poisson" not implemented for {x.dtype}: rates are floats')
     text = "invalid Poisson rate, expected rate to be non-negative"
@@ -397,7 +405,7 @@ def multinomial(
     >>> fb.multinomial(fb.tensor([0.0, 1.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    x = need_tensor(input, "multinomial", "input")
+    x = drawable(need_tensor(input, "multinomial", "input"))
     if x.dim() not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if x.dtype.category != 2:
@@ -503,6 +511,12 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
     be = x._be
     if be.device.type == "meta":
         return x
+    if where_to_draw(be) is not be:
+        raise RuntimeError(
+            "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will "
+            "appear like same randomness. Draw out of place (rand_like ...), or make the tensor a "
+            "batched one."
+        )
     order = streams.fill_order(shape, x.stride())
     native = draw(tuple(shape[d] for d in order), be)
     if order != tuple(range(len(shape))):
@@ -582,6 +596,8 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
 def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
     if isinstance(p, Tensor):
+        if p._be is not input._be:
+            p = written(input, p)
         order = streams.fill_order(tuple(input._a.shape), input.stride())
         probabilities = p.expand(tuple(input._a.shape)).permute(order)
         return _filled(

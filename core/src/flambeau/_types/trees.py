@@ -167,7 +167,7 @@ def tree_flatten(
 ) -> tuple[list[Any], TreeSpec]:
     """The leaves from left to right, and the structure.
 
-    >>> from flambeau.compat._torch.utils._pytree import tree_flatten, tree_unflatten
+    >>> from flambeau.utils._pytree import tree_flatten, tree_unflatten
     >>> leaves, spec = tree_flatten({"a": 1, "b": [2, (3,)]})
     >>> leaves, tree_unflatten([x * x for x in leaves], spec)
     ([1, 2, 3], {'a': 1, 'b': [4, (9,)]})

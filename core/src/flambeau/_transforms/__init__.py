@@ -1,0 +1,1 @@
+"""Function transforms: levels of tensors that are backends of their own."""

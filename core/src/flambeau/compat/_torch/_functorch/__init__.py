@@ -1,0 +1,1 @@
+"""Where PyTorch keeps what `torch.func` offers."""

@@ -1,0 +1,5 @@
+"""`torch._functorch.vmap`: names of `torch.func`."""
+
+from flambeau.func import vmap
+
+__all__ = ["vmap"]

@@ -1,0 +1,10 @@
+"""Nested containers as a list of leaves and a structure: the names under which libraries ask."""
+
+from flambeau._types.trees import *  # noqa: F403
+from flambeau._types.trees import __all__ as __all__
+from flambeau._types.trees import _dict_flatten as _dict_flatten
+from flambeau._types.trees import _dict_flatten_with_keys as _dict_flatten_with_keys
+from flambeau._types.trees import _dict_unflatten as _dict_unflatten
+from flambeau._types.trees import _get_node_type as _get_node_type
+from flambeau._types.trees import _is_namedtuple as _is_namedtuple
+from flambeau._types.trees import _register_pytree_node as _register_pytree_node
