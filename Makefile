@@ -101,7 +101,7 @@ oldest: $(VENV)/installed ## the core's tests with the oldest versions that the 
 	$(PYTHON) -m venv build/oldest
 	build/oldest/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
 	build/oldest/bin/python -m pip install --quiet --constraint .ci/oldest.txt \
-	  $(OLDEST:%=./%) --group test
+	  $(OLDEST:%=-e ./%) --group test
 	build/oldest/bin/python -m pytest -n $(JOBS) --dist worksteal core/tests -m 'not slow' $(ARGS)
 
 coverage: $(VENV)/with-test $(VENV)/with-coverage ## the tests again, with the lines they miss
