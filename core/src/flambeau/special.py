@@ -1,5 +1,8 @@
 """Special functions by the names of ``torch.special``; those of `flambeau` itself are the same.
 
+`betainc`, `betaincinv`, `gammaincinv`, `gammainccinv` and `log_i0`, which PyTorch lacks, come
+beside them; the first four are named as in SciPy.
+
 >>> import flambeau as fb
 >>> fb.special.expit is fb.sigmoid, fb.special.gammaln is fb.lgamma
 (True, True)
@@ -38,6 +41,7 @@ from flambeau.ops.special_functions.bessel import (
     i0e,
     i1,
     i1e,
+    log_i0,
     modified_bessel_i0,
     modified_bessel_i1,
     modified_bessel_k0,
@@ -46,6 +50,8 @@ from flambeau.ops.special_functions.bessel import (
     scaled_modified_bessel_k1,
     spherical_bessel_j0,
 )
+from flambeau.ops.special_functions.gamma_quantiles import gammainccinv, gammaincinv
+from flambeau.ops.special_functions.incomplete_beta import betainc, betaincinv
 from flambeau.ops.special_functions.incomplete_gamma import igamma as gammainc
 from flambeau.ops.special_functions.incomplete_gamma import igammac as gammaincc
 from flambeau.ops.special_functions.incomplete_gamma import zeta
@@ -78,6 +84,8 @@ __all__ = [
     "bessel_j1",
     "bessel_y0",
     "bessel_y1",
+    "betainc",
+    "betaincinv",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
     "chebyshev_polynomial_v",
@@ -93,6 +101,8 @@ __all__ = [
     "expm1",
     "gammainc",
     "gammaincc",
+    "gammainccinv",
+    "gammaincinv",
     "gammaln",
     "hermite_polynomial_h",
     "hermite_polynomial_he",
@@ -103,6 +113,7 @@ __all__ = [
     "laguerre_polynomial_l",
     "legendre_polynomial_p",
     "log1p",
+    "log_i0",
     "log_ndtr",
     "log_softmax",
     "logit",

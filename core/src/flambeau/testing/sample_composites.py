@@ -328,9 +328,9 @@ RANDOM = {
         Sample((Arr((0,)), GENERATOR), "empty"),
     ],
     "standard_gamma": [
-        Sample((Arr((2, 3), low=0.25, high=2), GENERATOR)),
-        Sample((Arr((3,), kind="literal", literal=(0.0, 24.0, 1024.0)), GENERATOR), "edges"),
-        Sample((Arr((0,)), GENERATOR), "empty"),
+        Sample((Arr((2, 3), low=0.25, high=2), False, GENERATOR)),
+        Sample((Arr((3,), kind="literal", literal=(0.0, 24.0, 1024.0)), False, GENERATOR), "edges"),
+        Sample((Arr((0,)), False, GENERATOR), "empty"),
     ],
     "sample_dirichlet": [
         Sample((Arr((2, 3), low=0.25, high=2), GENERATOR)),

@@ -79,7 +79,46 @@ def _widened_pair(function: Callable[..., Any]) -> Callable[[Array, Array], Arra
     return kernel
 
 
+def _in_double(function: Callable[..., Any]) -> Callable[..., Array]:
+    @quiet
+    def kernel(*arrays: Array) -> Array:
+        doubles = [a.astype(np.float64, copy_order(a)) for a in arrays]
+        return np.asarray(function(*doubles), arrays[-1].dtype)
+
+    return kernel
+
+
+def _gamma_quantile(a: Array, level: Array, inverse: Any, tail: Any, sign: int) -> Array:
+    """SciPy's inverse, which for large a has few digits, and three steps of Newton's method there.
+
+    By the same tail as in the level: it has all digits where it is small.
+    """
+    found = np.asarray(inverse(a, level))
+    wide = (a > 1e3) & np.isfinite(found) & (found > 0)
+    if wide.any():
+        a, level, x = a[wide], level[wide], found[wide]
+        for _ in range(3):
+            offset = (x - a) / a
+            density = np.exp(a * (np.log1p(offset) - offset)) * np.sqrt(a / (2 * pi)) / x
+            step = sign * (level - tail(a, x)) / density
+            x = x + np.where(np.abs(step) < 0.1 * x, step, 0)  # nan where the density underflows
+        found[wide] = x
+    return found
+
+
+def gammaincinv(a: Array, y: Array) -> Array:
+    return _gamma_quantile(a, y, special.gammaincinv, special.gammainc, 1)
+
+
+def gammainccinv(a: Array, y: Array) -> Array:
+    return _gamma_quantile(a, y, special.gammainccinv, special.gammaincc, -1)
+
+
 KERNELS = {
+    "betainc": _in_double(special.betainc),
+    "betaincinv": _in_double(special.betaincinv),
+    "gammaincinv": _in_double(gammaincinv),
+    "gammainccinv": _in_double(gammainccinv),
     "igamma": _widened_pair(special.gammainc),
     "igammac": _widened_pair(special.gammaincc),
     "zeta": _widened_pair(special.zeta),

@@ -1,10 +1,11 @@
 """How gamma and beta samples follow their parameters while their place in the distribution stays.
 
 For a sample x with distribution function F(x; α) that is dx/dα = -(∂F/∂α) / (∂F/∂x) (implicit
-reparameterisation; M. Figurnov, S. Mohamed and A. Mnih, 2018).  What is computed here are PyTorch's
-approximations, good to about 8e-4: a Taylor series near the ends of the support, Rice's saddle
-point expansion for large parameters (M. Jankowiak and F. Obermeyer, Pathwise derivatives beyond
-the reparameterization trick, 2018) and fitted rational functions in between.  All in float64.
+reparameterisation; M. Figurnov, S. Mohamed and A. Mnih, 2018).  What is computed here, unless
+`exact` asks for the derivative itself, are PyTorch's approximations, good to about 8e-4: a Taylor
+series near the ends of the support, Rice's saddle point expansion for large parameters
+(M. Jankowiak and F. Obermeyer, Pathwise derivatives beyond the reparameterization trick, 2018) and
+fitted rational functions in between.  All in float64.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import exp, isnan, log, sqrt, where
 from flambeau.ops.randomness.variates import need_dtype
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
+from flambeau.ops.special_functions import gamma_quantiles, incomplete_beta
 from flambeau.ops.special_functions.special import digamma
 
 # The logarithm of the gradient as p/q, polynomials in log(x/α) (rows) and log α (columns).
@@ -71,8 +73,10 @@ _BETA_Q = (
 
 
 @composite
-def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
+def _standard_gamma_grad(self: Tensor, output: Tensor, exact: bool) -> Tensor:
     alpha, x = cast(self, D.float64), cast(output, D.float64)
+    if exact:
+        return cast(gamma_quantiles.sample_derivative(alpha, x), self.dtype)
     near, large = x < 0.8, alpha > 8
     found = _gamma_fitted(where(near | large, 1.0, alpha), where(near | large, 1.0, x))
     found = where(large, _gamma_saddle(where(large, alpha, 9.0), where(large, x, 9.0)), found)
@@ -89,9 +93,10 @@ _standard_gamma_grad.gradient_missing(
 def _(S):
     shape, sample = S.Arr((3, 5), low=0.25, high=20), S.Arr((3, 5), low=0.25, high=20, seed=1)
     return [
-        S.Sample((shape, sample), "matrix", True),
-        S.Sample((S.Arr((), low=1, high=2), S.Arr((), low=1, high=2, seed=1)), "scalar"),
-        S.Sample((S.Arr((0, 3)), S.Arr((0, 3))), "empty"),
+        S.Sample((shape, sample, False), "matrix", True),
+        S.Sample((shape, sample, True), "exact"),
+        S.Sample((S.Arr((), low=1, high=2), S.Arr((), low=1, high=2, seed=1), False), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((0, 3)), False), "empty"),
     ]
 
 
@@ -132,11 +137,13 @@ def _gamma_fitted(alpha: Tensor, x: Tensor) -> Tensor:
 
 
 @composite
-def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, exact: bool) -> Tensor:
     """How x of a Beta(α, total - α) follows α, divided by 1 - x."""
     dtype = x.dtype
     x, alpha, total = cast(x, D.float64), cast(alpha, D.float64), cast(total, D.float64)
     beta = total - alpha
+    if exact:
+        return cast(incomplete_beta.sample_derivative(x, alpha, beta), dtype)
     spread = total * x * (1 - x)
     low = (x <= 0.5) & (spread < 2.5)
     high = (x >= 0.5) & (spread < 0.75) & ~low
@@ -161,9 +168,10 @@ def _(S):
     total = S.Arr((3, 5), low=17, high=32, seed=2)
     few = S.Arr((), low=0.25, high=0.75), S.Arr((), low=1, high=2), S.Arr((), low=3, high=4)
     return [
-        S.Sample((x, alpha, total), "matrix", True),
-        S.Sample(few, "scalar"),
-        S.Sample((S.Arr((0, 3)), S.Arr((0, 3)), S.Arr((0, 3))), "empty"),
+        S.Sample((x, alpha, total, False), "matrix", True),
+        S.Sample((x, alpha, total, True), "exact"),
+        S.Sample((*few, False), "scalar"),
+        S.Sample((S.Arr((0, 3)), S.Arr((0, 3)), S.Arr((0, 3)), False), "empty"),
     ]
 
 
@@ -247,11 +255,11 @@ def _polynomial(coefficients: Sequence[Any], x: Tensor) -> Any:
     return found
 
 
-def standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
+def standard_gamma_grad(self: Tensor, output: Tensor, *, exact: bool = False) -> Tensor:
     """How a gamma number follows its shape; ``flambeau._standard_gamma_grad``.
 
     `self` has the shapes α and `output` samples x of `flambeau._standard_gamma`; the result is
-    -(∂P(α, x)/∂α) / p(x; α), as PyTorch approximates it.
+    -(∂P(α, x)/∂α) / p(x; α), as PyTorch approximates it, or with `exact` to about 1e-12.
 
     Raises:
         NotImplementedError: the dtype is neither float32 nor float64.
@@ -263,15 +271,15 @@ def standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     alpha = need_tensor(self, "_standard_gamma_grad", "self")
     x = need_tensor(output, "_standard_gamma_grad", "output")
     alpha, x = _alike("_standard_gamma_grad", alpha, x)
-    return _standard_gamma_grad(alpha, x)
+    return _standard_gamma_grad(alpha, x, exact)
 
 
-def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
+def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor, *, exact: bool = False) -> Tensor:
     """How a part of a Dirichlet sample follows its concentration; ``flambeau._dirichlet_grad``.
 
-    For `x` of a Beta(α, `total` - α) it is dx/dα / (1 - x), as PyTorch approximates it.
-    The gradient of a loss L in the concentrations of a Dirichlet sample x is this times
-    ∂L/∂x - Σ x·∂L/∂x.
+    For `x` of a Beta(α, `total` - α) it is dx/dα / (1 - x), as PyTorch approximates it, or with
+    `exact` to about 1e-10.  The gradient of a loss L in the concentrations of a Dirichlet sample x
+    is this times ∂L/∂x - Σ x·∂L/∂x.
 
     Raises:
         NotImplementedError: the dtype is neither float32 nor float64.
@@ -286,7 +294,7 @@ def dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
         need_tensor(alpha, "_dirichlet_grad", "alpha"),
         need_tensor(total, "_dirichlet_grad", "total"),
     )
-    return _dirichlet_grad(x, alpha, total)
+    return _dirichlet_grad(x, alpha, total, exact)
 
 
 def _alike(name: str, first: Tensor, *others: Tensor) -> list[Tensor]:

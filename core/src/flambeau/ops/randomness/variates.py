@@ -1,7 +1,7 @@
 """Gamma, Dirichlet and binomial tensors, and how samples follow the parameters (pathwise).
 
 The streams are those of `ops.randomness.rejection`.  The gradients of a sample are PyTorch's
-approximations (`ops.randomness.pathwise`).
+approximations (`ops.randomness.pathwise`) unless exact ones are asked for.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _NAMES = {
 
 
 @composite
-def _standard_gamma(self: Tensor, generator: Any) -> Tensor:
+def _standard_gamma(self: Tensor, exact: bool, generator: Any) -> Tensor:
     return _drawn(
         self,
         lambda: streams.standard_gamma(_flat(self), self.dtype, generator),
@@ -71,8 +71,8 @@ def _flat(x: Tensor) -> list[float]:
 
 
 @_standard_gamma.gradient
-def _(F, g, self, result):
-    return F.mul(g, F.standard_gamma_grad(self, result))
+def _(F, g, self, result, exact):
+    return F.mul(g, F.standard_gamma_grad(self, result, exact))
 
 
 _sample_dirichlet.gradient_missing("the derivative for '_sample_dirichlet' is not implemented.")
@@ -109,11 +109,12 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     return _binomial(n.contiguous(), p.contiguous(), generator_for(n._be.device, generator))
 
 
-def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+def standard_gamma(input: Tensor, generator: Any = None, *, exact_gradient: bool = False) -> Tensor:
     """Gamma numbers whose shapes are in `input`, of scale 1; ``flambeau._standard_gamma``.
 
     The stream equals PyTorch's.  The gradient is that of a sample whose place in its distribution
-    stays the same while the shape changes: PyTorch's approximation, which is off by up to 8e-4.
+    stays the same while the shape changes: PyTorch's approximation, which is off by up to 8e-4, or
+    with `exact_gradient` the derivative itself.
 
     Raises:
         NotImplementedError: the dtype is neither float32 nor float64.
@@ -123,7 +124,7 @@ def standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     tensor([7.8936e-04, 2.7153e+00])
     """
     x = need_dtype(need_tensor(input, "_standard_gamma", "input"), "gamma_cpu")
-    return _standard_gamma(x.contiguous(), generator_for(x._be.device, generator))
+    return _standard_gamma(x.contiguous(), exact_gradient, generator_for(x._be.device, generator))
 
 
 def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:

@@ -449,3 +449,19 @@ def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     regular = where((x == 0) | infinite, 1.0, x)
     found = where(x == 0, 1.0, sin(regular) / regular)
     return deliver(where(infinite, 0.0, found), out, input)
+
+
+def log_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The logarithm of I₀, also where that overflows; its derivative is I₁/I₀.
+
+    PyTorch has no such function.
+
+    Raises:
+        NotImplementedError: the dtype is complex.
+
+    >>> import flambeau as fb
+    >>> fb.special.log_i0(fb.tensor([1.0, 1000.0]))
+    tensor([2.3591e-01, 9.9563e+02])
+    """
+    x = need_tensor(input, "log_i0", "input")
+    return deliver(log(i0e(x)) + x.abs(), out, input)

@@ -85,7 +85,7 @@ def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     length = where(rate * length > 45, 45 / where(rate > 0, rate, 1.0), length)
     step = where(above, length, -length) * 0.5
     total = a * 0
-    for node, weight in _gauss_legendre(40):
+    for node, weight in gauss_legendre(40):
         u = start + step * (1 + node)
         total = total + exp(a * (u - expm1(u))) * weight
     inverse = 1 / a
@@ -96,7 +96,8 @@ def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @cache
-def _gauss_legendre(n: int) -> list[tuple[float, float]]:
+def gauss_legendre(n: int) -> list[tuple[float, float]]:
+    """Nodes in (-1, 1) and weights of the quadrature with `n` nodes."""
     found = []
     for i in range(n):
         x = math.cos(math.pi * (i + 0.75) / (n + 0.5))
