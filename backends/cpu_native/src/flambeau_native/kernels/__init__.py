@@ -21,6 +21,7 @@ from flambeau_native.kernels import (
     recurrent,
     reduction,
     regression_loss,
+    rejection,
     special,
 )
 
@@ -39,6 +40,7 @@ FAMILIES = (
     classification_loss,
     regression_loss,
     recurrent,
+    rejection,
     random,
     optimizer,
 )
