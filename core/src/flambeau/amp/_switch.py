@@ -8,7 +8,6 @@ is one that asks for the setting of its thread.
 
 from __future__ import annotations
 
-import threading
 import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
@@ -23,8 +22,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.amp._casts import Call, apart
 from flambeau.amp._lists import IN_PLACE, ON_ACCELERATORS, ON_CPU
 from flambeau.ops.declaration.table import Op
+from flambeau.plugin.forks import make_lock
 
-_lock = threading.RLock()
+_lock = make_lock()
 _open = 0  # blocks in all threads
 _switches: dict[FunctionType, tuple[CodeType, CodeType]] = {}  # as it is, and what asks
 _libraries = -1  # how many had been looked at
