@@ -15,7 +15,7 @@ R = TypeVar("R")
 
 _MANY = 1 << 14
 _LEAST = 4096  # bytes that a module takes without its parameters
-_KINDS = {"Tensor": "Tensor", "Module": "Module", "M": "Module"}
+_KINDS = {"Tensor": "Tensor", "Tensor | None": "Tensor", "Module": "Module", "M": "Module"}
 
 
 def require_tensors(where: str, **given: Any) -> None:
@@ -65,6 +65,8 @@ def _misfit(function: Callable[..., Any], args: Any, kwargs: Any) -> TypeError |
     given = inspect.signature(function).bind(*args, **kwargs).arguments
     for name, value in given.items():
         kind = _KINDS.get(str(parameters[name].annotation))
+        if value is None and parameters[name].default is None:
+            continue
         if kind and not isinstance(value, Tensor if kind == "Tensor" else fb.nn.Module):
             return TypeError(
                 f"{function.__name__}(): argument {name!r} must be {kind}, "

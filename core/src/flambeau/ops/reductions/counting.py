@@ -270,7 +270,7 @@ def searchsorted(
     dtype = D.promote_types(edges.dtype, input.dtype)
     edges, x = cast(edges, dtype), cast(input.detach(), dtype)
     if sorter is not None:
-        if sorter.shape != edges.shape:
+        if need_tensor(sorter, "searchsorted", "sorter").shape != edges.shape:
             raise RuntimeError(
                 "torch.searchsorted(): boundary and sorter must have the same size, but got "
                 f"{list(edges.shape)} and {list(sorter.shape)}"

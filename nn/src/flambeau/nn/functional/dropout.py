@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.overrides import warn
 
 
@@ -140,6 +140,7 @@ def feature_alpha_dropout(
 
 
 def _masked(input: Tensor, p: float, shape: tuple[int, ...], inplace: bool) -> Tensor:
+    require_tensors("dropout", input=input)
     if p == 0 or input.numel() == 0:
         return input
     if p == 1:

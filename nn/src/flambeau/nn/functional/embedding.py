@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 
 
 def embedding(
@@ -144,6 +144,7 @@ def embedding_bag(
     )[0]
 
 
+@takes_as_annotated
 def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
     """A 1 at the place of each class along a new last dimension, and zeros elsewhere.
 

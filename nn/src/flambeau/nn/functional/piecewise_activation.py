@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
+from flambeau.nn._refusals import require_tensors, takes_as_annotated
 from flambeau.nn.functional._arguments import in_place, require_float
 
 
@@ -51,6 +51,7 @@ def hardtanh(
         raise ValueError("min_val cannot be greater than max_val")
     if inplace:
         return in_place(input, hardtanh, min_val, max_val)
+    require_tensors("hardtanh", input=input)
     return input.masked_fill(input <= min_val, min_val).masked_fill(input >= max_val, max_val)
 
 

@@ -138,6 +138,8 @@ def _weighted(loss: Tensor, weight: Tensor | None, reduction: str) -> Tensor:
 def _alike(input: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, Tensor]:
     """Both in one shape; a target of another shape is usually a mistake, so that warns."""
     require_tensors("loss", input=input, target=target)
+    if weight is not None:
+        require_tensors("loss", weight=weight)
     if weight is not None and weight.shape != input.shape:
         raise ValueError(
             "Weights and input must have the same size, "

@@ -7,6 +7,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.modules.batchnorm import Device, _NormBase
 from flambeau.overrides import warn
 
@@ -35,6 +36,7 @@ class _InstanceNorm(_NormBase):
     def forward(self, input: Tensor) -> Tensor:
         """`functional.instance_norm` with this state, which training updates."""
         batched = self.spatial + 2
+        require_tensors(type(self).__name__, input=input)
         if input.dim() not in (batched - 1, batched):
             raise ValueError(
                 f"expected {batched - 1}D or {batched}D input (got {input.dim()}D input)"

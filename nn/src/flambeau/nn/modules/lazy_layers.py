@@ -278,6 +278,7 @@ class _LazyNorm(_Lazy):
 
     def initialize_parameters(self, input: Tensor) -> None:
         """Take the number of channels from `input`."""
+        require_tensors(type(self).__name__, input=input)
         if self.affine or self.track_running_stats:
             self.num_features = input.shape[-self.spatial - 1 if self.spatial else 1]
         if not self.has_uninitialized_params():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 
 
@@ -78,6 +79,7 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.softmax` over the channels."""
+        require_tensors("Softmax2d", input=input)
         if input.dim() not in (3, 4):
             raise ValueError(
                 f"Softmax2d: expected input to be 3D or 4D, got {input.dim()}D instead"

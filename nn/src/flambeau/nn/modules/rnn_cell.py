@@ -8,6 +8,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import init
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 
@@ -64,6 +65,8 @@ class RNNCellBase(Module):
         return self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh
 
     def _check(self, what: str, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            require_tensors(self._get_name(), **{what: tensor})
         if tensor.dim() not in (1, 2):
             raise ValueError(
                 f"{self._get_name()}: Expected {what} to be 1D or 2D, got {tensor.dim()}D instead"

@@ -36,6 +36,7 @@ class _Table(Module):
             self.weight = Parameter(values, requires_grad=not freeze)
             self.reset_parameters()
         else:
+            require_tensors(self._get_name(), _weight=given)
             if tuple(given.shape) != shape:
                 raise AssertionError(
                     "Shape of weight does not match num_embeddings and embedding_dim: "

@@ -16,7 +16,11 @@ Tensors = Tensor | Iterable[Tensor]
 
 
 def _as_list(tensors: Tensors) -> list[Tensor]:
-    return [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    found = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    for tensor in found:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"parameters must be Tensors, not {type(tensor).__name__}")
+    return found
 
 
 @fb.no_grad()

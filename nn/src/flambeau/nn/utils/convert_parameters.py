@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn._registry import typename
 
 
@@ -48,6 +49,8 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
 
 
 def _require_one_device(parameters: list[Tensor]) -> None:
+    for parameter in parameters:
+        require_tensors("parameters", parameter=parameter)
     devices = {parameter.device for parameter in parameters}
     if len(devices) > 1:
         raise TypeError(
