@@ -148,9 +148,8 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     kind = _checked(device_type)
     if enabled and kind in _NONE:
         raise RuntimeError(f"{kind!r} devices have no mixed precision")
-    if enabled:
-        _switch.stay_on()
     change(kind, enabled=bool(enabled))
+    _switch.hold(bool(current().on))
 
 
 def set_autocast_dtype(device_type: str, dtype: D.dtype) -> None:

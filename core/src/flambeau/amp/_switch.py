@@ -50,15 +50,18 @@ def count_out() -> None:
                 function.__code__ = plain
 
 
-def stay_on() -> None:
-    """Let functions ask from now on, for settings that no block ends."""
-    global _stays
-    if not _stays:
-        _stays = True
-        count_in()
+class _Held(threading.local):
+    on = False
 
 
-_stays = False
+_held = _Held()  # whether this thread has switched functions on without a block
+
+
+def hold(on: bool) -> None:
+    """Let functions ask, or no longer, for settings of this thread that no block ends."""
+    if on is not _held.on:
+        _held.on = on
+        (count_in if on else count_out)()
 
 
 def _install() -> None:
