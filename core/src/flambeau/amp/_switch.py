@@ -8,6 +8,7 @@ is one that asks for the setting of its thread.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
