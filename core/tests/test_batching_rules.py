@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import flambeau as fb
-from flambeau._transforms import batching_rules, duals
+from flambeau._transforms import batches, batching_rules, duals
 from flambeau._transforms.batches import BatchLevel
 from flambeau._transforms.duals import DualLevel
 from flambeau.ops import OPS
@@ -15,7 +15,7 @@ from flambeau.testing.samples import DTYPES, SAMPLES, realise
 
 batching_rules.register()
 # What draws numbers, writes into its arguments, or has a shape that depends on values.
-OTHERS = {"bernoulli", "poisson", "multinomial", "dropout", "nonzero"}
+OTHERS = {*batches._DRAWING, "dropout", "nonzero"}
 NAMES = [
     name
     for name, op in OPS.items()

@@ -205,7 +205,9 @@ _VALUE_NEEDED = (
     "many values as the batch has entries. If the control flow chooses between two results, "
     "compute both and use torch.where."
 )
-_DRAWING = frozenset({"bernoulli", "poisson", "multinomial"})
+_DRAWING = frozenset(
+    "bernoulli poisson multinomial standard_gamma sample_dirichlet binomial".split()
+)
 
 
 def _random_error(name: str) -> str:
