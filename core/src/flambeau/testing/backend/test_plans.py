@@ -54,7 +54,7 @@ def step(device: str, compiled: bool) -> list[Any]:
     """What a few steps with views, writes in place, draws and an optimiser leave behind."""
     fb.manual_seed(0)
     make = kit.maker(device)
-    weight = make([0.5, -0.25, 1.0, 0.125], (2, 2), fb.float32).requires_grad_()
+    weight: Any = make([0.5, -0.25, 1.0, 0.125], (2, 2), fb.float32).requires_grad_()
     mean = make([0.0, 0.0], (2,), fb.float32)
 
     def once(x: Any) -> Any:
