@@ -164,8 +164,8 @@ def _by_gradients(op: Any, given: list[Any], tangents: list[Any]) -> Any:
     tangent: Any
     for value, tangent, kind in zip(given, tangents, op.kinds, strict=True):
         several = kind is not PLAIN and kind is not TENSOR and value is not None
-        lists.append(len(value) if several else None)
-        flat += zip(value, tangent, strict=True) if several else [(value, tangent)]
+        lists.append(len(value or ()) if several else None)
+        flat += zip(value or (), tangent or (), strict=True) if several else [(value, tangent)]
 
     def call(*args: Any) -> Any:
         rest = iter(args)
