@@ -85,8 +85,8 @@ class HalfCauchy(TransformedDistribution):
             self._validate_sample(value)
         return _log_of_part(self.survival_function(value), self._below(value))
 
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
+    def icdf(self, prob: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)

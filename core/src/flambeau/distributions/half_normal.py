@@ -85,8 +85,8 @@ class HalfNormal(TransformedDistribution):
         tail = self.base_dist.log_survival_function(value.clamp(min=0)) + math.log(2)
         return fb.where(below < 0.5, (-below).log1p(), tail)
 
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.base_dist.icdf((value + 1) / 2)
+    def icdf(self, prob: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self.base_dist.icdf((prob + 1) / 2)
 
     def entropy(self) -> Tensor:
         return self.base_dist.entropy() - math.log(2)
