@@ -21,7 +21,7 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Ca
     is taken.
 
     Raises:
-        TypeError: a type is no subclass of `Distribution`.
+        TypeError: one of them is no class.
 
     >>> from flambeau.distributions import Normal, kl_divergence, register_kl
     >>> import flambeau as fb
@@ -33,8 +33,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Callable[..., Any]], Ca
     >>> kl_divergence(Standard(0.0, 1.0), Standard(0.0, 1.0))
     tensor(0.)
     """
+    # Any class will do: programs register base classes of their own, which are no `Distribution`.
     for name, kind in (("type_p", type_p), ("type_q", type_q)):
-        if not (isinstance(kind, type) and issubclass(kind, Distribution)):
+        if not isinstance(kind, type):
             raise TypeError(f"Expected {name} to be a Distribution subclass but got {kind}")
 
     def decorator(function: Callable[..., Any]) -> Callable[..., Any]:
