@@ -8,7 +8,6 @@ for name, make in (
     ("LeNet", models.LeNet),
     ("MobileNet", models.MobileNet),
     ("MobileNetV2", models.MobileNetV2),
-    ("ShuffleNetG2", models.ShuffleNetG2),
     ("ShuffleNetV2", lambda: models.ShuffleNetV2(0.5)),
     ("EfficientNetB0", models.EfficientNetB0),
     ("RegNetX_200MF", models.RegNetX_200MF),
