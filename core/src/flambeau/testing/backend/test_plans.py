@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import flambeau as fb
 from flambeau._dispatch.bound import bind
@@ -66,7 +66,7 @@ def step(device: str, compiled: bool) -> list[Any]:
         loss = (h * h).sum() + weight.t()[1:].abs().sum()
         loss.backward()
         with fb.no_grad():
-            weight[:, 0].sub_(weight.grad[:, 0], alpha=0.125)
+            weight[:, 0].sub_(cast(Any, weight.grad)[:, 0], alpha=0.125)
         return loss.detach()
 
     run = fb.compile(once) if compiled else once
