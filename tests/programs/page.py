@@ -25,13 +25,15 @@ def write(verdicts: Path) -> None:
     """Write the page from the verdicts of all programs that have one."""
     rows: dict[str, list[str]] = defaultdict(list)
     counts = {"1": [0, 0], "2": [0, 0]}
+    without: list[str] = []
+    weakly = 0
     for program in programs():
         kept = verdicts / f"{program.name.replace('/', '+')}.json"
-        if not kept.exists():
-            continue
-        verdict = json.loads(kept.read_text())
+        verdict = json.loads(kept.read_text()) if kept.exists() else {"state": "not run"}
         if verdict["state"] == "not run":
+            without.append(program.name)
             continue
+        weakly += verdict["text"] == "ends"
         counts[program.era][0] += verdict["state"] == "runs"
         counts[program.era][1] += 1
         heading, _, name = program.name.rpartition("/")
@@ -43,6 +45,9 @@ def write(verdicts: Path) -> None:
     for era, said in (("1", "programs of PyTorch 1"), ("2", "programs and libraries of today")):
         runs, total = counts[era]
         parts.append(f"* {runs} of {total} {said} run.\n")
+    parts.append(f"* Of {weakly} of them nothing is compared: they end.\n")
+    if without:
+        parts.append(f"* Without a verdict, as PyTorch did not finish: {', '.join(without)}.\n")
     for heading, lines in rows.items():
         parts.append(
             f"\n## {heading}\n\n| program | result |\n|---|---|\n" + "\n".join(lines) + "\n"
