@@ -55,7 +55,7 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 	done
 
 fuzz: $(VENV)/with-test ## hostile calls of all that is public (SECONDS=60, ARGS="--seed 1 --first 0")
-	$(RUN) tests/fuzz/run.py --seconds $(SECONDS) $(ARGS)
+	$(RUN) tests/fuzz/calls_run.py --seconds $(SECONDS) $(ARGS)
 
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)

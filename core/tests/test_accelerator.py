@@ -848,7 +848,10 @@ ALIASES = {
         *("serialization/_names", "serialization/_locations", "utils/dlpack", "version"),
     },
     "the package to install, driver=": {"plugin/errors", "linalg/_eigenvalues"},
-    "what programs that say import torch ask for": {"compat/_torch/version"},
+    "what programs that say import torch ask for": {
+        "compat/_torch/version",
+        "compat/_torch/library",
+    },
     "defaults of mixed precision": {
         *("amp/_setting", "amp/autocast_mode", "amp/grad_scaler", "cuda/amp/__init__"),
     },

@@ -126,13 +126,15 @@ def test_a_block_that_another_thread_leaves_does_not_end_this_one(matrix):
 
 
 def test_functions_are_what_they_were_when_the_last_block_has_ended():
-    plain = fb.linear.__code__
+    # Once there is a subclass of Tensor, the name stands for what asks it first.
+    linear = getattr(fb.linear, "_function", fb.linear)
+    plain = linear.__code__
     with fb.autocast(DEVICE):
-        assert fb.linear.__code__ is not plain
+        assert linear.__code__ is not plain
         with fb.autocast(DEVICE, dtype=fb.float16):
             pass
-        assert fb.linear.__code__ is not plain
-    assert fb.linear.__code__ is plain
+        assert linear.__code__ is not plain
+    assert linear.__code__ is plain
 
 
 def test_signatures_stay_within_a_block():

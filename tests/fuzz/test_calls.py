@@ -6,9 +6,9 @@ import os
 
 import pytest
 
+import calls_run
 import flambeau as fb
 import programs
-import run
 import verdicts
 from children import Child
 
@@ -75,10 +75,10 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
 
 
 def test_hostile_calls_end_in_results_or_errors_of_ours():
-    report = run.Report()
-    with Child([run.CHILD, "flambeau"], seconds=60) as child:
+    report = calls_run.Report()
+    with Child([calls_run.CHILD, "flambeau"], seconds=60) as child:
         for program in programs.batch(0, 0, COUNT):
-            report.add(program, run.ask(child, program))
+            report.add(program, calls_run.ask(child, program))
     assert not (faults := report.text()), f"\n{faults}"
     assert report.kinds[verdicts.OK] > COUNT // 5 and report.kinds[verdicts.USER] > COUNT // 5
 

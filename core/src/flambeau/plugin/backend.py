@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from flambeau._types.dtype import dtype as DType
-    from flambeau.plans.plan import Plan
 
 HostBytes = bytes | bytearray | memoryview
 Scalar = bool | int | float | complex
@@ -183,7 +182,7 @@ class Backend(ABC):
         """
         return None
 
-    def compile_plan(self, plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
+    def compile_plan(self, plan: Any) -> Callable[..., tuple[Any, ...]] | None:
         """A function that runs a whole plan, or None to make its calls one by one.
 
         Args:

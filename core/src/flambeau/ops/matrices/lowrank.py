@@ -35,6 +35,8 @@ def svd_lowrank(
     """
     A = need_tensor(A, "svd_lowrank", "A")
     count, rounds = 6 if q is None else q, 2 if niter is None else niter
+    if rounds >= 1 << 31:
+        raise ValueError(f"niter(={niter}) iterations would not come to an end")
     if M is not None:
         A = A - M
     wide = A.shape[-2] < A.shape[-1]

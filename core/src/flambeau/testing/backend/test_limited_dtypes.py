@@ -12,7 +12,7 @@ import flambeau as fb
 from flambeau._types import dtype as D
 from flambeau.testing.backend import _support as kit
 
-LEVEL = "memory"
+LEVEL = "primitives"
 
 
 def limited(device: str) -> Iterator[Any]:
