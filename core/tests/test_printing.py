@@ -18,7 +18,6 @@ class Tensor:
     """Numbers i/scale in row-major order of a box, all that printing asks of a tensor."""
 
     fetched = 0
-    _be = None
 
     def __init__(self, shape, dtype=_dtype.float32, *, scale=1, device="cpu", ranges=None):
         self.dtype, self.scale = dtype, scale

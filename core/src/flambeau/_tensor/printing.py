@@ -85,6 +85,11 @@ def get_printoptions() -> dict[str, Any]:
     return asdict(_options)
 
 
+def _level(tensor: Tensor) -> Any:
+    """The transform within which a tensor lives; other libraries' tensors are printed, too."""
+    return getattr(getattr(tensor, "_be", None), "level", None)
+
+
 def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of ``repr(tensor)``: its numbers, then what cannot be read off them.
 
@@ -92,7 +97,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         tensor: any tensor; of a large one only the corners are fetched.
         tensor_contents: text to print in place of the numbers.
     """
-    if (level := getattr(tensor._be, "level", None)) is not None and tensor_contents is None:
+    if tensor_contents is None and (level := _level(tensor)) is not None:
         return level.describe(tensor)
     kind = type(tensor).__name__
     plain = kind in ("Tensor", "Parameter")

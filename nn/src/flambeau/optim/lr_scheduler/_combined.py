@@ -84,10 +84,7 @@ class ChainedScheduler(_CombinedScheduler):
                 f"{type(self).__name__} expects at least one scheduler to be chained, "
                 "but got no scheduler."
             )
-        for scheduler in schedulers:
-            if not hasattr(scheduler, "optimizer"):
-                raise TypeError(f"expected LR schedulers, got {type(scheduler).__name__}")
-        optimizer = optimizer or schedulers[0].optimizer
+        optimizer = optimizer or getattr(schedulers[0], "optimizer", None)
         self._check(schedulers, optimizer)
         self._schedulers = schedulers
         self.optimizer = optimizer
