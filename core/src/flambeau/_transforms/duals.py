@@ -137,7 +137,9 @@ def _sum(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tens
     s, t = tangents
     if s is not None and t is not None:
         return op(s, t)
-    part: Any = s if s is not None else t if op.name == "add" else -t
+    part: Any = t if s is None else s
+    if s is None and op.name != "add":
+        part = -part
     return part if part._a.shape == result._a.shape else part.expand(result.shape)
 
 

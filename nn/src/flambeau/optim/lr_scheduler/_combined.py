@@ -84,11 +84,11 @@ class ChainedScheduler(_CombinedScheduler):
                 f"{type(self).__name__} expects at least one scheduler to be chained, "
                 "but got no scheduler."
             )
-        optimizer = optimizer or getattr(schedulers[0], "optimizer", None)
-        self._check(schedulers, optimizer)
+        shared: Any = optimizer or getattr(schedulers[0], "optimizer", None)
+        self._check(schedulers, shared)
         self._schedulers = schedulers
-        self.optimizer = optimizer
-        self._last_lr = group_values(optimizer, "lr")
+        self.optimizer = shared
+        self._last_lr = group_values(shared, "lr")
 
     def step(self) -> None:  # type: ignore[override]
         """Step every scheduler."""
