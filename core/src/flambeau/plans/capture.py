@@ -270,9 +270,11 @@ def _written(
     """The kernel that also writes its calls down; those inside of a decomposition, by itself."""
     array, to_array = capture.be.array, capture.be.to_array
 
-    def run(*args: Any) -> Any:
-        if not capture.listens:
-            return kernel(*args)
+    def run(*args: Any, **named: Any) -> Any:
+        if not capture.listens or named:
+            if named and capture.listens:
+                capture.refuse(f"{name} was called with named arguments")
+            return kernel(*args, **named)
         draws = any(type(a) is Generator for a in args)
         if not whole and not draws:
             return kernel(*args)
