@@ -6,7 +6,7 @@ import copy
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -77,7 +77,7 @@ class autocast:  # noqa: N801 - PyTorch's name
         self._enabled = enabled
         self._before: list[tuple[Setting, bool]] = []
 
-    def __enter__(self) -> autocast:
+    def __enter__(self) -> Self:
         counted = bool(self._enabled)
         if counted:
             from flambeau.amp import _switch  # the lists of functions, at first use
@@ -132,7 +132,7 @@ def _disabling(device_type: str, dtype: D.dtype) -> str:
     return ""
 
 
-def autocast_decorator(autocast_instance: autocast, func: Callable[..., Any]) -> Callable[..., Any]:
+def autocast_decorator(autocast_instance: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     """A function that runs in a block like `autocast_instance`."""
 
     @functools.wraps(func)
@@ -172,7 +172,7 @@ def custom_fwd(
     device_type: str,
     cast_inputs: D.dtype | None = None,
 ) -> Any:
-    """Decorator for the ``forward`` of an `autograd.Function` that is called within `autocast`.
+    """Decorator for the ``forward`` of an `autograd.Function` that is called within autocasting.
 
     Args:
         fwd: the method.

@@ -24,7 +24,7 @@ euler_constant = 0.57721566490153286060
 """Euler's constant: −ψ(1), the mean of the standard Gumbel distribution."""
 
 T = TypeVar("T")
-R = TypeVar("R")
+Value = TypeVar("Value")
 
 
 def _is_tensor_like(value: Any) -> bool:
@@ -109,13 +109,13 @@ def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     return fb.log(inside) - fb.log1p(-inside) if is_binary else fb.log(inside)
 
 
-class lazy_property(Generic[T, R]):  # noqa: N801 - PyTorch's name
+class lazy_property(Generic[T, Value]):  # noqa: N801 - PyTorch's name
     """A property that is computed once, at first use, and is an attribute from then on.
 
     What it computes is recorded for gradients even where it is first read under `no_grad`.
     """
 
-    def __init__(self, wrapped: Callable[[T], R]) -> None:
+    def __init__(self, wrapped: Callable[[T], Value]) -> None:
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # pyright: ignore[reportArgumentType]
 
