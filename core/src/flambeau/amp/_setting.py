@@ -128,6 +128,13 @@ def change(
     setting.set(Setting(on, chosen, now.caching if caching is None else caching))
 
 
+def switch() -> Any:
+    """The module that switches functions."""
+    from flambeau.amp import _switch  # only who chooses dtypes needs the lists of functions
+
+    return _switch
+
+
 def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -> None:
     """Let ops on a type of devices choose their dtype from now on, in this thread, or not.
 
@@ -139,8 +146,6 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     True
     >>> fb.set_autocast_enabled("cpu", False)
     """
-    from flambeau.amp import _switch  # only who chooses dtypes needs the lists of functions
-
     if enabled is None:
         if not isinstance(device_type, bool):
             raise TypeError("set_autocast_enabled() needs `enabled`, whether to choose dtypes")
@@ -149,7 +154,7 @@ def set_autocast_enabled(device_type: str | bool, enabled: bool | None = None) -
     if enabled and kind in _NONE:
         raise RuntimeError(f"{kind!r} devices have no mixed precision")
     change(kind, enabled=bool(enabled))
-    _switch.hold(bool(current().on))
+    switch().hold(bool(current().on))
 
 
 def set_autocast_dtype(device_type: str, dtype: D.dtype) -> None:

@@ -80,9 +80,7 @@ class autocast:  # noqa: N801 - PyTorch's name
     def __enter__(self) -> Self:
         counted = bool(self._enabled)
         if counted:
-            from flambeau.amp import _switch  # the lists of functions, at first use
-
-            _switch.count_in()
+            _setting.switch().count_in()
         self._before.append((_setting.current(), counted))
         _setting.autocast_increment_nesting()
         _setting.change(
@@ -99,9 +97,7 @@ class autocast:  # noqa: N801 - PyTorch's name
         before, counted = self._before.pop()
         _setting.setting.set(before)
         if counted:
-            from flambeau.amp import _switch  # loaded: the block counted itself in
-
-            _switch.count_out()
+            _setting.switch().count_out()
 
     def __call__(self, func: Callable[..., Any]) -> Callable[..., Any]:
         if not callable(func):
