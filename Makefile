@@ -11,7 +11,8 @@ SECONDS ?= 60
 # Of the kit on JAX, which compiles every op for every shape, what takes minutes and not half an hour.
 FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
   or every_primitive or (samples_agree and contiguous and (float32 or int64 or complex64)) \
-  or (derivatives and contiguous and (matmul or softmax or conv2d or layer_norm or sort))
+  or (derivatives and contiguous and (matmul or softmax or conv2d or layer_norm or sort)) \
+  or leaves_what_the_step_leaves or indices_in_every_run
 
 VENV     := .venv
 RUN      := $(VENV)/bin/python

@@ -224,6 +224,41 @@ def test_constants_of_a_traced_composite_do_not_leak_into_later_ops() -> None:
     assert (x.detach() * 0.044715).tolist() == pytest.approx([0.044715] * 3)
 
 
+@pytest.mark.usefixtures("jax_device")
+def test_a_compiled_step_is_one_program_and_reaches_the_losses_of_its_ops() -> None:
+    from flambeau_jax import backend  # type: ignore[import-not-found]
+
+    programs = []
+
+    def losses(compiled: bool) -> list[float]:
+        fb.manual_seed(0)
+        model = fb.nn.Sequential(fb.nn.Linear(4, 8), fb.nn.Dropout(0.5), fb.nn.Linear(8, 3))
+        optimizer = fb.optim.Adam(model.to("jax").parameters(), lr=0.01)
+        schedule = fb.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+        criterion = fb.nn.CrossEntropyLoss()
+
+        def step(x: fb.Tensor, y: fb.Tensor) -> fb.Tensor:
+            optimizer.zero_grad()
+            loss = criterion(model(x), y)
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+            return loss
+
+        run = fb.compile(step, fullgraph=True) if compiled else step
+        x, y = fb.randn(5, 4).to("jax"), fb.tensor([0, 1, 2, 1, 0]).to("jax")
+        return [run(x, y).item() for _ in range(5)]
+
+    plainly = losses(False)
+    with pytest.MonkeyPatch.context() as patch:
+        make = backend._as_one_program
+        patch.setattr(backend, "_as_one_program", lambda *a: programs.append(a[0]) or make(*a))
+        planned = losses(True)
+    assert planned == pytest.approx(plainly, rel=1e-6)
+    assert len(set(plainly)) == 5
+    assert len(programs) == 1 and len(programs[0].steps) > 50
+
+
 def test_the_page_on_accelerators_shows_the_plugin_module_as_it_is() -> None:
     page = (ROOT / "docs/backends/accelerators.md").read_text()
     shown = dict(re.findall(r"^`(\S+)`:\n\n```python \1\n(.*?)^```$", page, re.M | re.S))

@@ -225,3 +225,61 @@ def test_a_compiled_module_is_a_module_over_the_same_parameters():
     for twin in (copy.deepcopy(compiled), pickle.loads(pickle.dumps(compiled))):
         x = fb.ones(1, 2)
         assert [twin(x).tolist() for _ in range(3)] == [model(x).tolist()] * 3
+
+
+def scheduled(make, compiled, device="ref", before=False, **options):
+    """Steps with a schedule; on ``ref``, which has no kernels for them, counts are the host's."""
+    fb.manual_seed(0)
+    model = nn.Linear(3, 2).to(device)
+    optimizer = make(model.parameters(), lr=0.125, **options)
+    schedule = optim.lr_scheduler.StepLR(optimizer, 2, 0.5)
+    optimizer.step()  # there are no gradients yet, but a schedule may go first now
+
+    def step(x):
+        optimizer.zero_grad()
+        loss = model(x).square().mean()
+        loss.backward()
+        if before:
+            schedule.step()
+        optimizer.step()
+        return loss
+
+    run = fb.compile(step) if compiled else step
+    losses = []
+    for _ in range(7):
+        losses.append(run(fb.rand(4, 3).to(device)).item())
+        if not before:
+            schedule.step()
+    left = [[t.tolist() for t in state.values()] for state in optimizer.state.values()]
+    return run, (losses, [p.tolist() for p in model.parameters()], left)
+
+
+@pytest.mark.parametrize(
+    ("make", "options"),
+    [
+        (optim.SGD, {"momentum": 0.5}),
+        (optim.Adam, {}),
+        (optim.AdamW, {"weight_decay": 0.125}),
+        (optim.RMSprop, {}),
+        (optim.Adagrad, {"lr_decay": 0.25}),
+        (optim.Adadelta, {}),
+        (optim.Adamax, {}),
+    ],
+)
+def test_counts_and_rates_of_the_host_are_those_of_each_run(make, options):
+    run, found = scheduled(make, True, **options)
+    assert found == scheduled(make, False, **options)[1]
+    assert run.explain().replays >= 4
+
+
+def test_an_optimizer_that_decides_by_a_count_of_the_host_runs_as_it_is():
+    run, found = scheduled(optim.RAdam, True)
+    assert found == scheduled(optim.RAdam, False)[1]
+    assert run.explain().replays == 0
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+def test_a_rate_that_is_set_within_the_step_before_it_is_used_refuses_the_plan(device):
+    run, found = scheduled(optim.SGD, True, device, before=True)
+    assert found == scheduled(optim.SGD, False, device, before=True)[1]
+    assert any("schedule" in why for why in run.explain().reasons)

@@ -9,17 +9,21 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from flambeau._autograd import engine as _engine
+from flambeau._autograd.modes import recording
 from flambeau._dispatch import arguments as _arguments
 from flambeau._dispatch import bound as _bound
 from flambeau._dispatch.dispatch import OPS, wrap
 from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
-from flambeau.plans.plan import Number, Slot, Step
+from flambeau.ops.optimisers.optimizer_steps import StepOp
+from flambeau.plans.numbers import Counter, Tracked
+from flambeau.plans.plan import Option, Slot, Step
 from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
@@ -41,6 +45,10 @@ _LISTS = {
     "radam_step_": _steps.RadamStep,
     "rprop_step_": _steps.RpropStep,
 }
+# Those whose bodies compute with rates and counts, and decide nothing by them.
+_TRACKED = frozenset(
+    ("sgd_step_", "adam_step_", "rmsprop_step_", "adagrad_step_", "adadelta_step_", "adamax_step_")
+)
 _lock = make_lock()  # captures replace attributes of objects that all threads use
 _current: Capture | None = None
 
@@ -61,9 +69,11 @@ class Capture:
         self.specs: dict[int, tuple[tuple[int, ...], Any]] = {}
         self.unknown: dict[int, Any] = {}  # arrays that no step made: tensors from before
         self.numbers: list[tuple[Any, dict[str, Any]]] = []  # (arrays of parameters, group)
+        self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
         self.passes = 0  # how many backward passes the function makes
         self._slots: dict[int, Slot] = {}  # by the identity of living arrays
         self._alive: dict[int, Any] = {}
+        self._changed: dict[int, Any] = {}  # groups of optimisers that actions have changed
         self._thread = threading.get_ident()
         self._depth = 0
 
@@ -94,17 +104,19 @@ class Capture:
         return self._slots.get(id(array))
 
     @contextmanager
-    def acting(self, actions: list[tuple[Any, str]]) -> Iterator[None]:
-        """A block in which these methods, each (object, name), are one step a call."""
-        for owner, name in actions:
-            vars(owner)[name] = self._action(getattr(owner, name), name)
+    def acting(self, actions: list[tuple[Any, str, Sequence[Any]]]) -> Iterator[None]:
+        """A block in which these methods (`Reach.actions`) are one step a call."""
+        for owner, name, groups in actions:
+            vars(owner)[name] = self._action(getattr(owner, name), name, groups)
         try:
             yield
         finally:
-            for owner, name in actions:
+            for owner, name, _ in actions:
                 del vars(owner)[name]
 
-    def _action(self, method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def _action(
+        self, method: Callable[..., Any], name: str, groups: Sequence[Any]
+    ) -> Callable[..., Any]:
         def run(*args: Any, **named: Any) -> Any:
             if not self.listens:
                 return method(*args, **named)
@@ -113,6 +125,7 @@ class Capture:
             with self.inside():
                 result = method(*args, **named)
             self.steps.append(Step(name, method, (), None, effect=True))
+            self._changed.update({id(group): group for group in groups})
             return result
 
         return run
@@ -160,7 +173,7 @@ class Capture:
             return found
         if type(value) in (tuple, list):
             return type(value)([self.reference(x) for x in value])
-        return value
+        return value.number if isinstance(value, Tracked) else value
 
     def _made(self, result: Any) -> Any:
         if isinstance(result, self.be.array):
@@ -173,9 +186,7 @@ class Capture:
     def _with_numbers(self, op: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """The arguments of an optimiser's step with what its group holds by name."""
         first = args[0][0]
-        groups = (g for params, g in self.numbers if any(p._a is first for p in params))
-        if (group := next(groups, None)) is None:
-            self.refuse(f"{op}: a step of parameters that no optimiser within reach holds")
+        if (group := self._group(op, lambda p: p._a is first)) is None:
             return args
         found = list(args)
         for i, name in enumerate(_LISTS[op]._fields):
@@ -187,18 +198,51 @@ class Capture:
             held = group.get(key)
             if held is None:
                 continue
-            number = Number(group, key, at)
+            number = Option(group, key, at)
             if type(number.read()) is type(args[i]) and number.read() == args[i]:
                 # A zero may have decided what the step does at all.
                 if args[i] or key == "lr":
                     found[i] = self._once(number)
         return tuple(found)
 
-    def _once(self, number: Number) -> Number:
+    def count(self, tensor: Any) -> int:
+        """Count a tensor of the host up, in every run; how often that was done in this one."""
+        with self.inside():
+            tensor.add_(1)
+        advance = partial(tensor.add_, 1)
+        self.steps.append(Step("count", advance, (), None, effect=True))
+        times = self.counts.get(id(tensor), (tensor, 0))[1] + 1
+        self.counts[id(tensor)] = tensor, times
+        return times
+
+    def by_body(self, op: StepOp, args: tuple[Any, ...]) -> None:
+        """Run the body of an optimiser's step with numbers that know what they are made of."""
+        fields = _LISTS[op.name]._fields
+        params, given = args[0], list(args)
+        group = self._group(op.name, lambda p: p is params[0])
+        if group is not None and type(args[at := fields.index("lr")]) in (float, int):
+            option = Option(group, "lr")
+            if option.read() == args[at]:
+                given[at] = Tracked(args[at], option, self.refuse)
+        if "steps" in fields and all(t.device.type == "cpu" for t in args[fields.index("steps")]):
+            at = fields.index("steps")
+            given[at] = [Counter(t, self.count, self.refuse) for t in args[at]]
+        op.body(*given)
+
+    def _group(self, op: str, holds: Callable[[Any], bool]) -> dict[str, Any] | None:
+        """The group of the parameters of a step."""
+        group = next((g for params, g in self.numbers if any(map(holds, params))), None)
+        if group is None:
+            self.refuse(f"{op}: a step of parameters that no optimiser within reach holds")
+        elif id(group) in self._changed:
+            self.refuse("a schedule's step() comes before the optimiser's")
+        return group
+
+    def _once(self, number: Option) -> Option:
         for step in self.steps:
             for a in step.args:
                 if (
-                    type(a) is Number
+                    type(a) is Option
                     and a.mapping is number.mapping
                     and (a.key, a.at) == (number.key, number.at)
                 ):
@@ -234,6 +278,8 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
                 setattr(owner, name, _watched(function, capture))
             replaced.append((_engine, "run", _engine.run))
             _engine.run = _counted(_engine.run, capture)
+            replaced.append((StepOp, "_by_body", StepOp._by_body))
+            StepOp._by_body = _tracked(StepOp._by_body, capture)
             yield capture
         finally:
             _current = None
@@ -259,7 +305,7 @@ def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
                 whole = name in kernels or not decomposes
                 namespace[name] = _written(name, kernel, capture, whole)
     be.part = _written("slice", be.part, capture, True)
-    be.scalar_const = _constant(be.scalar_const, capture)
+    be.scalar_const = _constant(be, be.scalar_const, capture)
     be.host_array = _written("host_array", be.host_array, capture, True)
     be.backend = _Backend(be.backend, be, capture)
 
@@ -292,10 +338,15 @@ def _written(
     return run
 
 
-def _constant(make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+def _constant(be: Any, make: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
     """`BoundBackend.scalar_const`, whose arrays nobody writes to."""
+    full = be.full  # written down already
 
     def run(value: Any, dtype: Any) -> Any:
+        if isinstance(value, Tracked):
+            if capture.listens:
+                return full((), value, dtype)
+            value = float(value)
         native = make(value, dtype)
         if capture.listens and capture.find(native) is None:
             capture.constants[capture.slot(native)] = native
@@ -355,6 +406,8 @@ class _Backend:
                 return None if own is None else own(array, *args)
             with capture.inside():
                 result = check(be, array, *args)
+                if result is array:  # in another run it may be one of its own
+                    result = be.clone(array)
             capture.add(name, _of(check, be), (array, *args), result, effect=True)
             return True if result is None else result
 
@@ -392,6 +445,16 @@ def _counted(run: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
         return run(*args, **named)
 
     return counted
+
+
+def _tracked(plainly: Callable[..., Any], capture: Capture) -> Callable[..., Any]:
+    def by_body(op: StepOp, args: tuple[Any, ...]) -> None:
+        if op.name in _TRACKED and capture.listens and not recording():
+            capture.by_body(op, args)
+        else:
+            plainly(op, args)
+
+    return by_body
 
 
 def _stand_by(be: _bound.BoundBackend, capture: Capture) -> None:

@@ -14,7 +14,7 @@ from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
-from flambeau.plans.plan import Plan, replayed
+from flambeau.plans.plan import Option, Plan, reading, replayed
 from flambeau.plans.reach import Check, Reach, changes
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
@@ -142,8 +142,9 @@ class Entry:
             self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)
         else:
             self._cut(backward, inputs, outputs, constants)
-        self.numbers = [n.read for n in self.plan.numbers]
-        self._kinds = tuple([type(read()) for read in self.numbers])
+        self._numbers = reading(self.plan.numbers)
+        self._options_read = [n.read for n in self.plan.numbers if isinstance(n, Option)]
+        self._kinds = tuple([type(read()) for read in self._options_read])
         self._last = [t._a for t in self.state]
         self._checks = [*reach.checks, *self._options()]
         self._changed = changes(self._checks)
@@ -192,7 +193,8 @@ class Entry:
         """What the plan does not read of the options of optimisers has to stay as it is."""
         found = []
         for _, group in self.reach.groups:
-            read = {n.key for n in self.plan.numbers if n.mapping is group}
+            options = (o for n in self.plan.numbers for o in n.options())
+            read = {o.key for o in options if o.mapping is group}
             for key, value in group.items():
                 if key not in ("params", "param_names") and key not in read:
                     get = partial(group.get, key)
@@ -218,7 +220,7 @@ class Entry:
             if t._base is None and (t._rg is not one.rg or t._fn is not one.fn):
                 raise RefusedError(f"the history of {one.name} changes")
             by = _dispatch.version(t) - one.version
-            if by and id(t._st) not in counted:
+            if by and id(t) not in capture.counts and id(t._st) not in counted:
                 counted.add(id(t._st))
                 self.bumps.append((one.holder, by))
             if by and not self.be.strided and self._seen_elsewhere(t):
@@ -290,7 +292,10 @@ class Entry:
         try:
             if self.be.kernels is not self._kernels or [*map(_history, held)] != flags:
                 return None
-            if self._changed() or tuple([type(read()) for read in self.numbers]) != self._kinds:
+            if (
+                self._changed()
+                or tuple([type(read()) for read in self._options_read]) != self._kinds
+            ):
                 return None
             arrays = [*map(_array, self.state)]
             if not all(map(is_, arrays, self._last)):
@@ -330,7 +335,7 @@ class Entry:
             again: the call of the function itself, for gradients of gradients.
         """
         be = self.be
-        found = self.replay(*[t._a for t in given], *state, *[read() for read in self.numbers])
+        found = self.replay(*[t._a for t in given], *state, *self._numbers())
         for holder, by in self.bumps:
             (holder._st or storage_of(_tensor(holder, given))).version += by
         at = self.outputs

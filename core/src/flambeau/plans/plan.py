@@ -1,4 +1,4 @@
-"""A plan: the kernel calls of a function for one set of shapes, and their text in Python."""
+"""A plan: the kernel calls of a function for one set of shapes, their parts and their text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-__all__ = ["Number", "Plan", "Slot", "Step", "replayed", "slots_in"]
+__all__ = ["Number", "Option", "Plan", "Slot", "Step", "reading", "replayed", "slots_in"]
 
 
 class Slot(int):
@@ -22,12 +22,23 @@ class Slot(int):
     __str__ = int.__repr__
 
 
-@dataclass(frozen=True, eq=False)
 class Number:
-    """A plain argument that is read anew at every run: ``mapping[key]``, or its element `at`.
+    """A plain argument that is read anew at every run."""
 
-    What a learning rate is: schedules change it between the runs.
-    """
+    __slots__ = ()
+
+    def text(self, name: Callable[[Any], str]) -> str:
+        """The expression of its value; `name` says what an object is called in it."""
+        raise NotImplementedError
+
+    def options(self) -> Iterator[Option]:
+        """The entries of mappings that its value depends on."""
+        return iter(())
+
+
+@dataclass(frozen=True, eq=False)
+class Option(Number):
+    """``mapping[key]``, or its element `at`: a learning rate, which schedules change."""
 
     mapping: Any
     key: str
@@ -37,6 +48,14 @@ class Number:
         """The value at present."""
         value = self.mapping[self.key]
         return value if self.at is None else value[self.at]
+
+    def text(self, name: Callable[[Any], str]) -> str:
+        """The expression of its value."""
+        return f"{name(self.mapping)}[{self.key!r}]" + ("" if self.at is None else f"[{self.at}]")
+
+    def options(self) -> Iterator[Option]:
+        """Itself."""
+        yield self
 
     def __repr__(self) -> str:
         return f"[{self.key}]" if self.at is None else f"[{self.key}[{self.at}]]"
@@ -84,7 +103,7 @@ def slots_in(value: Any) -> Iterator[int]:
 
 
 def _numbers_in(value: Any) -> Iterator[Number]:
-    if type(value) is Number:
+    if isinstance(value, Number):
         yield value
     elif type(value) in (tuple, list):
         for part in value:
@@ -118,6 +137,45 @@ class Plan:
         used = {s for step in self.steps for s in slots_in(step.args)} | set(self.outputs)
         self.constants = {s: a for s, a in self.constants.items() if s in used}
 
+    def in_parts(
+        self, compiler: Callable[[Plan, Callable[..., tuple[Any, ...]]], Callable[..., Any]]
+    ) -> Callable[..., tuple[Any, ...]] | None:
+        """A function of inputs and numbers whose calls without effects are compiled.
+
+        Calls with an effect (draws, checks of values, counts) stay calls and keep their order.
+        They are made as early as what they read allows: of most plans one part is compiled.
+
+        Args:
+            compiler: makes a function of a part, which is a plan, and of the function that
+                repeats its calls.  Both take the arrays of the part's inputs, then its numbers.
+
+        Returns:
+            What `Backend.compile_plan` may return; None if calls write into their arguments.
+        """
+        if any(step.op == "assign" or step.op.endswith("_") for step in self.steps):
+            return None
+        blocks = _blocks(self)
+        steps: list[Step] = []
+        known = {*self.inputs, *self.constants}
+        for i, (effects, pure) in enumerate(blocks):
+            steps += effects
+            known.update(s for step in effects for s in slots_in(step.results))
+            if not pure:
+                continue
+            later = [step for some in blocks[i + 1 :] for half in some for step in half]
+            wanted = {s for step in later for s in slots_in(step.args)} | {*self.outputs}
+            made = {s for step in pure for s in slots_in(step.results)} - known
+            read = {s for step in pure for s in slots_in(step.args)} - made - {*self.constants}
+            part = Plan(pure, sorted(read), sorted(made & wanted), self.constants, self.specs)
+            function = compiler(part, replayed(part))
+            args = (*map(Slot, part.inputs), *part.numbers)
+            results = tuple(map(Slot, part.outputs))
+            steps.append(Step("part", function, args, results, effect=True))
+            known |= made
+        whole = Plan(steps, self.inputs, self.outputs, self.constants, self.specs)
+        whole.numbers = self.numbers
+        return replayed(whole)
+
     def __str__(self) -> str:
         lines = [f"inputs {', '.join(f'%{s}' for s in self.inputs)}"]
         lines += map(repr, self.steps)
@@ -133,6 +191,41 @@ def _live(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
             kept.append(step)
             wanted.update(slots_in(step.args))
     return kept[::-1]
+
+
+def _blocks(plan: Plan) -> list[tuple[list[Step], list[Step]]]:
+    """Steps with an effect and those without in turn, each as early as what it reads allows."""
+    blocks: list[tuple[list[Step], list[Step]]] = [([], [])]
+    made: dict[int, tuple[int, bool]] = {}  # the block of a slot, whether it has no effect
+    last = 0  # the block of the last effect
+    for step in plan.steps:
+        read = [made[s] for s in slots_in(step.args) if s in made]
+        if step.effect:
+            at = last = max([last, *[block + pure for block, pure in read]])
+        else:
+            at = max([0, *[block for block, _ in read]])
+        if at == len(blocks):
+            blocks.append(([], []))
+        blocks[at][not step.effect].append(step)
+        for s in slots_in(step.results):
+            if step.effect:  # a check returns what it has looked at
+                made[s] = at, False
+            else:
+                made.setdefault(s, (at, True))
+    return blocks
+
+
+def reading(numbers: Sequence[Number]) -> Callable[[], list[Any]]:
+    """A function of the values of numbers at present."""
+    names: dict[str, Any] = {}
+    known: dict[int, str] = {}
+
+    def name(value: Any) -> str:
+        found = known.setdefault(id(value), f"x{len(known)}")
+        names[found] = value
+        return found
+
+    return eval(f"lambda: [{', '.join(number.text(name) for number in numbers)}]", names)
 
 
 _serial = count()
@@ -214,7 +307,7 @@ class _Writer:
     def argument(self, value: Any) -> str:
         if type(value) is Slot:
             return self.arrays[value]
-        if type(value) is Number:
+        if isinstance(value, Number):
             return self.numbers[value]
         if type(value) in (tuple, list) and (
             any(True for _ in slots_in(value)) or any(True for _ in _numbers_in(value))

@@ -77,14 +77,14 @@ class Reach:
     Attributes:
         tensors: those that were found, by identity, with their names.
         actions: methods that a run calls again at their place, since they keep count of runs:
-            (object, name of the method).
+            (object, name of the method, groups that it changes).
         groups: (parameters, group) of optimisers; options of a group may change between runs.
         refused: why there can be no plan, or None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.tensors: dict[int, tuple[Any, str]] = {}
-        self.actions: list[tuple[Any, str]] = []
+        self.actions: list[tuple[Any, str, Sequence[Any]]] = []
         self.groups: list[tuple[list[Any], dict[str, Any]]] = []
         self.refused: str | None = None
         self._names: set[str] = set()
@@ -153,9 +153,12 @@ class Reach:
         """A group of an optimiser, whose options a plan reads at every run."""
         self.groups.append((params, group))
 
-    def action(self, owner: Any, method: str) -> None:
-        """A method that every run is to call again where the function called it."""
-        self.actions.append((owner, method))
+    def action(self, owner: Any, method: str, groups: Sequence[Any] = ()) -> None:
+        """A method that every run is to call again where the function called it.
+
+        The options of the `groups` are read before the run: they may not be used after the call.
+        """
+        self.actions.append((owner, method, groups))
 
     def walk(self, value: Any, name: str) -> None:
         """Look at `value` later."""

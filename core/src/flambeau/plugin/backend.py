@@ -191,8 +191,8 @@ class Backend(ABC):
         Returns:
             A function of the arrays of ``plan.inputs`` and the values of ``plan.numbers``, which
             returns the arrays of ``plan.outputs``.  It does what the calls do: the same values,
-            the same writes into arrays, the same random draws; `flambeau.plans.replayed` makes
-            one that calls the kernels, which may be given to a compiler.
+            the same writes into arrays, the same random draws.  ``plan.in_parts(compiler)``
+            makes one of compiled parts, between which draws and checks stay calls.
         """
         return None
 

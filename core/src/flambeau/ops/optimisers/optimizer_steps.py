@@ -56,7 +56,7 @@ class StepOp(Op):
             or any(t._be is not be for i, some in enumerate(lists) if i not in told for t in some)
             or any(isinstance(x, Tensor) for x in plain)
         ):
-            self.body(*args)
+            self._by_body(args)
             return
         if not getattr(kernel, "checks", False):
             self._check(lists)
@@ -77,6 +77,9 @@ class StepOp(Op):
             if i != 1 and i not in told:
                 for t in tensors:
                     storage_of(t).version += 1
+
+    def _by_body(self, args: tuple[Any, ...]) -> None:
+        self.body(*args)
 
     def _check(self, lists: tuple[Any, ...]) -> None:
         """Refuse gradients and state that have not the shape of their parameter.

@@ -80,3 +80,18 @@ def step(device: str, compiled: bool) -> list[Any]:
 def test_a_step_repeated_leaves_what_the_step_leaves(device: str) -> None:
     if bind(device).formulas is bind(device):
         assert step(device, True) == step(device, False)
+
+
+def test_a_plan_looks_at_indices_in_every_run(device: str) -> None:
+    if bind(device).formulas is not bind(device):
+        return
+    x = kit.maker(device)([1.0, 2.0, 3.0], (3,), fb.float32)
+    chosen = Compiled(lambda x, i: x[i] * 2, 8, False)
+    for at in (0, 1, 2, -1, 3, 0):
+        i = kit.maker(device)([at], (1,), fb.int64)
+        try:
+            found = kit.numbers(chosen(x, i))
+        except IndexError:
+            found = None
+        assert found == (None if at == 3 else [2.0 * (at % 3 + 1)])
+    assert chosen.explain().replays == 4

@@ -6,6 +6,9 @@ programs are int64; JAX has the switch only for the whole process.
 
 from __future__ import annotations
 
+import io
+import sys
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -86,6 +89,33 @@ class JaxBackend(plugin.Backend):
             return result
 
         return run
+
+    def compile_plan(self, plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+        """One XLA program of all calls that neither draw random numbers nor check values."""
+        return plan.in_parts(_as_one_program)
+
+
+def _as_one_program(part: Any, calls: Callable[..., Any]) -> Callable[..., Any]:
+    """The calls of a part of a plan as one program; one by one where they look at values."""
+    program: Callable[..., Any] | None = None
+
+    def run(*args: Any) -> Any:
+        nonlocal program
+        if program is not None:
+            return program(*args)
+        told = sys.stderr if sys.stderr is not None and sys.stderr.isatty() else io.StringIO()
+        print(f"XLA compiles {len(part.steps)} calls ...", end="", file=told, flush=True)
+        start = time.perf_counter()
+        program = jax.jit(calls)
+        try:
+            return program(*args)
+        except Exception:
+            program = calls  # as in `compile`
+            return calls(*args)
+        finally:
+            print(f" {time.perf_counter() - start:.1f} s", file=told)
+
+    return run
 
 
 _ARRAYS, _OPAQUE = "arrays", object()

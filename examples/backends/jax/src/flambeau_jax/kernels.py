@@ -253,7 +253,9 @@ def sort(a: Array, dim: int, descending: bool, stable: bool) -> tuple[Array, Arr
 
 def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     """`value` everywhere."""
-    return jnp.full(tuple(shape), np.asarray(value).astype(TO_JAX[dtype]))
+    if not isinstance(value, jax.core.Tracer):  # which is a number of a compiled plan
+        value = np.asarray(value)
+    return jnp.full(tuple(shape), value.astype(TO_JAX[dtype]))
 
 
 @partial(jax.jit, static_argnums=(2, 3))

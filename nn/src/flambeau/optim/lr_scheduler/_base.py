@@ -86,7 +86,7 @@ class LRScheduler:
 
     def __plan__(self, reach: Any, name: str) -> None:
         """A plan calls `step` where its function did: it counts, and sets the rates."""
-        reach.action(self, "step")
+        reach.action(self, "step", self.optimizer.param_groups)
         reach.walk(self.optimizer, f"{name}.optimizer")
 
     def state_dict(self) -> dict[str, Any]:
