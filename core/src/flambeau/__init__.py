@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from flambeau import compat as compat
     from flambeau import cpu as cpu
     from flambeau import cuda as cuda
+    from flambeau import distributed as distributed
     from flambeau import distributions as distributions
     from flambeau import fft as fft
     from flambeau import func as func
@@ -95,9 +96,9 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator amp autograd backends compat cpu cuda distributions fft func hub linalg
-    multiprocessing overrides plans plugin random return_types serialization signal sparse
-    special testing utils version""".split()
+    """accelerator amp autograd backends compat cpu cuda distributed distributions fft func
+    hub linalg multiprocessing overrides plans plugin random return_types serialization signal
+    sparse special testing utils version""".split()
 )
 # Names of modules that are loaded when one is asked for.
 _NAMES = {

@@ -24,7 +24,8 @@ PROVISIONAL = frozenset(
         *("Backend.memory_statistics", "Backend.reset_peak"),
         *("Backend.empty_cache", "Backend.caches_memory"),
         *("Backend.get_num_threads", "Backend.set_num_threads"),
-        *("flambeau_missing_kernel", "flambeau_serializers"),
+        *("flambeau_missing_kernel", "flambeau_serializers", "flambeau_engines"),
+        *("Engine", "Communicator", "Job", "Request", "Done", "Steps", "Compared"),
     ]
 )
 """Names, classes with all their members, and hooks that a minor version may change."""
@@ -54,10 +55,15 @@ def surface() -> dict[str, str]:
             found[f"{kind.__name__}.{name}"] = f"{annotation} = {shown}"
     for kind in (
         *(plugin.KernelSet, plugin.Expectations),
-        *(plugin.DeviceProperties, plugin.MemoryStatistics),
+        *(plugin.DeviceProperties, plugin.MemoryStatistics, plugin.Job),
     ):
         for field in dataclasses.fields(kind):
             found[f"{kind.__name__}.{field.name}"] = str(field.type)
+    for kind in (plugin.Engine, plugin.Communicator, plugin.Request, plugin.Compared):
+        for name, member in (inspect.get_annotations(kind) | vars(kind)).items():
+            if not name.startswith("_"):
+                shown = inspect.signature(member) if callable(member) else member
+                found[f"{kind.__name__}.{name}"] = str(shown)
     for field in dataclasses.fields(plugin.numerics):
         found[f"numerics.{field.name}"] = str(field.type)
     for name, reference in inspect.get_annotations(plugin.Format).items():

@@ -38,6 +38,15 @@ from flambeau.plugin.accelerator import (
     numerics,
 )
 from flambeau.plugin.backend import Backend, MemoryStatistics
+from flambeau.plugin.communication import (
+    Communicator,
+    Compared,
+    Done,
+    Engine,
+    Job,
+    Request,
+    Steps,
+)
 from flambeau.plugin.forks import make_lock
 from flambeau.plugin.formats import Format
 from flambeau.plugin.hookspecs import API_VERSION, hookimpl
@@ -47,13 +56,20 @@ __all__ = [
     "API_VERSION",
     "Accelerator",
     "Backend",
+    "Communicator",
+    "Compared",
     "DeviceProperties",
+    "Done",
+    "Engine",
     "Expectations",
     "Format",
+    "Job",
     "KernelSet",
     "MemoryStatistics",
     "OutOfMemoryError",
+    "Request",
     "Spec",
+    "Steps",
     "bfloat16",
     "bool_",
     "complex64",

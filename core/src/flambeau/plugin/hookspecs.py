@@ -14,10 +14,11 @@ import pluggy
 
 if TYPE_CHECKING:
     from flambeau.plugin.backend import Backend
+    from flambeau.plugin.communication import Engine
     from flambeau.plugin.formats import Format
     from flambeau.plugin.kernels import Copier, Expectations, Kernel, KernelSet
 
-API_VERSION = "1.11"
+API_VERSION = "1.12"
 """Version of this contract. A plugin module may state the one it was written for as
 ``api_version``; the same major number is required. New hooks and new optional arguments raise the
 minor number."""
@@ -83,4 +84,13 @@ def flambeau_serializers() -> Iterable[Format] | None:
 
     Asked of the modules that entry points in the group ``flambeau.serializers`` name, once, when a
     format is first asked for by name or a file is no checkpoint of PyTorch's.
+    """
+
+
+@hookspec
+def flambeau_engines() -> Iterable[Engine] | None:
+    """Return the ways to move arrays between processes that `flambeau.distributed` shall know.
+
+    Asked of the modules that entry points in the group ``flambeau.distributed`` name, once, when a
+    program first asks for one. Import the library in `Engine.start`, not at the top of the module.
     """

@@ -1,0 +1,129 @@
+"""A store in a file that all processes see: one record for each change."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from flambeau.distributed._server import Frames, pack
+from flambeau.distributed._stores import Store, Value, as_bytes
+
+
+class FileStore(Store):
+    """A store in a file, for processes that share a file system which can lock (`fcntl`).
+
+    The file is removed when the last of `world_size` stores over it is closed or collected.
+
+    Args:
+        file_name: a file that does not exist, or is empty, when the first process comes.
+        world_size: how many stores there will be; -1 leaves the file.
+
+    >>> import flambeau as fb, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     store = fb.distributed.FileStore(os.path.join(folder, "store"), 1)
+    ...     store.set("a", "1"); value = store.get("a")
+    >>> value
+    b'1'
+    """
+
+    def __init__(self, file_name: str, world_size: int = -1) -> None:
+        super().__init__()
+        self.path = os.fspath(file_name)
+        self._size = world_size
+        self._fd = -1
+        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        self._pid = os.getpid()
+        self._values: dict[str, bytes] = {}
+        self._read = 0
+        self._frames = Frames()
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        fcntl.flock(self._fd, how)
+        try:
+            self._refresh()
+            yield
+        finally:
+            fcntl.flock(self._fd, fcntl.LOCK_UN)
+
+    def _refresh(self) -> None:
+        while data := os.pread(self._fd, 1 << 20, self._read):
+            self._read += len(data)
+            for key, *value in self._frames.feed(data):
+                if value:
+                    self._values[key.decode()] = value[0]
+                else:
+                    self._values.pop(key.decode(), None)
+
+    def _append(self, key: str, *value: bytes) -> None:
+        record = pack(as_bytes(key), *value)
+        while record:
+            written = os.pwrite(self._fd, record, os.fstat(self._fd).st_size)
+            record = record[written:]
+
+    def set(self, key: str, value: Value) -> None:
+        """Keep `value` under `key`."""
+        with self._locked(fcntl.LOCK_EX):
+            self._append(key, as_bytes(value))
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to the number under `key`, 0 at first, and return it."""
+        with self._locked(fcntl.LOCK_EX):
+            total = int(self._values.get(key, b"0")) + amount
+            self._append(key, b"%d" % total)
+        return total
+
+    def check(self, keys: Sequence[str]) -> bool:
+        """Whether all keys are there."""
+        with self._locked(fcntl.LOCK_SH):
+            return all(key in self._values for key in keys)
+
+    def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
+        """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
+        expected, desired = as_bytes(expected_value), as_bytes(desired_value)
+        with self._locked(fcntl.LOCK_EX):
+            held = self._values.get(key)
+            if held == expected or (held is None and not expected):
+                self._append(key, desired)
+                held = desired
+        return expected if held is None else held
+
+    def delete_key(self, key: str) -> bool:
+        """Remove a key; whether there was one."""
+        with self._locked(fcntl.LOCK_EX):
+            if key not in self._values:
+                return False
+            self._append(key)
+        return True
+
+    def num_keys(self) -> int:
+        """The number of keys."""
+        with self._locked(fcntl.LOCK_SH):
+            return sum(key != _CLOSED for key in self._values)
+
+    def _value(self, key: str) -> bytes:
+        return self._values[key]
+
+    def close(self) -> None:
+        """Close the file, and remove it if this was the last store over it."""
+        if self._fd < 0:
+            return
+        fd = self._fd
+        try:
+            if self._size > 0 and os.getpid() == self._pid:
+                # The lock of another process that does the same keeps the count exact.
+                if self.add(_CLOSED, 1) == self._size:
+                    os.unlink(self.path)
+        except FileNotFoundError:
+            pass
+        finally:
+            self._fd = -1
+            os.close(fd)
+
+    def __del__(self) -> None:
+        self.close()
+
+
+_CLOSED = "\0closed"

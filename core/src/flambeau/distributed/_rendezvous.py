@@ -1,0 +1,111 @@
+"""How processes find each other: from the environment, an address, a file, or a store."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import struct
+from datetime import timedelta
+from urllib.parse import parse_qsl, urlsplit
+
+from flambeau.distributed._file_store import FileStore
+from flambeau.distributed._stores import PrefixStore, Store
+from flambeau.distributed._tcp_store import TCPStore
+
+SERVED = "FLAMBEAU_STORE_SERVED"
+"""In the environment: the address where a launcher has started the store already."""
+
+
+def rendezvous(url: str, rank: int, size: int, timeout: timedelta) -> tuple[Store, int, int]:
+    """The store that a URL means, and rank and size, where the URL or the environment has them.
+
+    Raises:
+        ValueError: something is not given, or the URL has another form.
+    """
+    parts = urlsplit(url)
+    given = {key: int(value) for key, value in parse_qsl(parts.query)}
+    rank = given.get("rank", rank)
+    size = given.get("world_size", size)
+    if parts.scheme == "env":
+        rank = rank if rank >= 0 else int(_environment("RANK"))
+        size = size if size > 0 else int(_environment("WORLD_SIZE"))
+        host = os.environ.get("MASTER_ADDR") or ("" if rank else "127.0.0.1")
+        host = host or _environment("MASTER_ADDR")
+        port = int(_environment("MASTER_PORT"))
+    elif parts.scheme == "tcp":
+        host, port = parts.hostname or "", parts.port or 0
+        if not host or not port:
+            raise ValueError(
+                f"Error initializing torch.distributed using tcp:// rendezvous: {url!r} has no "
+                "host and port"
+            )
+    elif parts.scheme == "file":
+        _need("file", rank, size)
+        path = parts.netloc + parts.path
+        if not path:
+            raise ValueError(
+                "Error initializing torch.distributed using file:// rendezvous: path missing"
+            )
+        return FileStore(path, size), rank, size
+    else:
+        raise RuntimeError(
+            f"No rendezvous handler for {parts.scheme}://; there are env://, tcp:// and file://"
+        )
+    _need(parts.scheme, rank, size)
+    if not 0 <= rank < size:
+        raise ValueError(f"rank {rank} is not one of {size} processes")
+    serving = os.environ.get(SERVED) != f"{host}:{port}"
+    store = TCPStore(host, port, None, rank == 0 and serving, timeout, False)
+    return store, rank, size
+
+
+def _environment(name: str) -> str:
+    value = os.environ.get(name)
+    if not value:
+        raise ValueError(
+            "Error initializing torch.distributed using env:// rendezvous: environment variable "
+            f"{name} expected, but not set"
+        )
+    return value
+
+
+def _need(scheme: str, rank: int, size: int) -> None:
+    for name, value in (("rank", rank), ("world size", size)):
+        if value < 0:
+            raise ValueError(
+                f"Error initializing torch.distributed using {scheme}:// rendezvous: {name} "
+                "parameter missing"
+            )
+
+
+def own_address(store: Store) -> str:
+    """An address of this machine that the other processes of a job reach.
+
+    ``GLOO_SOCKET_IFNAME`` names the network interface; else it is the one that reaches the store.
+    """
+    if interface := os.environ.get("GLOO_SOCKET_IFNAME"):
+        return _address_of(interface)
+    while isinstance(store, PrefixStore):
+        store = store.underlying_store
+    if isinstance(store, TCPStore):
+        return store.own_address()
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
+
+
+_SIOCGIFADDR = 0x8915
+
+
+def _address_of(interface: str) -> str:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        request = struct.pack("256s", interface.encode()[:15])
+        try:
+            answer = fcntl.ioctl(sock.fileno(), _SIOCGIFADDR, request)
+        except OSError as error:
+            raise RuntimeError(
+                f"GLOO_SOCKET_IFNAME: no network interface {interface!r}: {error}"
+            ) from error
+    return socket.inet_ntoa(answer[20:24])

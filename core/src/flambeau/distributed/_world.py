@@ -1,0 +1,165 @@
+"""The job that this process belongs to: its members, its groups, and who has died."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from flambeau._dispatch.bound import bind
+from flambeau.distributed._arithmetic import Arithmetic
+from flambeau.distributed._errors import DistNetworkError, DistStoreError, DistTimeoutError
+from flambeau.distributed._file_store import FileStore
+from flambeau.distributed._rendezvous import SERVED, own_address
+from flambeau.distributed._stores import PrefixStore, Store
+from flambeau.distributed._tcp_store import TCPStore
+from flambeau.plugin import Job
+
+if TYPE_CHECKING:
+    from flambeau import Tensor
+    from flambeau.distributed._group import ProcessGroup
+    from flambeau.distributed._work import Work
+    from flambeau.plugin import Communicator, Engine
+
+
+class World:
+    """A job, seen from one of its processes.
+
+    Attributes:
+        rank: of this process.
+        size: number of processes.
+        store: keys and values of this job alone.
+        watch: the store whose server tells of deaths.
+        group: that of all processes.
+        active: what is under way, in the order of its beginning.
+        abandoned: what has failed: a library may still write into its memory.
+    """
+
+    def __init__(self, rank: int, size: int, store: Store, timeout: timedelta, owned: bool) -> None:
+        self.rank = rank
+        self.size = size
+        self.timeout = timeout
+        self._own: list[TCPStore | FileStore] = []  # stores to close in the end
+        if owned and isinstance(store, TCPStore | FileStore):
+            self._own.append(store)
+        self.store: Store = PrefixStore(f"job{store.add(f'flambeau/inits/{rank}', 1)}", store)
+        self.address = own_address(store)
+        self.group: ProcessGroup | None = None
+        self.groups: dict[str, ProcessGroup] = {}
+        self.names: list[str] = []
+        self.made = 0
+        self.active: dict[Work, None] = {}
+        self.abandoned: list[Work] = []
+        self.alive = True
+        self._going_on = threading.RLock()
+        self._join()
+        self.watch = self._watch(store if owned else None)
+
+    def _join(self) -> None:
+        """Wait until all processes have come.
+
+        Raises:
+            DistTimeoutError: some have not; the message has their ranks.
+        """
+        self.store.set(f"joined/{self.rank}", self.address)
+        keys = [f"joined/{rank}" for rank in range(self.size)]
+        try:
+            self.store.wait(keys, self.timeout)
+        except DistStoreError:
+            late = [rank for rank, key in enumerate(keys) if not self.store.check([key])]
+            raise DistTimeoutError(
+                f"[rank {self.rank} of {self.size}] init_process_group: rank(s) "
+                f"{', '.join(map(str, late))} did not come within "
+                f"{self.timeout.total_seconds():g} s"
+            ) from None
+
+    def _watch(self, store: Store | None) -> TCPStore:
+        """The store whose server tells of deaths: that of the rendezvous, or one of its own."""
+        if not isinstance(store, TCPStore):
+            if self.rank == 0:
+                store = TCPStore(self.address, 0, is_master=True, timeout=self.timeout)
+                self.store.set("watch", f"{store.host}:{store.port}")
+            else:
+                host, _, port = self.store.get("watch").decode().rpartition(":")
+                store = TCPStore(host, int(port), timeout=self.timeout)
+            self._own.append(store)
+        who = f"{self.rank} on {socket.gethostname()}, process {os.getpid()}"
+        store.ask("hello", who.encode())
+        # Nobody goes on before all can hear of a death, and be heard of.
+        self.store.set(f"watching/{self.rank}", "1")
+        self.store.wait([f"watching/{rank}" for rank in range(self.size)], self.timeout)
+        return store
+
+    def start(self, engine: Engine, kind: str, tensor: Tensor | None) -> Communicator:
+        """The communicator of all processes for one type of devices."""
+        be = bind(kind) if tensor is None else tensor._be
+        mine = PrefixStore(f"engine/{engine.name}/{kind}", self.store)
+        return engine.start(
+            Job(
+                rank=self.rank,
+                size=self.size,
+                get=mine.get,
+                set=mine.set,
+                arithmetic=Arithmetic(be),
+                host=self.address,
+                device=be.device.index or 0,
+                timeout=self.timeout.total_seconds(),
+            )
+        )
+
+    def advance(self) -> None:
+        """Let everything go on that is under way: others may need it before what we wait for."""
+        if self._going_on.acquire(blocking=False):
+            try:
+                for work in list(self.active):
+                    work._advance()
+            finally:
+                self._going_on.release()
+
+    def obituary(self, rank: int) -> str:
+        """What is known of a rank that has gone."""
+        for verb, members in (("died", self.watch.dead), ("has ended", self.watch.left)):
+            for member in members:
+                number, _, where = member.partition(" on ")
+                if int(number) == rank:
+                    return f"rank {rank} {self._ending(rank) or verb} ({where})"
+        return f"rank {rank} has not been heard of"
+
+    def _ending(self, rank: int) -> str:
+        """How a rank ended, which those may know who started it."""
+        key = f"exit/{rank}"
+        try:
+            if SERVED in os.environ:
+                self.watch.wait([key], timedelta(seconds=0.2))
+            return self.watch.get(key).decode() if self.watch.check([key]) else ""
+        except (DistNetworkError, DistStoreError):
+            return ""
+
+    def leave(self, wait: bool) -> None:
+        """Go: the others hear of it, and are waited for, as they may need messages of ours."""
+        if not self.alive:
+            return
+        self.alive = False
+        if wait and not any(group.broken for group in self.groups.values()):
+            self._wait_for_all()
+        for group in self.groups.values():
+            group.close()
+        for store in self._own:
+            store.close()
+
+    def _wait_for_all(self) -> None:
+        thread = threading.Thread(target=self._announce_leaving, daemon=True)
+        thread.start()
+        while thread.is_alive() and not self.watch.dead:
+            thread.join(0.001 if self.active else 0.01)
+            self.advance()
+            for group in self.groups.values():
+                group.progress()
+
+    def _announce_leaving(self) -> None:
+        try:
+            self.watch.ask("leave", timeout=self.timeout.total_seconds())
+        except (DistNetworkError, TimeoutError):
+            pass
