@@ -90,6 +90,30 @@ def test_gradients_in_all_arguments_are_derivatives() -> None:
         assert gradcheck(function, (a, b, x))
     for function in (fb.special.gammaincinv, fb.special.gammainccinv):
         assert gradcheck(function, (a, x))
+    for function in (fb.igamma, fb.igammac, fb.special.log_gammainc, fb.special.log_gammaincc):
+        assert gradcheck(function, (a, a.detach() * 1.125 + x))
+    assert gradcheck(fb.special.log_betainc, (a, b, x))
+
+
+# a, b, x and log I(x; a, b).
+LOG_BETA = [
+    (300.0, 2.0, 0.001, -2066.62047060464663),
+    (2.0, 300.0, 0.01, -0.218359483593532809),
+    (0.5, 40.0, 1e-300, -343.425666903049682),
+    (2500.0, 3000.0, 0.01, -7758.6374998046799),
+]
+GAMMA_ABOVE = [-2000.0, -99983.0152796730551, -8655.27994330599158]
+GAMMA_BELOW = [-1415.90252219176545, -18081.0184334403683]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_logarithms_where_the_functions_are_0(device: str) -> None:
+    a, x = of([1.0, 2.5, 300.0, 5000.0], device), of([2000.0, 1e5, 1e4, 50.0], device)
+    near(fb.special.log_gammaincc(a[:3], x[:3]), of(GAMMA_ABOVE, device), 1e-13)
+    near(fb.special.log_gammainc(a[2:], of([1.0, 50.0], device)), of(GAMMA_BELOW, device), 1e-13)
+    a, b, x, wanted = columns(LOG_BETA, device)
+    near(fb.special.log_betainc(a, b, x), wanted, 1e-13)
+    near(fb.special.log_betainc(b, a, 1 - x, x).exp() + wanted.exp(), a * 0 + 1, 1e-13)
 
 
 @pytest.mark.parametrize("device", DEVICES)

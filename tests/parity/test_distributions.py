@@ -20,6 +20,16 @@ from distribution_cases import CASES, PAIRS, Build  # noqa: E402
 from oracle import ours_of  # noqa: E402
 
 FACTS = "batch_shape event_shape has_rsample has_enumerate_support support".split()
+# What families have that PyTorch does not implement for them.
+COUNTS = {"Binomial", "Geometric", "NegativeBinomial", "Poisson"}
+GAMMAS = {"Chi2", "FisherSnedecor", "Gamma", "InverseGamma"}
+BEYOND = {
+    "cdf": {"Beta", "FisherSnedecor", "StudentT", "VonMises", *COUNTS},
+    "icdf": {"Beta", "StudentT", "VonMises", *GAMMAS, *COUNTS},
+    "entropy": {"Binomial", "FisherSnedecor", "Poisson", "VonMises"},
+    "rsample": {"VonMises"},
+    "has_rsample": {"VonMises"},
+}
 MOMENTS = "mean mode variance stddev".split()
 ROUNDING = 16 * 2.0**-52
 
@@ -44,9 +54,19 @@ class Sides:
         self.their_parameters.append(made)
         return made
 
-    def compare(self, call: Any, tolerance: float = 1e-9, gradients: bool = True) -> None:
+    def compare(
+        self, call: Any, tolerance: float = 1e-9, gradients: bool = True, name: str = ""
+    ) -> None:
         """The same of both: results, what they give parameters, or the class of the error."""
         mine, reference = outcome(call, self.ours), outcome(call, self.theirs)
+        lacks = isinstance(reference, NotImplementedError) or str(reference) == "False"
+        if lacks and self.goes_beyond(name):
+            assert isinstance(mine, fb.Tensor | ValueError) or mine is True
+            return
+        if isinstance(self.theirs, theirs.Gumbel) and name in ("cdf", "icdf"):
+            if isinstance(reference, ValueError) and not mine.isnan().any():
+                return  # PyTorch's uniform base ends at ε
+            tolerance, gradients = 1e-6, False
         if "did not match" in str(reference):
             return  # PyTorch's GeneralizedPareto compares with a number of the default dtype
         if isinstance(reference, Exception):
@@ -60,6 +80,9 @@ class Sides:
         assert mine.requires_grad == reference.requires_grad
         if gradients and reference.requires_grad:
             self.compare_gradients(mine, reference, 10 * tolerance)
+
+    def goes_beyond(self, name: str) -> bool:
+        return type(self.theirs).__name__ in BEYOND.get(name, ())
 
     def compare_gradients(self, mine: Any, reference: Any, tolerance: float) -> None:
         try:
@@ -109,12 +132,12 @@ def sides(request: Any) -> Sides:
 def test_facts_and_moments(sides: Sides) -> None:
     assert repr(sides.ours) == repr(sides.theirs).replace("torch.distributions.", "")
     for name in FACTS:
-        sides.compare(lambda d, name=name: getattr(d, name))
+        sides.compare(lambda d, name=name: getattr(d, name), name=name)
     for name in MOMENTS:
         sides.compare(lambda d, name=name: getattr(d, name), gradients=name in ("mean", "variance"))
     # PyTorch takes lgamma(n + 1) of a multinomial variable in float32.
     single = isinstance(sides.theirs, theirs.Multinomial)
-    sides.compare(lambda d: d.entropy(), 1e-6 if single else 1e-9)
+    sides.compare(lambda d: d.entropy(), 1e-6 if single else 1e-9, name="entropy")
     for expand in (True, False):
         sides.compare(lambda d, expand=expand: d.enumerate_support(expand))
 
@@ -125,8 +148,9 @@ def test_samples_are_those_of_the_same_seed(sides: Sides, shape: Any) -> None:
     for method in ("sample", "rsample"):
         fb.manual_seed(11)
         torch.manual_seed(11)
-        sides.compare(lambda d, method=method: getattr(d, method)(shape), ROUNDING, False)
-        assert fb.get_rng_state().tolist() == torch.get_rng_state().tolist()
+        sides.compare(lambda d, method=method: getattr(d, method)(shape), ROUNDING, False, method)
+        if not sides.goes_beyond(method):
+            assert fb.get_rng_state().tolist() == torch.get_rng_state().tolist()
 
 
 def test_densities_quantiles_and_their_gradients(sides: Sides) -> None:
@@ -139,12 +163,12 @@ def test_densities_quantiles_and_their_gradients(sides: Sides) -> None:
     for value in values:
         both = {id(sides.ours): ours_of(value), id(d): value}
         sides.compare(lambda x, both=both: x.log_prob(both[id(x)]))
-        sides.compare(lambda x, both=both: x.cdf(both[id(x)]))
+        sides.compare(lambda x, both=both: x.cdf(both[id(x)]), name="cdf")
     if not d.event_shape:
         levels = torch.tensor([0.01, 0.3, 0.97], dtype=torch.float64)
         levels = levels.reshape((3, *(1 for _ in d.batch_shape)))
         both = {id(sides.ours): ours_of(levels), id(d): levels}
-        sides.compare(lambda x: x.icdf(both[id(x)]))
+        sides.compare(lambda x: x.icdf(both[id(x)]), name="icdf")
 
 
 def test_an_expanded_distribution_is_as_the_original(sides: Sides) -> None:
@@ -297,7 +321,7 @@ REFUSED = {
     "transforms": lambda d, f: d.TransformedDistribution(d.Normal(0.0, 1.0), "exp"),
     "degrees": lambda d, f: d.Wishart(f(0.5), f([[1.0, 0.0], [0.0, 1.0]])),
     "divergence": lambda d, f: d.kl_divergence(d.Normal(0.0, 1.0), d.Poisson(1.0)),
-    "counts": lambda d, f: d.Binomial(f([1.0, 2.0]), f([0.5, 0.5])).entropy(),
+    "counts": lambda d, f: d.Binomial(f([1.0, 2.0]), f([0.5, 0.5])).enumerate_support(),
     "cartesian": lambda d, f: d.Independent(d.Bernoulli(f([0.5])), 1).enumerate_support(),
     "mode": lambda d, f: d.Distribution(validate_args=False).mode,
     "register": lambda d, f: d.transform_to.register(int, None)(3),

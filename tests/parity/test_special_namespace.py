@@ -88,15 +88,15 @@ def test_every_public_name_of_pytorch_is_here(space: str) -> None:
     assert sorted(n for n in public - helpers if not hasattr(ours, n)) == []
 
 
-@pytest.mark.parametrize("name", ["gammainc", "gammaincc", "zeta"])
-def test_gradients_that_pytorch_lacks_raise_its_class(name: str) -> None:
+def test_a_gradient_that_pytorch_lacks_raises_its_class() -> None:
     for library in (torch, fb):
         x = library.tensor([1.5], requires_grad=True)
         with pytest.raises(NotImplementedError, match="derivative|gradient"):
-            getattr(library.special, name)(x, library.tensor([2.0])).backward()
+            library.special.zeta(x, library.tensor([2.0])).backward()
 
 
-BEYOND = {"betainc", "betaincinv", "gammaincinv", "gammainccinv", "log_i0"}  # SciPy's names
+BEYOND = {"betainc", "betaincinv", "gammaincinv", "gammainccinv"}  # SciPy's names
+BEYOND |= {"log_betainc", "log_gammainc", "log_gammaincc", "log_i0"}
 
 
 def test_every_name_is_pytorchs_or_of_a_quantile() -> None:

@@ -1,7 +1,8 @@
 """Special functions by the names of ``torch.special``; those of `flambeau` itself are the same.
 
-`betainc`, `betaincinv`, `gammaincinv`, `gammainccinv` and `log_i0`, which PyTorch lacks, come
-beside them; the first four are named as in SciPy.
+`betainc`, `betaincinv`, `gammaincinv`, `gammainccinv` and the logarithms `log_betainc`,
+`log_gammainc`, `log_gammaincc` and `log_i0`, which PyTorch lacks, come beside them; the first four
+are named as in SciPy.
 
 >>> import flambeau as fb
 >>> fb.special.expit is fb.sigmoid, fb.special.gammaln is fb.lgamma
@@ -55,6 +56,7 @@ from flambeau.ops.special_functions.incomplete_beta import betainc, betaincinv
 from flambeau.ops.special_functions.incomplete_gamma import igamma as gammainc
 from flambeau.ops.special_functions.incomplete_gamma import igammac as gammaincc
 from flambeau.ops.special_functions.incomplete_gamma import zeta
+from flambeau.ops.special_functions.log_tails import log_betainc, log_gammainc, log_gammaincc
 from flambeau.ops.special_functions.normal_distribution import (
     entr,
     erfcx,
@@ -113,6 +115,9 @@ __all__ = [
     "laguerre_polynomial_l",
     "legendre_polynomial_p",
     "log1p",
+    "log_betainc",
+    "log_gammainc",
+    "log_gammaincc",
     "log_i0",
     "log_ndtr",
     "log_softmax",

@@ -66,6 +66,10 @@ class BinaryOdds:
             """The probability p."""
             return logits_to_probs(self.logits, is_binary=True)
 
+    def _rest(self) -> Tensor:
+        """1 − p, with all digits where log-odds are given."""
+        return fb.sigmoid(-self.logits) if "logits" in self.__dict__ else 1 - self.probs
+
     @property
     def param_shape(self) -> Size:
         """The shape of the parameter that was given."""

@@ -6,8 +6,9 @@ from numbers import Number
 from typing import Any
 
 import flambeau as fb
-from flambeau import Size, Tensor
+from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
+from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.dirichlet import Dirichlet
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import broadcast_all
@@ -15,7 +16,7 @@ from flambeau.distributions.utils import broadcast_all
 __all__ = ["Beta"]
 
 
-class Beta(ExponentialFamily):
+class Beta(BetaTails, ExponentialFamily):
     """The beta distribution, p(x) ∝ x^(a−1)·(1 − x)^(b−1) for 0 ≤ x ≤ 1.
 
     Args:
@@ -79,6 +80,12 @@ class Beta(ExponentialFamily):
         if self._validate_args:
             self._validate_sample(value)
         return self._dirichlet.log_prob(fb.stack([value, 1.0 - value], -1))
+
+    def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        return self.concentration1, self.concentration0, value, 1 - value
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return special.betaincinv(self.concentration1, self.concentration0, value)
 
     def entropy(self) -> Tensor:
         return self._dirichlet.entropy()

@@ -7,8 +7,9 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
+from flambeau.distributions._counts import least_count
 from flambeau.distributions._odds import BinaryOdds, all_values
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._tails import BetaTails
 
 __all__ = ["Binomial"]
 
@@ -18,7 +19,7 @@ def _clamp_by_zero(x: Tensor) -> Tensor:
     return (x.clamp(min=0) + x - x.clamp(max=0)) / 2
 
 
-class Binomial(BinaryOdds, Distribution):
+class Binomial(BinaryOdds, BetaTails):
     """The number of successes in n trials, P(k) = C(n, k)·p^k·(1 − p)^(n − k).
 
     Args:
@@ -28,7 +29,7 @@ class Binomial(BinaryOdds, Distribution):
 
     Raises:
         ValueError: both or neither of `probs` and `logits` are given.
-        NotImplementedError: `entropy` and `enumerate_support` where n differs over the batch.
+        NotImplementedError: `enumerate_support` where n differs over the batch.
 
     >>> from flambeau.distributions import Binomial
     >>> import flambeau as fb
@@ -89,17 +90,29 @@ class Binomial(BinaryOdds, Distribution):
         )
         return value * logits - log_factorial_k - log_factorial_nmk - normalizer
 
+    def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        n, k, x, y = fb.broadcast_tensors(self.total_count, value.floor(), self._rest(), self.probs)
+        none, inside = k < 0, (k >= 0) & (k < n)
+        edge = none.to(x)
+        a, b = fb.where(inside, n - k, 1.0), fb.where(inside, k + 1, 1.0)
+        return a, b, fb.where(inside, x, 1 - edge), fb.where(inside, y, edge)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return least_count(self, value, self.total_count)
+
     def entropy(self) -> Tensor:
-        self._homogeneous_count("entropy")
-        log_prob = self.log_prob(self.enumerate_support(False))
-        return -(fb.exp(log_prob) * log_prob).sum(0)
+        """The entropy, also where n differs over the batch, which PyTorch refuses."""
+        n, param = self.total_count, self._param
+        count = 1 + (int(n.max()) if n.numel() else 0)
+        k = all_values(count, param.dtype, param.device, self._batch_shape, False)
+        possible = k <= n
+        log_prob = self.log_prob(fb.where(possible, k, n))
+        return -fb.where(possible, fb.exp(log_prob) * log_prob, 0.0).sum(0)
 
     def enumerate_support(self, expand: bool = True) -> Tensor:
-        count, param = self._homogeneous_count("enumerate_support"), self._param
-        return all_values(1 + count, param.dtype, param.device, self._batch_shape, expand)
-
-    def _homogeneous_count(self, method: str) -> int:
-        count = int(self.total_count.max())
+        count, param = int(self.total_count.max()), self._param
         if not self.total_count.min() == count:
-            raise NotImplementedError(f"Inhomogeneous total count not supported by `{method}`.")
-        return count
+            raise NotImplementedError(
+                "Inhomogeneous total count not supported by `enumerate_support`."
+            )
+        return all_values(1 + count, param.dtype, param.device, self._batch_shape, expand)

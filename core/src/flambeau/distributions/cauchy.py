@@ -7,14 +7,13 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
-from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import _log_of_part, broadcast_all
+from flambeau.distributions._symmetric import Symmetric
+from flambeau.distributions.utils import _log_of_part
 
 __all__ = ["Cauchy"]
 
 
-class Cauchy(Distribution):
+class Cauchy(Symmetric):
     """The Cauchy distribution, p(x) = 1/(π·scale·(1 + ((x − loc)/scale)²)).
 
     The ratio of two independent centred normal variables; it has no mean and no variance.
@@ -30,24 +29,13 @@ class Cauchy(Distribution):
     (tensor([0.5000, 0.7500]), tensor(1.), tensor(nan))
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _batch_parameters = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+    _batch_parameters = Symmetric._batch_parameters
 
     @property
     def mean(self) -> Tensor:
         return fb.full(
             self._extended_shape(), math.nan, dtype=self.loc.dtype, device=self.loc.device
         )
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -65,33 +53,17 @@ class Cauchy(Distribution):
         standard = (value - self.loc) / self.scale
         return -math.log(math.pi) - self.scale.log() - (standard**2).log1p()
 
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return fb.atan((value - self.loc) / self.scale) / math.pi + 0.5
+    def _upper(self, z: Tensor) -> Tensor:
+        # As an angle: arctangents would cancel.
+        return fb.atan2(fb.ones_like(z), z) / math.pi
 
-    def _upper(self, standard: Tensor) -> Tensor:
-        """P(X > x) as an angle over π: exact in the upper tail, where arctangents cancel."""
-        return fb.atan2(fb.ones_like(standard), standard) / math.pi
+    def _log_upper(self, z: Tensor) -> Tensor:
+        return _log_of_part(self._upper(z), self._upper(-z))
 
-    def _standardised(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return (value - self.loc) / self.scale
-
-    def log_cdf(self, value: Tensor) -> Tensor:
-        standard = self._standardised(value)
-        return _log_of_part(self._upper(-standard), self._upper(standard))
-
-    def survival_function(self, value: Tensor) -> Tensor:
-        return self._upper(self._standardised(value))
-
-    def log_survival_function(self, value: Tensor) -> Tensor:
-        standard = self._standardised(value)
-        return _log_of_part(self._upper(standard), self._upper(-standard))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return fb.tan(math.pi * (value - 0.5)) * self.scale + self.loc
+    def _upper_quantile(self, part: Tensor) -> Tensor:
+        far = part < 0.25
+        near = fb.tan(math.pi * (0.5 - fb.where(far, 0.5, part)))
+        return fb.where(far, 1 / fb.tan(math.pi * fb.where(far, part, 0.25)), near)
 
     def entropy(self) -> Tensor:
         return math.log(4 * math.pi) + self.scale.log()

@@ -61,9 +61,7 @@ class Exponential(ExponentialFamily):
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return 1 - fb.exp(-self.rate * value)
+        return -fb.expm1(self.log_survival_function(value))
 
     def log_cdf(self, value: Tensor) -> Tensor:
         return _log_of_rest(self.log_survival_function(value))

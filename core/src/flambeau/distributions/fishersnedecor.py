@@ -6,16 +6,16 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import Size, Tensor
+from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.utils import broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
 
-class FisherSnedecor(Distribution):
+class FisherSnedecor(BetaTails):
     """The distribution of the ratio of two chi-squared variables over their degrees of freedom.
 
     p(x) ∝ x^(df1/2 − 1) · (1 + df1·x/df2)^(−(df1 + df2)/2) for x > 0.
@@ -75,3 +75,29 @@ class FisherSnedecor(Distribution):
         normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
         power = half1 * ratio.log() + (half1 - 1) * fb.log(value)
         return normalizer + power - (half1 + half2) * fb.log1p(ratio * value)
+
+    def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        total = self.df1 * value + self.df2
+        return self.df1 / 2, self.df2 / 2, self.df1 * value / total, self.df2 / total
+
+    def icdf(self, value: Tensor) -> Tensor:
+        half1, half2 = self.df1 / 2, self.df2 / 2
+        x = special.betaincinv(half1, half2, value)
+        y = special.betaincinv(half2, half1, 1 - value)
+        # From 1 − x where x has few digits of it.
+        upper = (x > 0.5) & (value > 0.01)
+        x, y = fb.where(upper, 0.5, x), fb.where(upper, y, 0.5)
+        return self.df2 / self.df1 * fb.where(upper, (1 - y) / y, x / (1 - x))
+
+    def entropy(self) -> Tensor:
+        half1, half2 = self.df1 / 2, self.df2 / 2
+        total = half1 + half2
+        return (
+            (self.df2 / self.df1).log()
+            + half1.lgamma()
+            + half2.lgamma()
+            - total.lgamma()
+            + (1 - half1) * half1.digamma()
+            - (1 + half2) * half2.digamma()
+            + total * total.digamma()
+        )

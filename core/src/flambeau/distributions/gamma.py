@@ -7,8 +7,9 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
+from flambeau.distributions._tails import GammaTails
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import _log_of_part, broadcast_all
+from flambeau.distributions.utils import broadcast_all
 
 __all__ = ["Gamma"]
 
@@ -17,7 +18,7 @@ def _standard_gamma(concentration: Tensor) -> Tensor:
     return fb._standard_gamma(concentration)
 
 
-class Gamma(ExponentialFamily):
+class Gamma(GammaTails, ExponentialFamily):
     """The gamma distribution, p(x) = rate^a · x^(a−1) · exp(−rate·x) / Γ(a) for x ≥ 0.
 
     Args:
@@ -73,21 +74,11 @@ class Gamma(ExponentialFamily):
             - fb.lgamma(self.concentration)
         )
 
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return special.gammainc(self.concentration, self.rate * value)
+    def _gamma_place(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        return self.concentration, self.rate * value
 
-    def log_cdf(self, value: Tensor) -> Tensor:
-        return _log_of_part(self.cdf(value), self.survival_function(value))
-
-    def survival_function(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return special.gammaincc(self.concentration, self.rate * value)
-
-    def log_survival_function(self, value: Tensor) -> Tensor:
-        return _log_of_part(self.survival_function(value), self.cdf(value))
+    def icdf(self, value: Tensor) -> Tensor:
+        return special.gammaincinv(self.concentration, value) / self.rate
 
     def entropy(self) -> Tensor:
         return (

@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _log_of_rest, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -81,13 +81,13 @@ class GeneralizedPareto(Distribution):
 
     def log_cdf(self, value: Tensor) -> Tensor:
         """log P(X ≤ value)."""
-        return fb.log1p(-fb.exp(self.log_survival_function(value)))
+        return _log_of_rest(self.log_survival_function(value))
 
     def survival_function(self, value: Tensor) -> Tensor:
         return self.log_survival_function(value).exp()
 
     def cdf(self, value: Tensor) -> Tensor:
-        return fb.exp(self.log_cdf(value))
+        return -fb.expm1(self.log_survival_function(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         is_zero, concentration = self._parts()

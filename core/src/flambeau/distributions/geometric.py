@@ -7,9 +7,10 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
+from flambeau.distributions._counts import least_count
 from flambeau.distributions._odds import BinaryOdds
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import _binary_cross_entropy, broadcast_all
+from flambeau.distributions.utils import _binary_cross_entropy, _log_of_rest, broadcast_all
 
 __all__ = ["Geometric"]
 
@@ -77,6 +78,26 @@ class Geometric(BinaryOdds, Distribution):
         # 0·log(1 − 1) is to be 0.
         failure = probs.masked_fill((probs == 1) & (value == 0), 0)
         return value * (-failure).log1p() + self.probs.log()
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        count, probs = broadcast_all((value + 1).floor().clamp(min=0), self.probs)
+        none = count == 0
+        # 0·log(1 − 1) is to be 0.
+        return fb.where(none, 0.0, count * (-fb.where(none, 0.0, probs)).log1p())
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return -fb.expm1(self.log_survival_function(value))
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_rest(self.log_survival_function(value))
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return least_count(self, value)
 
     def entropy(self) -> Tensor:
         return _binary_cross_entropy(self.logits, self.probs) / self.probs

@@ -62,11 +62,20 @@ class Gumbel(TransformedDistribution):
             self._validate_sample(value)
         return -fb.exp((self.loc - value) / self.scale)
 
+    def cdf(self, value: Tensor) -> Tensor:
+        return self.log_cdf(value).exp()
+
     def survival_function(self, value: Tensor) -> Tensor:
         return -fb.expm1(self.log_cdf(value))
 
     def log_survival_function(self, value: Tensor) -> Tensor:
-        return _log_of_rest(self.log_cdf(value))
+        log_cdf = self.log_cdf(value)
+        far = log_cdf > -1e-18
+        rest = _log_of_rest(fb.where(far, -1.0, log_cdf))
+        return fb.where(far, (self.loc - value) / self.scale, rest)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.loc - self.scale * (-value.log()).log()
 
     @property
     def mean(self) -> Tensor:

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import Tensor
+from flambeau import Tensor, special
 from flambeau.distributions import constraints
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.transformed_distribution import TransformedDistribution
@@ -63,6 +63,9 @@ class InverseGamma(TransformedDistribution):
         a = self.concentration
         result = self.rate.square() / ((a - 1).square() * (a - 2))
         return fb.where(a > 2, result, math.inf)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return self.rate / special.gammainccinv(self.concentration, value)
 
     def entropy(self) -> Tensor:
         a = self.concentration

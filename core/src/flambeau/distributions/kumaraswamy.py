@@ -11,7 +11,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AffineTransform, PowerTransform
 from flambeau.distributions.uniform import Uniform
-from flambeau.distributions.utils import broadcast_all, euler_constant
+from flambeau.distributions.utils import _log_of_rest, broadcast_all, euler_constant
 
 __all__ = ["Kumaraswamy"]
 
@@ -77,6 +77,29 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         return self._moment(2) - fb.pow(self.mean, 2)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return self.concentration0 * _log_of_rest(self.concentration1 * value.log())
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        return self.log_survival_function(value).exp()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return -fb.expm1(self.log_survival_function(value))
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        log_survival = self.log_survival_function(value)
+        # Of a small power x^a it is log(b·x^a).
+        far = log_survival > -1e-18
+        rest = _log_of_rest(fb.where(far, -1.0, log_survival))
+        first = self.concentration0.log() + self.concentration1 * value.log()
+        return fb.where(far, first, rest)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        power = -fb.expm1((-value).log1p() / self.concentration0)
+        return power ** self.concentration1.reciprocal()
 
     def entropy(self) -> Tensor:
         a, b = self.concentration1, self.concentration0

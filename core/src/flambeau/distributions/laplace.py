@@ -7,14 +7,12 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
-from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions._symmetric import Symmetric
 
 __all__ = ["Laplace"]
 
 
-class Laplace(Distribution):
+class Laplace(Symmetric):
     """The Laplace distribution, p(x) = exp(−|x − loc|/scale)/(2·scale).
 
     Args:
@@ -28,22 +26,7 @@ class Laplace(Distribution):
     (tensor([-0.6931, -1.6931]), tensor(0.), tensor(2.))
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
-    _batch_parameters = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
+    _batch_parameters = Symmetric._batch_parameters
 
     @property
     def variance(self) -> Tensor:
@@ -64,35 +47,18 @@ class Laplace(Distribution):
             self._validate_sample(value)
         return -fb.log(2 * self.scale) - fb.abs(value - self.loc) / self.scale
 
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        diff = value - self.loc
-        return 0.5 - 0.5 * diff.sign() * fb.expm1(-diff.abs() / self.scale)
+    def _upper(self, z: Tensor) -> Tensor:
+        above, zero = z > 0, fb.zeros_like(z)
+        below = 1 - 0.5 * fb.exp(fb.where(above, zero, z))
+        return fb.where(above, 0.5 * fb.exp(-fb.where(above, z, zero)), below)
 
-    def _log_upper(self, standard: Tensor) -> Tensor:
-        """log P(X > x): half an exponential tail, or the rest of one."""
-        above = -standard.clamp(min=0) - math.log(2)
-        below = fb.log1p(-0.5 * fb.exp(standard.clamp(max=0)))
-        return fb.where(standard > 0, above, below)
+    def _log_upper(self, z: Tensor) -> Tensor:
+        above = -z.clamp(min=0) - math.log(2)
+        below = fb.log1p(-0.5 * fb.exp(z.clamp(max=0)))
+        return fb.where(z > 0, above, below)
 
-    def _standardised(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return (value - self.loc) / self.scale
-
-    def log_cdf(self, value: Tensor) -> Tensor:
-        return self._log_upper(-self._standardised(value))
-
-    def survival_function(self, value: Tensor) -> Tensor:
-        return self.log_survival_function(value).exp()
-
-    def log_survival_function(self, value: Tensor) -> Tensor:
-        return self._log_upper(self._standardised(value))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        term = value - 0.5
-        return self.loc - self.scale * term.sign() * fb.log1p(-2 * term.abs())
+    def _upper_quantile(self, part: Tensor) -> Tensor:
+        return -fb.log(2 * part)
 
     def entropy(self) -> Tensor:
         return 1 + fb.log(2 * self.scale)

@@ -118,12 +118,26 @@ class MixtureSameFamily(Distribution):
         cdf = self.component_distribution.cdf(self._pad(x))
         return fb.sum(cdf * self.mixture_distribution.probs, dim=-1)
 
+    def _mixed(self, name: str, x: Tensor) -> Tensor:
+        """A logarithm of the mixture from those of the components."""
+        parts = getattr(self.component_distribution, name)(self._pad(x))
+        log_mixture = fb.log_softmax(self.mixture_distribution.logits, dim=-1)
+        return fb.logsumexp(parts + log_mixture, dim=-1)
+
+    def log_cdf(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return self._mixed("log_cdf", x)
+
+    def survival_function(self, x: Tensor) -> Tensor:  # pyright: ignore
+        above = self.component_distribution.survival_function(self._pad(x))
+        return fb.sum(above * self.mixture_distribution.probs, dim=-1)
+
+    def log_survival_function(self, x: Tensor) -> Tensor:  # pyright: ignore
+        return self._mixed("log_survival_function", x)
+
     def log_prob(self, x: Tensor) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
         if self._validate_args:
             self._validate_sample(x)
-        log_prob = self.component_distribution.log_prob(self._pad(x))
-        log_mixture = fb.log_softmax(self.mixture_distribution.logits, dim=-1)
-        return fb.logsumexp(log_prob + log_mixture, dim=-1)
+        return self._mixed("log_prob", x)
 
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         with fb.no_grad():

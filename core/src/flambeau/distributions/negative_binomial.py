@@ -7,15 +7,16 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
+from flambeau.distributions._counts import least_count
 from flambeau.distributions._odds import BinaryOdds
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.utils import _logsigmoid, lazy_property
 
 __all__ = ["NegativeBinomial"]
 
 
-class NegativeBinomial(BinaryOdds, Distribution):
+class NegativeBinomial(BinaryOdds, BetaTails):
     """The number of successes before the r-th failure, P(k) = Γ(k + r)/(k!·Γ(r))·p^k·(1 − p)^r.
 
     Args:
@@ -73,6 +74,17 @@ class NegativeBinomial(BinaryOdds, Distribution):
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         with fb.no_grad():
             return fb.poisson(self._gamma.sample(sample_shape=sample_shape))
+
+    def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        n, count, x, y = fb.broadcast_tensors(
+            self.total_count, (value + 1).floor(), self._rest(), self.probs
+        )
+        inside = count > 0
+        a, b = fb.where(inside, n, 1.0), fb.where(inside, count, 1.0)
+        return a, b, fb.where(inside, x, 0.0), fb.where(inside, y, 1.0)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return least_count(self, value)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -7,9 +7,9 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
-from flambeau.distributions import constraints
+from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import _standard_normal, broadcast_all
+from flambeau.distributions.utils import _standard_normal
 
 __all__ = ["Normal"]
 
@@ -17,7 +17,7 @@ __all__ = ["Normal"]
 _HALF_LOG_2PI = math.log(math.sqrt(2 * math.pi))
 
 
-class Normal(ExponentialFamily):
+class Normal(Symmetric, ExponentialFamily):
     """The normal distribution, p(x) = exp(−(x − loc)²/(2·scale²)) / (scale·√(2π)).
 
     Args:
@@ -40,23 +40,8 @@ class Normal(ExponentialFamily):
     tensor(-5.)
     """
 
-    arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
-    support = constraints.real
-    has_rsample = True
     _mean_carrier_measure = 0
     _batch_parameters = ("loc", "scale")
-
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
-        self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def stddev(self) -> Tensor:
@@ -82,28 +67,14 @@ class Normal(ExponentialFamily):
         variance = self.scale**2
         return -((value - self.loc) ** 2) / (2 * variance) - self.scale.log() - _HALF_LOG_2PI
 
-    def cdf(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        standard = (value - self.loc) * self.scale.reciprocal()
-        return 0.5 * (1 + fb.erf(standard / math.sqrt(2)))
+    def _upper(self, z: Tensor) -> Tensor:
+        return 0.5 * fb.erfc(z * math.sqrt(0.5))
 
-    def _standardised(self, value: Tensor) -> Tensor:
-        if self._validate_args:
-            self._validate_sample(value)
-        return (value - self.loc) / self.scale
+    def _log_upper(self, z: Tensor) -> Tensor:
+        return special.log_ndtr(-z)
 
-    def log_cdf(self, value: Tensor) -> Tensor:
-        return special.log_ndtr(self._standardised(value))
-
-    def survival_function(self, value: Tensor) -> Tensor:
-        return 0.5 * fb.erfc(self._standardised(value) / math.sqrt(2))
-
-    def log_survival_function(self, value: Tensor) -> Tensor:
-        return special.log_ndtr(-self._standardised(value))
-
-    def icdf(self, value: Tensor) -> Tensor:
-        return self.loc + self.scale * fb.erfinv(2 * value - 1) * math.sqrt(2)
+    def _upper_quantile(self, part: Tensor) -> Tensor:
+        return -special.ndtri(part)
 
     def entropy(self) -> Tensor:
         return 0.5 + 0.5 * math.log(2 * math.pi) + fb.log(self.scale)

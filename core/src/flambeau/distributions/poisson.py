@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
+from flambeau.distributions._counts import least_count
+from flambeau.distributions._tails import GammaTails
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import broadcast_all
 
 __all__ = ["Poisson"]
 
 
-class Poisson(ExponentialFamily):
+_WIDE = 200.0
+_ENTROPY_SERIES = (1375 / 1008, 863 / 2520, 9 / 80, 19 / 360, 1 / 24, 1 / 12)  # last term first
+
+
+class Poisson(GammaTails, ExponentialFamily):
     """The Poisson distribution, P(k) = rate^k · exp(−rate) / k! for k = 0, 1, ….
 
     Args:
@@ -27,6 +34,7 @@ class Poisson(ExponentialFamily):
 
     arg_constraints = {"rate": constraints.nonnegative}
     support = constraints.nonnegative_integer
+    _tails_exchanged = True
     _batch_parameters = ("rate",)
 
     def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
@@ -55,6 +63,30 @@ class Poisson(ExponentialFamily):
             self._validate_sample(value)
         rate, value = broadcast_all(self.rate, value)
         return value.xlogy(rate) - rate - (value + 1).lgamma()
+
+    def _gamma_place(self, value: Tensor) -> tuple[Tensor, Tensor]:
+        rate, count = broadcast_all(self.rate, (value + 1).floor())
+        inside = count > 0
+        return fb.where(inside, count, 1.0), fb.where(inside, rate, math.inf)
+
+    def icdf(self, value: Tensor) -> Tensor:
+        return least_count(self, value)
+
+    def entropy(self) -> Tensor:
+        # The sum, or the series of large rates (Evans and Boersma, "The entropy of a Poisson
+        # distribution", 1988).
+        wide = self.rate > _WIDE
+        rate = fb.where(wide, 1.0, self.rate).clamp(min=fb.finfo(self.rate.dtype).tiny)
+        most = float(rate.detach().max()) if rate.numel() else 0.0
+        k = fb.arange(int(most + 14 * math.sqrt(most) + 40), device=rate.device).to(rate.dtype)
+        rates = rate.unsqueeze(-1)
+        log_p = k * rates.log() - rates - (k + 1).lgamma()
+        near = -(log_p.exp() * log_p).sum(-1)
+        far = fb.where(wide, self.rate, _WIDE)
+        series: Any = 0.0
+        for term in _ENTROPY_SERIES:
+            series = (series + term) / far
+        return fb.where(wide, 0.5 * (2 * math.pi * math.e * far).log() - series, near)
 
     @property
     def _natural_params(self) -> tuple[Tensor, ...]:

@@ -6,16 +6,16 @@ import math
 from typing import Any
 
 import flambeau as fb
-from flambeau import Size, Tensor
+from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
+from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions.chi2 import Chi2
-from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import _standard_normal, broadcast_all
+from flambeau.distributions.utils import _log_of_rest, _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
 
-class StudentT(Distribution):
+class StudentT(Symmetric):
     """Student's t distribution, p(x) ∝ (1 + y²/df)^(−(df+1)/2) with y = (x − loc)/scale.
 
     Args:
@@ -35,8 +35,6 @@ class StudentT(Distribution):
         "loc": constraints.real,
         "scale": constraints.positive,
     }
-    support = constraints.real
-    has_rsample = True
     _batch_parameters = ("df", "loc", "scale", "_chi2")
 
     def __init__(
@@ -44,15 +42,11 @@ class StudentT(Distribution):
     ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
-        super().__init__(self.df.size(), validate_args=validate_args)
+        super().__init__(self.loc, self.scale, validate_args=validate_args)
 
     @property
     def mean(self) -> Tensor:
         return self.loc.masked_fill(self.df <= 1, math.nan)
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:
@@ -80,11 +74,48 @@ class StudentT(Distribution):
         )
         return -0.5 * (self.df + 1.0) * fb.log1p(y**2.0 / self.df) - normalizer
 
+    def _log_tail(self, z: Tensor) -> Tensor:
+        """log P(Z > |z|)."""
+        size = fb.where(z < 0, -z, z)
+        finfo = fb.finfo(size.dtype)
+        # Not quite 0, where the beta distribution has a pole that z² would have to cancel.
+        size = fb.where(size < finfo.tiny**0.5, size + finfo.tiny**0.5, size)
+        root = self.df.sqrt()
+        far = size / root > finfo.tiny**-0.25
+        ratio = fb.where(far, 1.0, size / root)
+        square = ratio * ratio
+        near = special.log_betainc(0.5 * self.df, 0.5, 1 / (1 + square), square / (1 + square))
+        first = -self.df * (size / root).log() - fb.log(0.5 * self.df) - self._log_beta()
+        return fb.where(far, first, near) - math.log(2)
+
+    def _log_beta(self) -> Tensor:
+        """log B(df/2, 1/2)."""
+        half = 0.5 * self.df
+        return fb.lgamma(half) + math.lgamma(0.5) - fb.lgamma(half + 0.5)
+
+    def _upper(self, z: Tensor) -> Tensor:
+        tail = self._log_tail(z).exp()
+        return fb.where(z < 0, 1 - tail, tail)
+
+    def _log_upper(self, z: Tensor) -> Tensor:
+        log_tail = self._log_tail(z)
+        return fb.where(z < 0, _log_of_rest(log_tail), log_tail)
+
+    def _upper_quantile(self, part: Tensor) -> Tensor:
+        half = 0.5 * self.df
+        # The first term of the tail, which is all of it far out.
+        log_x = (fb.log(2 * part) + half.log() + self._log_beta()) / half
+        far = log_x < -80
+        x = special.betaincinv(half, 0.5, fb.where(far, 0.5, 2 * part))
+        y = special.betaincinv(0.5, half, 1 - 2 * part + fb.finfo(part.dtype).tiny ** 0.5)
+        outer = (x < 0.5) | (part < 1e-5)
+        ratio = fb.where(outer, (1 - x) / x, y / (1 - fb.where(outer, 0.5, y)))
+        return self.df.sqrt() * fb.where(far, fb.exp(-0.5 * log_x), ratio.sqrt())
+
     def entropy(self) -> Tensor:
-        log_beta = fb.lgamma(0.5 * self.df) + math.lgamma(0.5) - fb.lgamma(0.5 * (self.df + 1))
         return (
             self.scale.log()
             + 0.5 * (self.df + 1) * (fb.digamma(0.5 * (self.df + 1)) - fb.digamma(0.5 * self.df))
             + 0.5 * self.df.log()
-            + log_beta
+            + self._log_beta()
         )

@@ -149,14 +149,10 @@ class TransformedDistribution(Distribution):
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:
             return value
-        return sign * (value - 0.5) + 0.5
+        return fb.where(fb.as_tensor(sign) > 0, value, 1 - value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        for transform in self.transforms[::-1]:
-            value = transform.inv(value)
-        if self._validate_args:
-            self.base_dist._validate_sample(value)
-        return self._monotonize_cdf(self.base_dist.cdf(value))
+        return self._tail("cdf", "survival_function", value)
 
     def _tail(self, lower: str, upper: str, value: Tensor) -> Tensor:
         """A function of the base distribution, or its opposite where the transforms decrease."""
@@ -164,6 +160,8 @@ class TransformedDistribution(Distribution):
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
             sign = sign * transform.sign
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
         if isinstance(sign, int):
             return getattr(self.base_dist, lower if sign == 1 else upper)(value)
         increasing = getattr(self.base_dist, lower)(value)

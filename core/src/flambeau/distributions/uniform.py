@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _log_of_part, broadcast_all
 
 __all__ = ["Uniform"]
 
@@ -78,6 +78,17 @@ class Uniform(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         return ((value - self.low) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        return ((self.high - value) / (self.high - self.low)).clamp(min=0, max=1)
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        return _log_of_part(self.cdf(value), self.survival_function(value))
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        return _log_of_part(self.survival_function(value), self.cdf(value))
 
     def icdf(self, value: Tensor) -> Tensor:
         return value * (self.high - self.low) + self.low

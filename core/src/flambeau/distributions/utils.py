@@ -211,3 +211,11 @@ def _log_of_part(part: Tensor, rest: Tensor) -> Tensor:
 def _binary_cross_entropy(logits: Tensor, target: Tensor) -> Tensor:
     """−(t·log σ(x) + (1 − t)·log(1 − σ(x))), element by element."""
     return fb.binary_cross_entropy_with_logits(logits, target, reduction="none")
+
+
+def _implicit(value: Tensor, level: Tensor, density: Tensor) -> Tensor:
+    """`value` with the gradient that keeps its level of the distribution function.
+
+    Source: Figurnov, Mohamed and Mnih, "Implicit reparameterization gradients" (2018).
+    """
+    return value - ((level - level.detach()) / density.detach()).to(value.dtype)

@@ -26,7 +26,7 @@ _MOST_STEPS = 500
 _TINY = 1e-300
 
 
-def _tails(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def tails(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The logarithm of the smaller tail at x, whether it is that below x, and dx/da.
 
     Of finite positive numbers; dx/da is how x follows a while its place stays.
@@ -109,7 +109,7 @@ def _quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 def sample_derivative(alpha: Tensor, x: Tensor) -> Tensor:
     """How a sample x of Gamma(α, 1) follows α while its place stays; float64."""
     inside = (alpha > 0) & (alpha < math.inf) & (x > 0) & (x < math.inf)
-    follows = _tails(where(inside, alpha, 1.0), where(inside, x, 1.0))[2]
+    follows = tails(where(inside, alpha, 1.0), where(inside, x, 1.0))[2]
     return where(inside, follows, where(x == 0, 0.0, math.nan))
 
 
@@ -126,7 +126,7 @@ def _inverse(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
     for _ in range(100):
         x = exp(u)
         x = where(x > 0, x, _TINY)
-        value, below, _ = _tails(a, x)
+        value, below, _ = tails(a, x)
         other = log1p(-exp(where(below == low, -1.0, value)))
         tail = where(below == low, value, other)
         step = (level - tail) * exp(tail - (a * u - x - norm))
@@ -157,9 +157,10 @@ def _gammainccinv(a: Tensor, y: Tensor) -> Tensor:
     return cast(_solved(cast(a, D.float64), 1 - q, q), y.dtype)
 
 
-def _density(F, a, x):
+def log_density(F, a, x):
+    """The logarithm of the density of Gamma(a, 1) at x, for gradients."""
     power = F.mul(F.sub(a, F.scalar(1, a)), F.log(x))
-    return F.exp(F.sub(F.sub(power, x), F.lgamma(a)))
+    return F.sub(F.sub(power, x), F.lgamma(a))
 
 
 def _follows(F, g, a, result):
@@ -168,12 +169,12 @@ def _follows(F, g, a, result):
 
 @_gammaincinv.gradient("y")
 def _(F, g, a, result):
-    return F.div(g, _density(F, a, result))
+    return F.div(g, F.exp(log_density(F, a, result)))
 
 
 @_gammainccinv.gradient("y")
 def _(F, g, a, result):
-    return F.neg(F.div(g, _density(F, a, result)))
+    return F.neg(F.div(g, F.exp(log_density(F, a, result))))
 
 
 _gammaincinv.gradient("a")(_follows)

@@ -30,7 +30,7 @@ _TINY = 1e-300
 _EPSILON = 2.0**-53
 
 
-def _tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The logarithm of the smaller tail, whether it is that below x, and dx/da / (1 - x).
 
     Of finite positive numbers a and b, x in (0, 1) and y = 1 - x.  The second derivative, dx/db, is
@@ -170,8 +170,8 @@ def _stirling_end_10(a: Tensor) -> Tensor:
 def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     dtype = x.dtype
     a, b, x = cast(a, D.float64), cast(b, D.float64), cast(x, D.float64)
-    inside, plain = _plain(a, b, x)
-    tail, below, _ = _tails(*plain)
+    inside, plain = plain_inside(a, b, x)
+    tail, below, _ = tails(*plain)
     found = where(below, exp(tail), -expm1(tail))
     # A parameter of 0 or infinity puts all mass on one end.
     low = (a == 0) | (b == math.inf)
@@ -181,7 +181,7 @@ def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     return cast(where(inside, found, where(wrong, math.nan, edge)), dtype)
 
 
-def _plain(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def plain_inside(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """Where all is finite and inside, and a, b, x, 1 - x there (something harmless elsewhere)."""
     inside = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (x > 0) & (x < 1)
     half = where(inside, x, 0.5)
@@ -190,15 +190,15 @@ def _plain(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]
 
 def sample_derivative(x: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
     """dx/dα / (1 - x) of a Beta(α, β) sample whose place in the distribution stays; float64."""
-    inside, plain = _plain(alpha, beta, x)
-    return where(inside, _tails(*plain)[2], where((x == 0) | (x == 1), 0.0, math.nan))
+    inside, plain = plain_inside(alpha, beta, x)
+    return where(inside, tails(*plain)[2], where((x == 0) | (x == 1), 0.0, math.nan))
 
 
 @composite(promotes="float")
 def _betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     dtype = y.dtype
     a, b, p = cast(a, D.float64), cast(b, D.float64), cast(y, D.float64)
-    inside, (a1, b1, p1, q1) = _plain(a, b, p)
+    inside, (a1, b1, p1, q1) = plain_inside(a, b, p)
     # From the smaller tail: the solution for 1 - x in exchanged roles.
     mirrored = p1 > 0.5
     level = log(where(mirrored, q1, p1))
@@ -208,7 +208,7 @@ def _betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     for _ in range(100):
         near, far = 1 / (1 + exp(-v)), 1 / (1 + exp(v))
         near, far = where(near > 0, near, _TINY), where(far > 0, far, _TINY)
-        value, below, _ = _tails(first, second, near, far)
+        value, below, _ = tails(first, second, near, far)
         log_tail = where(below, value, log1p(-exp(where(below, -1.0, value))))
         density = first * log(near) + second * log(far) - log_beta(first, second)
         step = (level - log_tail) * exp(log_tail - density)
@@ -224,12 +224,15 @@ def _betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     return cast(where(inside, found, where(wrong, math.nan, edge)), dtype)
 
 
-def _density(F, a, b, x):
+def log_density(F, a, b, x, y):
+    """The logarithm of the density of Beta(a, b) at x = 1 - y, for gradients."""
     one = F.scalar(1, x)
-    first = F.mul(F.sub(a, one), F.log(x))
-    second = F.mul(F.sub(b, one), F.log1p(F.neg(x)))
-    norm = F.sub(F.add(F.lgamma(a), F.lgamma(b)), F.lgamma(F.add(a, b)))
-    return F.exp(F.sub(F.add(first, second), norm))
+    powers = F.add(F.mul(F.sub(a, one), F.log(x)), F.mul(F.sub(b, one), F.log(y)))
+    return F.sub(powers, F.sub(F.add(F.lgamma(a), F.lgamma(b)), F.lgamma(F.add(a, b))))
+
+
+def _density(F, a, b, x):
+    return F.exp(log_density(F, a, b, x, F.sub(F.scalar(1, x), x)))
 
 
 def _follows_a(F, a, b, x):

@@ -137,14 +137,18 @@ def _(F, g, self, other):
     return F.neg(F.mul(g, _density(F, self, other)))
 
 
+def _follows(F, a, x):
+    return F.mul(_density(F, a, x), F.standard_gamma_grad(a, x, True))
+
+
 @_igamma.gradient("self")
-def _(F, g, _self, _other):
-    raise NotImplementedError("the gradient of 'igamma' in its first argument is not implemented")
+def _(F, g, self, other):
+    return F.neg(F.mul(g, _follows(F, self, other)))
 
 
 @_igammac.gradient("self")
-def _(F, g, _self, _other):
-    raise NotImplementedError("the gradient of 'igammac' in its first argument is not implemented")
+def _(F, g, self, other):
+    return F.mul(g, _follows(F, self, other))
 
 
 # B₂ₖ/(2k)! for k = 1 … 8 (23.1, 23.2.17)
@@ -195,10 +199,11 @@ def _(F, g, _self, _other):
 def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(a, x) of `input` a and `other` x.
 
-    ∫₀ˣ tᵃ⁻¹·exp(-t) dt / Γ(a), for a and x of at least 0.  The gradient is that in x.
+    ∫₀ˣ tᵃ⁻¹·exp(-t) dt / Γ(a), for a and x of at least 0.  There are gradients in both, of
+    which PyTorch has the one in x.
 
     Raises:
-        NotImplementedError: the dtype is not floating, or a gradient in `input` is wanted.
+        NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.igamma(fb.tensor([1.0, 2.0]), fb.tensor([2.0, 2.0]))
@@ -212,7 +217,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     """The regularised upper incomplete gamma function Q = 1 - P; see `igamma`.
 
     Raises:
-        NotImplementedError: the dtype is not floating, or a gradient in `input` is wanted.
+        NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
     >>> fb.igammac(fb.tensor([1.0, 2.0]), fb.tensor([2.0, 2.0]))
