@@ -255,6 +255,8 @@ static PyObject *set_threads(PyObject *self, PyObject *value) {
     Py_RETURN_NONE;
 }
 
+int threads_of_kernels(void) { return thread_limit; }
+
 static PyObject *get_threads(PyObject *self, PyObject *unused) {
     (void)self, (void)unused;
     return PyLong_FromLong(thread_limit);
@@ -271,7 +273,10 @@ static PyObject *tell_linear(PyObject *self, PyObject *unused) {
     return PyBool_FromLong(has_linear());
 }
 
+PyObject *make_program(PyObject *self, PyObject *args); /* program_module.c */
+
 static PyMethodDef functions[] = {
+    {"program", make_program, METH_VARARGS, "A function of the arrays of a program."},
     {"has_linear", tell_linear, METH_NOARGS, "Whether the processor has the instructions of linear."},
     {"set_threads", set_threads, METH_O, "Let kernels use at most this many threads."},
     {"get_threads", get_threads, METH_NOARGS, "How many threads kernels use at most."},

@@ -2,12 +2,8 @@
 
    bfloat16 is computed in float and rounded once. */
 #include "avx512.h"
+#include "program.h"
 #include "stream.h"
-
-/* A loop over n elements; the driver below calls it for pieces of the arrays.  With `streams` it may
-   write past the caches (stream.h). */
-typedef void (*Loop)(void *out, const void *a, const void *b, int64_t n, const double *numbers,
-                     int streams);
 
 #define PIECE 1024 /* elements computed at a time: operand and result stay in the level-1 cache */
 
@@ -436,3 +432,18 @@ const Row pointwise_rows[] = {
     {"copy", "wrii", "b(0+1),b0", copy}, {"clear", "wi", "b0", clear},
     {NULL, NULL, NULL, NULL},
 };
+
+/* The loops over float32 by name, for programs of several. */
+Loop loop_of(const char *name) {
+#define NAMED(known) \
+    if (strcmp(name, #known) == 0) return FASTEST(known);
+    NAMED(add) NAMED(sub) NAMED(mul) NAMED(div) NAMED(maximum) NAMED(minimum)
+    NAMED(neg) NAMED(abs) NAMED(sqrt) NAMED(square) NAMED(reciprocal) NAMED(rsqrt) NAMED(sign)
+    NAMED(floor) NAMED(ceil) NAMED(trunc) NAMED(round)
+    NAMED(exp) NAMED(log) NAMED(tanh) NAMED(sin) NAMED(cos) NAMED(erf)
+    NAMED(relu) NAMED(leaky_relu) NAMED(clamp) NAMED(sigmoid) NAMED(silu) NAMED(gelu) NAMED(gelu_tanh)
+    NAMED(threshold_backward) NAMED(leaky_relu_backward) NAMED(sigmoid_backward) NAMED(tanh_backward)
+    NAMED(silu_backward) NAMED(gelu_backward) NAMED(gelu_tanh_backward)
+#undef NAMED
+    return strcmp(name, "softplus") == 0 ? softplus_loop_f32 : NULL;
+}

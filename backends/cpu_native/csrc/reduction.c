@@ -1,6 +1,7 @@
 /* Reductions and running sums. */
 #define TEMPLATE "reduction_template.h"
 #include "both.h"
+#include "program.h"
 
 /* The least or the greatest of chunks of integers. */
 typedef struct {
@@ -29,6 +30,11 @@ typedef struct {
     }
 EXTREME(amin_i64, INT64_MAX, <)
 EXTREME(amax_i64, INT64_MIN, >)
+
+/* What `sum` gives of rows that have one chunk each. */
+WIDE void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, double divisor) {
+    for (int64_t i = 0; i < rows; i++) out[i] = (float)(sum_run_f32(a + i * columns, columns, 0) / divisor);
+}
 
 const Row reduction_rows[] = {
     {"sum_f32", "wriiif", "t02,t012", sum_f32},       {"sum_f64", "wriiif", "t02,t012", sum_f64},

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from flambeau.plugin import KernelSet, hookimpl
 from flambeau_native import __version__
@@ -21,13 +22,20 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_native.kernels import KERNELS
     from flambeau_native.kernels.linalg import linear
-    from flambeau_numpy.extending import follow, offer_products
+    from flambeau_numpy.extending import follow, offer_plans, offer_products
 
     follow("flambeau-native", native.set_threads)
     offer_products(
         "flambeau-native", sgemm=native.sgemm, linear=linear if native.has_linear() else None
     )
+    offer_plans("flambeau-native", _compile_plan)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
+
+
+def _compile_plan(plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+    from flambeau_native.fusion import compile_plan  # when there is a plan
+
+    return compile_plan(plan)
 
 
 @hookimpl

@@ -81,6 +81,12 @@ class NumpyBackend(plugin.Backend):
             allocator.set_enabled(enabled)
         return allocator.is_enabled()
 
+    def compile_plan(self, plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+        """What a package that accelerates this device makes of a plan."""
+        from flambeau_numpy.plans import compile_plan
+
+        return compile_plan(plan)
+
     def get_num_threads(self) -> int:
         """How many threads kernels use at most."""
         from flambeau_numpy.threads import get_num_threads

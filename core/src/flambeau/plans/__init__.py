@@ -7,7 +7,7 @@ it is not used.
 from __future__ import annotations
 
 from flambeau.plans.compiled import Compiled, Explanation, compile, explain, reset
-from flambeau.plans.plan import Number, Plan, Slot, Step, replayed
+from flambeau.plugin.plan import Number, Plan, Slot, Step, replayed
 
 __all__ = [
     "Compiled",

@@ -23,10 +23,10 @@ from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
 from flambeau.ops.optimisers.optimizer_steps import StepOp
 from flambeau.plans.numbers import Counter, Tracked
-from flambeau.plans.plan import Option, Slot, Step
 from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
+from flambeau.plugin.plan import Option, Slot, Step
 
 __all__ = ["Capture", "capturing"]
 
@@ -67,6 +67,7 @@ class Capture:
         self.refused: str | None = None
         self.constants: dict[int, Any] = {}
         self.specs: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self.strides: dict[int, tuple[int, ...]] = {}
         self.unknown: dict[int, Any] = {}  # arrays that no step made: tensors from before
         self.numbers: list[tuple[Any, dict[str, Any]]] = []  # (arrays of parameters, group)
         self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
@@ -86,6 +87,8 @@ class Capture:
         """The slot of an array that is new here."""
         slot = Slot(len(self.specs))
         self.specs[slot] = tuple(array.shape), self.be.dtype_of(array)
+        if self.be.strided:
+            self.strides[slot] = self.be.backend.strides(array)
         key = id(array)
         self._slots[key] = slot
         try:

@@ -14,8 +14,8 @@ from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
-from flambeau.plans.plan import Option, Plan, reading, replayed
 from flambeau.plans.reach import Check, Reach, changes
+from flambeau.plugin.plan import Option, Plan, reading, replayed
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
@@ -138,7 +138,8 @@ class Entry:
         outputs += [slot for _, slot in self.grads if slot is not None]
         inputs = [*self._given_slots(), *self.state_slots]
         if backward is None:
-            self.plan = Plan(capture.steps, inputs, outputs, constants, capture.specs)
+            specs, strides = capture.specs, capture.strides
+            self.plan = Plan(capture.steps, inputs, outputs, constants, specs, strides)
             self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)
         else:
             self._cut(backward, inputs, outputs, constants)
@@ -159,7 +160,7 @@ class Entry:
     ) -> None:
         """Make the plans of the function and of its backward pass."""
         capture = self.capture
-        halves = Halves(capture.steps, inputs, outputs, backward, constants, capture.specs)
+        halves = Halves(capture, inputs, outputs, backward, constants)
         self.plan, self.late = halves.early, halves.late
         self.replay, replay_late = halves.compiled(self.be)
         self.kept = len(halves.saved)

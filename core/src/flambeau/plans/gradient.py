@@ -18,7 +18,7 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau.plans.capture import Capture
-from flambeau.plans.plan import Plan, Step, replayed, slots_in
+from flambeau.plugin.plan import Plan, replayed, slots_in
 
 __all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
 
@@ -124,31 +124,30 @@ class Halves:
 
     def __init__(
         self,
-        steps: Sequence[Step],
+        capture: Capture,
         inputs: Sequence[int],
         outputs: Sequence[int],
         backward: Backward,
         constants: dict[int, Any],
-        specs: dict[int, Any],
     ) -> None:
         """Cut the calls of both.
 
         Args:
-            steps: all calls.
+            capture: all calls, and what is known of their arrays.
             inputs: slots of the arrays that the function is given, arguments and state.
             outputs: slots of what it returns and leaves behind.
             backward: the pass.
             constants: arrays that are the same in all runs, by slot.
-            specs: shape and dtype of the array of each slot.
         """
+        steps, known = capture.steps, (capture.specs, capture.strides)
         first, second = steps[: backward.first], steps[backward.first :]
         made = {s for step in first for s in slots_in(step.results)} | set(inputs)
         found = [s for s in backward.found if s is not None]
-        late = Plan(second, [], found, dict(constants), specs)
+        late = Plan(second, [], found, dict(constants), *known)
         read = {s for step in late.steps for s in slots_in(step.args)} | set(found)
         self.saved = sorted(read & made)
-        self.early = Plan(first, inputs, [*outputs, *self.saved], dict(constants), specs)
-        self.late = Plan(second, [*self.saved, *backward.given], found, dict(constants), specs)
+        self.early = Plan(first, inputs, [*outputs, *self.saved], dict(constants), *known)
+        self.late = Plan(second, [*self.saved, *backward.given], found, dict(constants), *known)
 
     def compiled(self, be: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The functions of both plans."""

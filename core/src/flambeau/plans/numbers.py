@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
-from flambeau.plans.plan import Number, Option
+from flambeau.plugin.plan import Number, Option
 
 __all__ = ["Counter", "Tracked"]
 

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau_native.extension import native
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty
 from flambeau_numpy.extending import KERNELS as NUMPY
+from flambeau_numpy.pointwise import copy_order
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -78,9 +79,12 @@ def unary(
 
     def kernel(a: Array, *numbers: float) -> Any:
         size = a.size
-        if size < smallest or not a.flags.c_contiguous:
+        if size < smallest:
             return general(a, *numbers)
         run = find(a.dtype)
+        if not a.flags.c_contiguous:
+            if run is None or not (a := a.copy(copy_order(a))).flags.c_contiguous:
+                return general(a, *numbers)
         if run is not None:
             out = made_like(a)
             run(out, a, size, *numbers)

@@ -10,6 +10,7 @@ package does.  What only a package of this device needs is here:
 * threads: `follow` tells a package how many there are, now and whenever that changes;
 * matrix products that use them: `multiply`, `product`, `spread`;
 * what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
+* captured plans as a whole: a package runs them by `offer_plans`;
 * the generator of random numbers: `MT19937`.
 
 Three modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
@@ -25,6 +26,7 @@ from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937
 from flambeau_numpy.kernels import KERNELS
+from flambeau_numpy.plans import offer_plans
 from flambeau_numpy.pointwise import Array, Kernel
 from flambeau_numpy.products import multiply, offer_products, offered, product, spread
 from flambeau_numpy.silence import quiet, silent
@@ -42,6 +44,7 @@ __all__ = [
     "empty",
     "follow",
     "multiply",
+    "offer_plans",
     "offer_products",
     "offered",
     "product",

@@ -1,4 +1,7 @@
-"""A plan: the kernel calls of a function for one set of shapes, their parts and their text."""
+"""A plan: the kernel calls of a function for one set of shapes, their parts and their text.
+
+What `Backend.compile_plan` is given.
+"""
 
 from __future__ import annotations
 
@@ -121,6 +124,7 @@ class Plan:
         constants: arrays that are the same in all runs, by slot: numbers, tables.
         numbers: plain arguments that every run is given after the arrays.
         specs: shape and dtype of the array of each slot.
+        strides: those of the array of each slot, in elements, where arrays have strides.
     """
 
     steps: Sequence[Step]
@@ -128,6 +132,7 @@ class Plan:
     outputs: Sequence[int]
     constants: dict[int, Any] = field(default_factory=dict)
     specs: dict[int, tuple[tuple[int, ...], Any]] = field(default_factory=dict)
+    strides: dict[int, tuple[int, ...]] = field(default_factory=dict)
     numbers: list[Number] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -166,15 +171,22 @@ class Plan:
             wanted = {s for step in later for s in slots_in(step.args)} | {*self.outputs}
             made = {s for step in pure for s in slots_in(step.results)} - known
             read = {s for step in pure for s in slots_in(step.args)} - made - {*self.constants}
-            part = Plan(pure, sorted(read), sorted(made & wanted), self.constants, self.specs)
+            part = Plan(
+                pure, sorted(read), sorted(made & wanted), self.constants, self.specs, self.strides
+            )
             function = compiler(part, replayed(part))
             args = (*map(Slot, part.inputs), *part.numbers)
             results = tuple(map(Slot, part.outputs))
             steps.append(Step("part", function, args, results, effect=True))
             known |= made
-        whole = Plan(steps, self.inputs, self.outputs, self.constants, self.specs)
-        whole.numbers = self.numbers
-        return replayed(whole)
+        return replayed(self.with_steps(steps))
+
+    def with_steps(self, steps: Sequence[Step], constants: dict[int, Any] | None = None) -> Plan:
+        """The plan with other calls that give the same, and further constants."""
+        held = {**self.constants, **(constants or {})}
+        made = Plan(steps, self.inputs, self.outputs, held, self.specs, self.strides)
+        made.numbers = self.numbers
+        return made
 
     def __str__(self) -> str:
         lines = [f"inputs {', '.join(f'%{s}' for s in self.inputs)}"]

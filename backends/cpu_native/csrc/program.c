@@ -1,0 +1,351 @@
+/* Programs: several elementwise functions, tile by tile, so that what is between them stays in the
+   first cache.
+
+   Each instruction is one of the loops that the kernels have, over the elements of a tile: a program
+   gives what its kernels give one after the other.  Arrays whose elements do not lie one after the other
+   are copied tile by tile. */
+#include "program.h"
+
+#include "stream.h"
+
+#if HAS_THREADS
+#include <stdatomic.h>
+#endif
+
+#define TILE 1024          /* elements at most, where rows are not longer */
+#define LEAST 256          /* at least, which hides what a call of a loop costs */
+#define CACHED (24 * 1024) /* bytes of the first cache for the registers */
+
+#define COMPARISON(name, relation)                                                                \
+    WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
+                                 const double *numbers, int streams) {                            \
+        const float *a = first, *b = second;                                                      \
+        float *out = to;                                                                          \
+        (void)numbers, (void)streams;                                                             \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++) out[i] = a[i] relation b[i] ? 1 : 0;  \
+    }
+COMPARISON(eq, ==)
+COMPARISON(ne, !=)
+COMPARISON(lt, <)
+COMPARISON(le, <=)
+COMPARISON(gt, >)
+COMPARISON(ge, >=)
+
+/* Of two zeros NumPy takes the second, whose functions small arrays have. */
+#define LATTER(name, relation)                                                                    \
+    WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
+                                 const double *numbers, int streams) {                            \
+        const float *a = first, *b = second;                                                      \
+        float *out = to;                                                                          \
+        (void)numbers, (void)streams;                                                             \
+        _Pragma("omp simd") for (int64_t i = 0; i < n; i++)                                       \
+            out[i] = a[i] relation b[i] || a[i] != a[i] ? a[i] : b[i];                            \
+    }
+LATTER(latter_maximum, >)
+LATTER(latter_minimum, <)
+
+WIDE static void choose(float *out, const float *is_first, const float *a, const float *b, int64_t n) {
+#pragma omp simd
+    for (int64_t i = 0; i < n; i++) out[i] = is_first[i] != 0 ? a[i] : b[i];
+}
+
+/* A NaN of a row is its extremum. */
+#define PRAGMA(text) _Pragma(#text)
+#define EXTREMUM(name, relation)                                                                  \
+    WIDE static void name##_of_rows(float *out, const float *a, int64_t rows, int64_t columns,    \
+                                    double divisor) {                                             \
+        (void)divisor;                                                                            \
+        for (int64_t i = 0; i < rows; i++, a += columns) {                                        \
+            float found = a[0];                                                                   \
+            int is_nan = 0;                                                                       \
+            PRAGMA(omp simd reduction(name : found) reduction(| : is_nan))                        \
+            for (int64_t j = 0; j < columns; j++) {                                               \
+                found = a[j] relation found ? a[j] : found;                                       \
+                is_nan |= a[j] != a[j];                                                           \
+            }                                                                                     \
+            out[i] = is_nan ? NAN : found;                                                        \
+        }                                                                                         \
+    }
+EXTREMUM(max, >)
+EXTREMUM(min, <)
+
+int find_instruction(Instruction *i, const char *name) {
+    static const struct {
+        const char *name;
+        int way;
+        Loop loop;
+        Reducer reducer;
+    } own[] = {
+        {"eq", EACH, eq_loop, NULL},        {"ne", EACH, ne_loop, NULL},
+        {"lt", EACH, lt_loop, NULL},        {"le", EACH, le_loop, NULL},
+        {"gt", EACH, gt_loop, NULL},        {"ge", EACH, ge_loop, NULL},
+        {"latter_maximum", EACH, latter_maximum_loop, NULL},
+        {"latter_minimum", EACH, latter_minimum_loop, NULL},
+        {"where", CHOOSE, NULL, NULL},      {"expand", EXPAND, NULL, NULL},
+        {"sum", REDUCE, NULL, sum_of_rows}, {"amax", REDUCE, NULL, max_of_rows},
+        {"amin", REDUCE, NULL, min_of_rows},
+    };
+    i->way = EACH;
+    if ((i->loop = loop_of(name)) != NULL) return 1;
+    for (size_t j = 0; j < sizeof own / sizeof own[0]; j++) {
+        if (strcmp(name, own[j].name)) continue;
+        i->way = own[j].way, i->loop = own[j].loop, i->reducer = own[j].reducer;
+        return 1;
+    }
+    return 0;
+}
+
+/* How a tile of an array is found: the dimensions that are not one with the next. */
+typedef struct {
+    char *memory;
+    int rank, is_linear, is_same; /* one run of elements; the same in every tile */
+    int64_t shape[MAX_RANK], strides[MAX_RANK];
+    char kind;
+} View;
+
+typedef struct {
+    const Program *p;
+    View views[MAX_PROGRAM_ARRAYS];
+    int64_t unit, tile, tiles, parts, room;
+    int streams[MAX_PROGRAM_ARRAYS];
+    char *scratch;
+} Run;
+
+static View view_of(const Program *p, const Place *place, char kind) {
+    View v = {.memory = place->memory, .kind = kind};
+    for (int d = 0; d < p->rank; d++) {
+        const int64_t n = p->shape[d], stride = place->strides[d];
+        if (n == 1) continue;
+        if (v.rank && v.strides[v.rank - 1] == stride * n) {
+            v.shape[v.rank - 1] *= n;
+            v.strides[v.rank - 1] = stride;
+        } else {
+            v.shape[v.rank] = n, v.strides[v.rank++] = stride;
+        }
+    }
+    if (!v.rank) v.shape[v.rank] = 1, v.strides[v.rank++] = size_of(kind);
+    v.is_linear = v.rank == 1 && v.strides[0] == size_of(kind) &&
+                  ((uintptr_t)v.memory & (uintptr_t)(size_of(kind) - 1)) == 0;
+    return v;
+}
+
+/* Calls DO(address, count, stride) for each run of the elements [start, start + m). */
+#define FOR_RUNS(v, start, m, DO)                                                                 \
+    do {                                                                                          \
+        int64_t index_[MAX_RANK], left_ = (start), done_ = 0;                                     \
+        char *at_ = (v)->memory;                                                                  \
+        const int last_ = (v)->rank - 1;                                                          \
+        for (int d_ = last_; d_ >= 0; d_--) {                                                     \
+            index_[d_] = left_ % (v)->shape[d_], left_ /= (v)->shape[d_];                         \
+            at_ += index_[d_] * (v)->strides[d_];                                                 \
+        }                                                                                         \
+        const int64_t stride = (v)->strides[last_];                                               \
+        while (done_ < (m)) {                                                                     \
+            int64_t count = (v)->shape[last_] - index_[last_];                                    \
+            if (count > (m) - done_) count = (m) - done_;                                         \
+            char *address = at_;                                                                  \
+            const int64_t done = done_;                                                           \
+            DO;                                                                                   \
+            done_ += count;                                                                       \
+            at_ += count * stride;                                                                \
+            index_[last_] += count;                                                               \
+            for (int d_ = last_; d_ > 0 && index_[d_] == (v)->shape[d_]; d_--) {                  \
+                at_ += (v)->strides[d_ - 1] - index_[d_] * (v)->strides[d_];                      \
+                index_[d_] = 0, index_[d_ - 1]++;                                                 \
+            }                                                                                     \
+        }                                                                                         \
+    } while (0)
+
+static void gather_run(float *to, const char *from, int64_t count, int64_t stride) {
+    if (stride == sizeof(float)) {
+        memcpy(to, from, (size_t)count * sizeof(float));
+    } else {
+        for (int64_t i = 0; i < count; i++) memcpy(to + i, from + i * stride, sizeof(float));
+    }
+}
+
+WIDE static void gather_bools(float *to, const char *from, int64_t count, int64_t stride) {
+    if (stride == 1) {
+        for (int64_t i = 0; i < count; i++) to[i] = from[i] != 0;
+    } else {
+        for (int64_t i = 0; i < count; i++) to[i] = from[i * stride] != 0;
+    }
+}
+
+static void gather(const View *v, int64_t start, int64_t m, float *to) {
+    if (v->kind == 'b')
+        FOR_RUNS(v, start, m, gather_bools(to + done, address, count, stride));
+    else
+        FOR_RUNS(v, start, m, gather_run(to + done, address, count, stride));
+}
+
+static void scatter_run(char *to, const float *from, int64_t count, int64_t stride, char kind) {
+    if (kind == 'b') {
+        for (int64_t i = 0; i < count; i++) to[i * stride] = from[i] != 0;
+    } else if (stride == sizeof(float)) {
+        memcpy(to, from, (size_t)count * sizeof(float));
+    } else {
+        for (int64_t i = 0; i < count; i++) memcpy(to + i * stride, from + i, sizeof(float));
+    }
+}
+
+static void scatter(const View *v, int64_t start, int64_t m, const float *from) {
+    FOR_RUNS(v, start, m, scatter_run(address, from + done, count, stride, v->kind));
+}
+
+/* The tile of an input: where it lies, or copied to `room`. */
+static const char *tile_of(const View *v, int64_t start, int64_t m, char *room) {
+    if (v->is_linear && v->kind != 'b') return v->memory + start * (int64_t)sizeof(float);
+    if (v->is_same) return room;
+    if (v->kind != 'b' && v->rank == 2 && v->strides[1] == sizeof(float)) {
+        const int64_t row = start / v->shape[1], column = start % v->shape[1];
+        char *at = v->memory + row * v->strides[0] + column * (int64_t)sizeof(float);
+        if (column + m <= v->shape[1] && ((uintptr_t)at & 3) == 0) return at;
+    }
+    gather(v, start, m, (float *)(void *)room);
+    return room;
+}
+
+static void execute(const Instruction *i, char *const *at, int64_t m, int64_t columns, int streams) {
+    const int64_t rows = m / columns;
+    switch (i->way) {
+        case EACH: i->loop(at[i->to], at[i->a], at[i->b], m, i->numbers, streams); break;
+        case EACH_ROW: i->loop(at[i->to], at[i->a], at[i->b], rows, i->numbers, 0); break;
+        case REDUCE:
+            i->reducer((float *)(void *)at[i->to], (const float *)(void *)at[i->a], rows, columns,
+                       i->numbers[0]);
+            break;
+        case EXPAND: {
+            float *to = (float *)(void *)at[i->to];
+            const float *from = (const float *)(void *)at[i->a];
+            for (int64_t r = 0; r < rows; r++)
+                for (int64_t j = 0; j < columns; j++) to[r * columns + j] = from[r];
+            break;
+        }
+        default:
+            choose((float *)(void *)at[i->to], (const float *)(void *)at[i->a],
+                   (const float *)(void *)at[i->b], (const float *)(void *)at[i->c], m);
+    }
+}
+
+static void run_part(const Run *run, int64_t part) {
+    const Program *p = run->p;
+    const int arrays = p->inputs + p->outputs;
+    const int64_t columns = p->has_rows ? p->shape[p->rank - 1] : 1;
+    char *own[MAX_REGISTERS], *at[MAX_REGISTERS], *base = run->scratch + part * p->registers * run->room;
+    for (int r = 0; r < p->registers; r++) at[r] = own[r] = base + r * run->room;
+    for (int j = 0; j < p->numbers; j++) {
+        float *to = (float *)(void *)own[arrays + j];
+        for (int64_t k = 0; k < run->tile; k++) to[k] = p->values[j];
+    }
+    for (int j = 0; j < p->inputs; j++)
+        if (run->views[j].is_same) gather(&run->views[j], 0, run->tile, (float *)(void *)own[j]);
+    const int64_t begin = run->tiles * part / run->parts, end = run->tiles * (part + 1) / run->parts;
+    const int64_t pieces = (run->unit + run->tile - 1) / run->tile; /* of a long row */
+    for (int64_t t = begin; t < end; t++) {
+        int64_t start = t * run->tile, stop = p->size;
+        if (pieces > 1) {
+            start = t / pieces * run->unit + t % pieces * run->tile;
+            stop = (t / pieces + 1) * run->unit;
+        }
+        const int64_t m = stop - start < run->tile ? stop - start : run->tile;
+        for (int j = 0; j < p->inputs; j++)
+            at[j] = (char *)(uintptr_t)tile_of(&run->views[j], start, m, own[j]);
+        for (int j = p->inputs; j < arrays; j++) {
+            const View *v = &run->views[j];
+            if (v->kind == 'R') at[j] = v->memory + start / columns * (int64_t)sizeof(float);
+            else if (v->kind == 'f' && v->is_linear) at[j] = v->memory + start * (int64_t)sizeof(float);
+        }
+        for (int k = 0; k < p->count; k++) {
+            const Instruction *i = &p->code[k];
+            execute(i, at, m, columns, i->to < arrays && run->streams[i->to]);
+        }
+        for (int j = p->inputs; j < arrays; j++)
+            if (at[j] == own[j]) scatter(&run->views[j], start, m, (const float *)(void *)own[j]);
+    }
+    for (int j = p->inputs; j < arrays; j++)
+        if (run->streams[j]) {
+            end_of_stream();
+            break;
+        }
+}
+
+static void run_step(const void *context, int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; part++) run_part(context, part);
+}
+
+/* One scratch memory is kept, for whoever finds it free. */
+#if HAS_THREADS
+#define KEPT (256 * 1024)
+static atomic_flag is_taken = ATOMIC_FLAG_INIT;
+static char *kept;
+#endif
+
+static char *borrow(size_t bytes, int *is_kept) {
+    *is_kept = 0;
+#if HAS_THREADS
+    if (bytes <= KEPT && !atomic_flag_test_and_set_explicit(&is_taken, memory_order_acquire)) {
+        if (kept == NULL) kept = malloc(KEPT + 64);
+        if (kept != NULL) {
+            *is_kept = 1;
+            return kept;
+        }
+        atomic_flag_clear_explicit(&is_taken, memory_order_release);
+    }
+#endif
+    return malloc(bytes + 64);
+}
+
+static void give_back(char *memory, int is_kept) {
+#if HAS_THREADS
+    if (is_kept) {
+        atomic_flag_clear_explicit(&is_taken, memory_order_release);
+        return;
+    }
+#endif
+    (void)is_kept;
+    free(memory);
+}
+
+int run_program(const Program *p, const Place *places, int threads) {
+    if (!p->size) return 1;
+    Run run = {.p = p, .unit = 1};
+    const int arrays = p->inputs + p->outputs;
+    for (int j = 0; j < arrays; j++) {
+        run.views[j] = view_of(p, &places[j], p->kinds[j]);
+        const View *v = &run.views[j];
+        /* Rows that repeat begin with a tile: one copy, or none, serves all. */
+        if (v->rank == 2 && v->strides[0] == 0 && run.unit == 1) run.unit = v->shape[1];
+        run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4);
+    }
+    int64_t most = CACHED / ((int64_t)p->registers * (int64_t)sizeof(float)) / 64 * 64;
+    most = most > TILE ? TILE : most < LEAST ? LEAST : most;
+    if (p->has_rows) run.unit = p->shape[p->rank - 1];
+    if (p->has_rows || run.unit <= most) {
+        run.tile = run.unit < most ? most / run.unit * run.unit : run.unit;
+        if (run.tile > p->size) run.tile = p->size;
+        run.tiles = (p->size + run.tile - 1) / run.tile;
+        run.unit = run.tile; /* no pieces */
+    } else {
+        run.tile = most;
+        run.tiles = p->size / run.unit * ((run.unit + most - 1) / most);
+    }
+    for (int j = 0; j < p->inputs; j++) {
+        View *v = &run.views[j];
+        const int is_number = v->rank == 1 && v->strides[0] == 0;
+        const int is_row = v->rank == 2 && v->strides[0] == 0 && run.tile % v->shape[1] == 0;
+        v->is_same = is_number || is_row;
+    }
+    const int64_t useful = p->size * (p->count + 3) / 4 / GRAIN;
+    run.parts = useful < 1 ? 1 : useful < threads ? useful : threads;
+    if (run.parts > run.tiles) run.parts = run.tiles;
+    /* Registers a whole number of pages apart would share the lines of the first cache. */
+    run.room = (run.tile * (int64_t)sizeof(float) + 63) / 64 * 64 + 64;
+    int is_kept;
+    char *memory = borrow((size_t)(run.parts * p->registers * run.room), &is_kept);
+    if (memory == NULL) return 0;
+    run.scratch = (char *)(((uintptr_t)memory + 63) & ~(uintptr_t)63);
+    split(run_step, &run, run.parts, (int)run.parts);
+    give_back(memory, is_kept);
+    return 1;
+}

@@ -1,0 +1,61 @@
+/* Programs: several elementwise functions of arrays, computed tile by tile (program.c). */
+#ifndef FLAMBEAU_PROGRAM_H
+#define FLAMBEAU_PROGRAM_H
+
+#include "native.h"
+
+/* A loop over n elements.  With `streams` it may write past the caches (stream.h). */
+typedef void (*Loop)(void *out, const void *a, const void *b, int64_t n, const double *numbers,
+                     int streams);
+
+/* The loop over float32 of that name (pointwise.c), or NULL. */
+Loop loop_of(const char *name);
+
+/* The sums of rows over `divisor`, as the kernel `sum` computes them (reduction.c). */
+void sum_of_rows(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
+
+#define MAX_RANK 8
+#define MAX_PROGRAM_ARRAYS 32
+#define MAX_REGISTERS 96
+#define MAX_CODE 256
+#define MAX_COLUMNS 4096 /* of programs with rows: a tile has whole ones */
+
+/* How an instruction goes through its registers: element by element; one value a row; a row to its
+   value; a value to its row; element by element with three operands. */
+enum { EACH, EACH_ROW, REDUCE, EXPAND, CHOOSE, WAYS };
+typedef void (*Reducer)(float *out, const float *a, int64_t rows, int64_t columns, double divisor);
+
+typedef struct {
+    int way, to, a, b, c;
+    Loop loop;       /* of EACH and EACH_ROW */
+    Reducer reducer; /* of REDUCE */
+    double numbers[3];
+} Instruction;
+
+/* The registers are the inputs, then the outputs, the numbers and the temporary ones.  Each is a tile of
+   float32; kinds of memory are f for that and b for bool, R for one float32 a row. */
+typedef struct {
+    int rank, inputs, outputs, numbers, registers, count, has_rows;
+    int64_t shape[MAX_RANK], size;
+    char kinds[MAX_PROGRAM_ARRAYS];
+    char is_read[MAX_PROGRAM_ARRAYS]; /* whether an output is read again */
+    float values[MAX_REGISTERS];
+    Instruction code[];
+} Program;
+
+/* An array of a call, its strides in bytes, those of repeated dimensions 0. */
+typedef struct {
+    char *memory;
+    int64_t strides[MAX_RANK];
+} Place;
+
+/* The number of bytes of an element, by kind. */
+static inline int64_t size_of(char kind) { return kind == 'b' ? 1 : 4; }
+
+/* The way and the function of an instruction of that name; 0 if there is none. */
+int find_instruction(Instruction *i, const char *name);
+
+/* Runs a program on the inputs and outputs in order; 0 if there is no memory. */
+int run_program(const Program *p, const Place *places, int threads);
+
+#endif

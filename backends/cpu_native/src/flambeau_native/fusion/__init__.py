@@ -1,0 +1,25 @@
+"""Captured plans with neighbouring elementwise calls as one program each.
+
+`calls` says which calls a program can take, `groups` which of a plan it takes together, `program`
+makes the function.  csrc/program.c runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.plugin.plan import Plan, replayed
+from flambeau_native.fusion.groups import fused
+from flambeau_native.fusion.rewrites import simplified
+
+__all__ = ["compile_plan"]
+
+
+def compile_plan(plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
+    """A function that runs `plan`; None where nothing can be fused."""
+    shorter = simplified(plan)
+    steps = fused(shorter)
+    if steps is None and shorter is plan:
+        return None
+    return replayed(shorter if steps is None else shorter.with_steps(steps))

@@ -1,0 +1,139 @@
+"""Which calls of a plan become one program."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from flambeau.plugin.plan import Plan, Slot, Step, slots_in
+from flambeau_native.fusion.calls import Call, Reader
+from flambeau_native.fusion.program import TooLongError, program
+
+__all__ = ["fused"]
+
+
+class _Group:
+    """Calls that wait to be one program, in order.
+
+    Attributes:
+        shape: that of the elements that they go through.
+        calls: the calls by their place in the plan.
+        made: the slots that they fill.
+        rows: those of `made` that hold a value for each row.
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        self.shape = shape
+        self.calls: dict[int, Call] = {}
+        self.made: set[int] = set()
+        self.rows: set[int] = set()
+
+    def add(self, place: int, call: Call) -> None:
+        """Take a call."""
+        self.calls[place] = call
+        self.made.add(call.step.results)
+        if call.reduces or call.shape != self.shape:
+            self.rows.add(call.step.results)
+
+    def join(self, other: _Group) -> None:
+        """Take the calls of a group of the same shape."""
+        self.calls = dict(sorted({**self.calls, **other.calls}.items()))
+        self.made |= other.made
+        self.rows |= other.rows
+
+    def takes(self, call: Call, reader: Reader) -> bool:
+        """Whether a call that reads results of this group can be part of it."""
+        reads = self.made & set(slots_in(call.step.args))
+        if call.shape == self.shape:
+            specs, row = reader.plan.specs, (*self.shape[:-1], 1)
+            if call.reduces or call.parts:
+                return not reads & self.rows
+            return all(specs[slot][0] == row for slot in reads & self.rows)
+        if call.reduces or call.parts or not self.rows or call.shape != (*self.shape[:-1], 1):
+            return False
+        # A value a row, of such values and numbers alone.
+        others = {slot for line in call.lines for slot in line[1] if type(slot) is Slot}
+        return others <= self.rows | reader.values.keys()
+
+
+def fused(plan: Plan) -> Sequence[Step] | None:
+    """The steps of `plan` with programs for neighbouring ones; None where there are no such.
+
+    A group waits until somebody else needs what it makes, so that it takes all calls up to there;
+    groups that a call joins become one.  Nothing waits past a call that may write.
+    """
+    writer = _Writer(plan)
+    for i, step in enumerate(plan.steps):
+        writer.take(i, step)
+    writer.close(writer.open)
+    return writer.steps if writer.programs else None
+
+
+class _Writer:
+    """The steps so far, and the groups that are open."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.reader = Reader(plan)
+        self.users: dict[int, list[int]] = {}
+        for i, step in enumerate(plan.steps):
+            for slot in slots_in(step.args):
+                self.users.setdefault(slot, []).append(i)
+        self.kept = frozenset(plan.outputs)
+        self.steps: list[Step] = []
+        self.open: list[_Group] = []
+        self.programs = 0
+
+    def take(self, place: int, step: Step) -> None:
+        """Give a step to a group, or write it down after those that it needs."""
+        reads = set(slots_in(step.args))
+        needed = [group for group in self.open if group.made & reads]
+        call = None if step.effect else self.reader.read(step)
+        if call is None:
+            self.close(self.open if step.effect else needed)
+            self.steps.append(step)
+            return
+        joined = [group for group in needed if group.takes(call, self.reader)]
+        self.close([group for group in needed if group not in joined])
+        if not joined:
+            joined = [g for g in self.open if g.shape == call.shape and _share(g, reads)][:1]
+        if joined:
+            group = joined[0]
+            for other in joined[1:]:
+                group.join(other)
+                self.open.remove(other)
+        else:
+            group = _Group(call.shape)
+            self.open.append(group)
+        group.add(place, call)
+
+    def close(self, groups: Sequence[_Group]) -> None:
+        """Write groups down."""
+        for group in list(groups):
+            self.open.remove(group)
+            self._write(list(group.calls.items()))
+
+    def _write(self, calls: list[tuple[int, Call]]) -> None:
+        if len(calls) > 1:
+            places = {place for place, _ in calls}
+            wanted = [
+                call.step.results
+                for _, call in calls
+                if call.step.results in self.kept
+                or any(user not in places for user in self.users.get(call.step.results, ()))
+            ]
+            try:
+                step = program(self.reader, [call for _, call in calls], wanted)
+            except TooLongError:
+                half = len(calls) // 2
+                self._write(calls[:half])
+                self._write(calls[half:])
+                return
+            self.steps.append(step)
+            self.programs += 1
+        else:
+            self.steps += [call.step for _, call in calls]
+
+
+def _share(group: _Group, reads: set[int]) -> bool:
+    """Whether a group reads one of these."""
+    return any(reads & set(slots_in(call.step.args)) for call in group.calls.values())

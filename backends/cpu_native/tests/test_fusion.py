@@ -1,0 +1,298 @@
+"""Plans whose neighbouring elementwise calls are one program give the bits that the calls give."""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flambeau as fb
+from flambeau_native import fusion
+from flambeau_native.extension import native
+
+SHAPES = [(7,), (3, 5), (40, 50), (2, 3, 64), (3, 1100), (130, 256), (4, 1, 3), (2, 0), (5, 7000)]
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The steps of the plans that are made meanwhile."""
+    found: list[Any] = []
+    replayed = vars(fusion)["replayed"]
+
+    def noted(plan: Any) -> Any:
+        found.extend(plan.steps)
+        return replayed(plan)
+
+    monkeypatch.setattr(fusion, "replayed", noted)
+    return found
+
+
+def ops_of(steps: list[Any]) -> list[str]:
+    return [step.op for step in steps]
+
+
+def memory(t: fb.Tensor) -> Any:
+    return t.dtype, tuple(t.shape), t.stride(), t.contiguous().numpy().tobytes()
+
+
+def agree(function: Any, *args: fb.Tensor) -> None:
+    """The function and its plan give the same bits, whatever number of threads there is."""
+    compiled, before = fb.compile(function), fb.get_num_threads()
+    try:
+        expected = [memory(t) for t in function(*args)]
+        for threads in (1, 1, 1, 2, 3):
+            fb.set_num_threads(threads)
+            assert [memory(t) for t in compiled(*args)] == expected
+    finally:
+        fb.set_num_threads(before)
+    assert compiled.explain().replays == 3
+
+
+UNARY: list[Any] = [
+    lambda x: -x,
+    lambda x: x.abs().sqrt(),
+    lambda x: x.exp(),
+    lambda x: x.tanh(),
+    lambda x: x.sigmoid(),
+    lambda x: x.relu(),
+    lambda x: x**2,
+    lambda x: x**3.0,
+    lambda x: x.square(),
+    lambda x: x.reciprocal(),
+    lambda x: x.rsqrt(),
+    lambda x: x.clamp(-0.5, 0.5),
+    lambda x: x.clamp(min=0.0),
+    lambda x: x.floor(),
+    lambda x: x.sign(),
+    lambda x: fb.nn.functional.gelu(x),
+    lambda x: fb.nn.functional.gelu(x, approximate="tanh"),
+    lambda x: fb.nn.functional.silu(x),
+    lambda x: fb.nn.functional.softplus(x),
+    lambda x: fb.nn.functional.leaky_relu(x, 0.1),
+    lambda x: 1 - x * 0.25,
+    lambda x: x / 3,
+    lambda x: x.sin(),
+]
+BINARY: list[Any] = [
+    lambda x, y: x + y,
+    lambda x, y: x - y,
+    lambda x, y: x * y,
+    lambda x, y: x / y,
+    lambda x, y: fb.maximum(x, y),
+    lambda x, y: fb.minimum(x, y),
+    lambda x, y: fb.where(x > y, x, y * 2),
+    lambda x, y: fb.where(x <= 0, y, 0.0),
+]
+ROWS: list[Any] = [
+    lambda x: x - x.mean(-1, keepdim=True),
+    lambda x: x / (x.sum(-1, keepdim=True) + 1),
+    lambda x: x - x.amax(-1, keepdim=True) if x.numel() else x,
+    lambda x: x * (x * x).mean(-1, keepdim=True).rsqrt(),
+]
+
+
+def operands(shape: tuple[int, ...]) -> list[fb.Tensor]:
+    """Arrays that broadcast to a shape, laid out in all ways; not all of it is finite."""
+    fb.manual_seed(1)
+    x = fb.randn(shape)
+    special = [0.0, -0.0, math.inf, -math.inf, math.nan, 1e-40, -3e38]
+    count = min(len(special), x.numel())
+    x.view(-1)[:count] = fb.tensor(special[:count])
+    wide = fb.randn(*shape[:-1], 2 * shape[-1])
+    found = [
+        x,
+        fb.randn(shape),
+        wide[..., ::2],
+        wide[..., shape[-1] :],
+        fb.randn(()),
+        fb.randn(shape[-1:]),
+    ]
+    found += [fb.randn(tuple(reversed(shape))).permute(*reversed(range(len(shape))))]
+    return [*found, fb.randn(*shape[:-1], 1), fb.randn(1, *shape[1:])]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.data())
+def test_programs_give_what_their_calls_give(data: st.DataObject) -> None:
+    args = operands(data.draw(st.sampled_from(SHAPES)))
+    whole = [0, 1, 2, 3, 6]
+    kinds = st.sampled_from(["unary", "binary", "binary", "rows"])
+    recipe = []
+    for made in range(data.draw(st.integers(2, 10))):
+        kind = data.draw(kinds)
+        table = {"unary": UNARY, "binary": BINARY, "rows": ROWS}[kind]
+        known = [*whole, *range(len(args), len(args) + made)]
+        first = data.draw(st.sampled_from(known[-6:]))
+        second = data.draw(st.integers(0, len(args) + made - 1))
+        recipe.append((kind, data.draw(st.integers(0, len(table) - 1)), first, second))
+    returned = data.draw(st.sets(st.integers(0, len(recipe) - 1), min_size=1, max_size=3))
+
+    def function(*tensors: fb.Tensor) -> list[fb.Tensor]:
+        values = list(tensors)
+        for kind, number, first, second in recipe:
+            if kind == "unary":
+                values.append(UNARY[number](values[first]))
+            elif kind == "rows":
+                values.append(ROWS[number](values[first]))
+            else:
+                values.append(BINARY[number](values[first], values[second]))
+        return [values[len(tensors) + i] for i in sorted(returned)]
+
+    agree(function, *args)
+
+
+def test_chains_become_one_program(programs: list[Any]) -> None:
+    def gelu(x: fb.Tensor) -> list[fb.Tensor]:
+        return [0.5 * x * (1 + (0.8 * (x + 0.045 * x**3)).tanh())]
+
+    agree(gelu, fb.randn(300, 200))
+    assert ops_of(programs) == ["fused"]
+
+
+def test_rows_and_what_is_made_of_them_are_one_program(programs: list[Any]) -> None:
+    def norm(x: fb.Tensor, w: fb.Tensor, b: fb.Tensor) -> list[fb.Tensor]:
+        d = x - x.mean(-1, keepdim=True)
+        v = (d * d).mean(-1, keepdim=True)
+        return [d * fb.rsqrt(v + 1e-5) * w + b, v]
+
+    agree(norm, fb.randn(30, 200), fb.randn(200), fb.randn(200))
+    assert ops_of(programs) == ["fused"]
+
+
+def test_small_arrays_keep_the_functions_of_numpy(programs: list[Any]) -> None:
+    agree(lambda x: [(x * 2 + 1).tanh() * x * 3], fb.randn(50))
+    assert ops_of(programs) == ["fused", "tanh", "fused"]
+
+
+def test_gradients_of_chunks_are_put_together(programs: list[Any]) -> None:
+    def step(x: fb.Tensor, h: fb.Tensor) -> list[fb.Tensor]:
+        x = x.detach().requires_grad_()
+        a, b, c = (x * 1.5).chunk(3, 1)
+        ((a * h).relu() + b.sigmoid() * c).sum().backward()
+        return [cast(fb.Tensor, x.grad)]
+
+    x = fb.randn(16, 96)
+    x[:, 0] = -0.0
+    agree(step, x, fb.randn(16, 32))
+    assert "slice_backward" not in ops_of(programs)
+
+
+def test_a_gradient_of_few_of_the_parts_is_no_whole(programs: list[Any]) -> None:
+    def step(x: fb.Tensor) -> list[fb.Tensor]:
+        x = x.detach().requires_grad_()
+        (x[:, :4].square() + x[:, 2:6] * 3).sum().backward()
+        return [cast(fb.Tensor, x.grad)]
+
+    agree(step, fb.randn(16, 8))
+    assert ops_of(programs).count("slice_backward") == 2
+
+
+def test_nothing_waits_past_a_write(programs: list[Any]) -> None:
+    x = fb.randn(40)
+
+    def step(y: fb.Tensor) -> list[fb.Tensor]:
+        before = (x + y) * 2
+        x.add_(1)
+        return [before, (x + y) * 2]
+
+    compiled = fb.compile(step)
+    for _ in range(4):
+        y = fb.randn(40)
+        expected = [(x + y) * 2, (x + 1 + y) * 2]
+        assert [memory(t) for t in compiled(y)] == [memory(t) for t in expected]
+    assert ops_of(programs) == ["fused", "add_", "fused"]
+
+
+def test_a_recurrent_step_trains_as_without_a_plan() -> None:
+    def losses(compiled: bool) -> list[float]:
+        fb.manual_seed(0)
+        cell = fb.nn.Linear(12, 32)
+        optimizer = fb.optim.Adam(cell.parameters(), lr=0.05)
+        words = fb.randn(6, 5, 4)
+
+        def step() -> fb.Tensor:
+            optimizer.zero_grad()
+            h = c = fb.zeros(5, 8)
+            for word in words:
+                i, f, g, o = cell(fb.cat((word, h), 1)).chunk(4, 1)
+                c = fb.sigmoid(f) * c + fb.sigmoid(i) * fb.tanh(g)
+                h = fb.sigmoid(o) * fb.tanh(c)
+            loss = (h - 0.5).square().mean()
+            loss.backward()
+            optimizer.step()
+            return loss.detach()
+
+        run = fb.compile(step) if compiled else step
+        return [run().item() for _ in range(12)]
+
+    assert losses(True) == losses(False)
+
+
+def packed(*values: float) -> bytearray:
+    return bytearray(struct.pack(f"{len(values)}f", *values))
+
+
+LINE = ("add", False, 2, 0, 1, 0, 0.0, 0.0, 0.0)
+
+
+def test_a_program_computes_its_lines() -> None:
+    run = native.program((2,), "fff", 2, "0", (), 0, (LINE,))
+    out = memoryview(packed(0, 0)).cast("f")
+    run(memoryview(packed(1, 2)).cast("f"), memoryview(packed(3, 5)).cast("f"), out)
+    assert list(out) == [4, 7]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ((), "fff", 2, "0", (), 0, (LINE,)),
+        ((2,) * 9, "fff", 2, "0", (), 0, (LINE,)),
+        ((-1,), "fff", 2, "0", (), 0, (LINE,)),
+        ((1 << 40, 1 << 40), "fff", 2, "0", (), 0, (LINE,)),
+        ((2,), "fxf", 2, "0", (), 0, (LINE,)),
+        ((2,), "Rff", 2, "0", (), 0, (LINE,)),
+        ((2,), "fff", 4, "0", (), 0, (LINE,)),
+        ((2,), "fff", 2, "", (), 0, (LINE,)),
+        ((2,), "f" * 40, 39, "0", (), 0, (LINE,)),
+        ((2,), "fff", 2, "0", (), 500, (LINE,)),
+        ((2,), "fff", 2, "0", (), -1, (LINE,)),
+        ((2,), "fff", 2, "0", (), 0, (LINE,) * 300),
+        ((2,), "fff", 2, "0", (), 0, (("nothing", *LINE[1:]),)),
+        ((2,), "fff", 2, "0", (), 0, (("add", True, *LINE[2:]),)),
+        ((2,), "fff", 2, "0", (), 0, (("add", False, 0, 2, 1, 2, 0.0, 0.0, 0.0),)),
+        ((2,), "fff", 2, "0", (), 0, (("add", False, 2, 0, 2, 0, 0.0, 0.0, 0.0),)),
+        ((2,), "fff", 2, "0", (), 0, (("add", False, 2, 0, 3, 0, 0.0, 0.0, 0.0),)),
+        ((2,), "fff", 2, "0", (), 0, (("add", False, 2, 0, -1, 0, 0.0, 0.0, 0.0),)),
+        ((2,), "fff", 2, "0", (1.0,), 0, (("add", False, 3, 0, 1, 0, 0.0, 0.0, 0.0),)),
+        ((2, 2), "ffR", 2, "0", (), 0, (LINE,)),
+        ((2, 5000), "fR", 1, "0", (), 0, (("sum", False, 1, 0, 0, 0, 1.0, 0.0, 0.0),)),
+        ((2, 2), "fRf", 1, "00", (), 0, (("neg", False, 2, 1, 1, 1, 1.0, 0.0, 0.0),)),
+    ],
+)
+def test_a_program_that_makes_no_sense_is_refused(text: Any) -> None:
+    with pytest.raises(ValueError, match=r"program\(\)"):
+        native.program(*text)
+
+
+@pytest.mark.parametrize("text", [(LINE[:4],), (7,), ((1, *LINE[1:]),)])
+def test_lines_that_are_none_are_refused(text: Any) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        native.program((2,), "fff", 2, "0", (), 0, text)
+
+
+def test_arrays_that_a_program_was_not_made_for_are_refused() -> None:
+    run = native.program((2,), "fff", 2, "0", (), 0, (LINE,))
+    right, long = memoryview(packed(1, 2)).cast("f"), memoryview(packed(1, 2, 3)).cast("f")
+    for args in ([long, right, right], [right, right, long], [right, right.cast("B"), right]):
+        with pytest.raises(RuntimeError, match="is none that it was made for"):
+            run(*args)
+    with pytest.raises(RuntimeError, match="array 2"):  # a result is not repeated
+        run(right, right, memoryview(packed(1)).cast("f"))
+    with pytest.raises(BufferError):
+        run(right, right, memoryview(bytes(8)).cast("f"))
+    with pytest.raises(TypeError, match="3 arrays, got 2"):
+        run(right, right)
