@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 GIB = 1 << 30
-_START = 60.0  # seconds: a child imports the library before its first answer
+_START = 600.0  # seconds: a child imports the library before its first answer
 
 
 @dataclass(frozen=True)

@@ -16,24 +16,35 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau as fb
+from flambeau import distributions
 from hostile import TENSORS, hostile, plausible
 
 HEAD = "import numpy as np\nimport flambeau as fb\n"
 
 SPACES = """
- autograd autograd.functional fft func linalg nn nn.functional nn.init nn.utils
- nn.utils.parametrizations nn.utils.prune nn.utils.rnn optim optim.lr_scheduler random signal
- signal.windows sparse special testing utils utils.data
+ accelerator amp autograd autograd.forward_ad autograd.functional cpu distributions
+ distributions.constraints distributions.kl distributions.transforms distributions.utils fft func
+ linalg nn nn.functional nn.grad nn.init nn.parallel nn.utils nn.utils.parametrizations
+ nn.utils.prune nn.utils.rnn nn.utils.stateless optim optim.lr_scheduler optim.swa_utils overrides
+ plans random signal signal.windows sparse special testing utils utils.checkpoint utils.data
+ utils.dlpack
 """.split()
 """Namespaces beside `flambeau` itself and its tensors."""
 
 LEFT_OUT = {
     "save", "load", "from_file", "breakpoint", "set_num_threads", "set_num_interop_threads",
-    "thread_safe_generator", "compile", "fork_rng", "set_rng_state", "get_rng_state",
+    "thread_safe_generator", "fork_rng", "set_rng_state", "get_rng_state", "register_kl",
+    "misfit", "takes_as_annotated", "methods_take_as_annotated", "Plan", "Step", "Slot", "Number",
+    "replayed",
+    "set_allocator_enabled", "set_stream", "enter_dual_level", "exit_dual_level",
     "detect_anomaly", "set_detect_anomaly", "main", "save_graph", "get_worker_info", "profile",
     "seed", "initial_seed", "empty", "manual_seed_all", "share_memory_", "start", "stop",
 }  # fmt: skip
-"""What writes files, waits for others, or changes the process for the programs after it."""
+"""What writes files, waits for others, changes the process for the programs after it, or is called
+by parts of flambeau alone."""
+
+FUNCTIONALS = ("fb.func.", "fb.compile", "fb.plans.compile")
+"""What gives functions, which are called with a tensor."""
 
 
 @functools.cache
@@ -42,10 +53,7 @@ def targets() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for space in ["", *SPACES]:
         path = f"flambeau.{space}".rstrip(".")
-        try:
-            module = importlib.import_module(path)
-        except ImportError:
-            continue
+        module = importlib.import_module(path)
         for name in sorted(getattr(module, "__all__", None) or dir(module)):
             value = getattr(module, name, None)
             ours = str(getattr(value, "__module__", "flambeau")).startswith("flambeau")
@@ -131,11 +139,15 @@ def _change(chance: random.Random, tree: ast.Module) -> None:
                     places.append((functools.partial(setattr, value, "value"), value.value))
             elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
                 continue  # Python itself would compute for ever
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "range":
+                continue  # of the example's own loops
             elif isinstance(value, ast.expr) and isinstance(
                 node, ast.keyword | ast.BinOp | ast.Subscript | ast.UnaryOp | ast.Starred
             ):
                 places.append((functools.partial(setattr, node, field), value))
             elif isinstance(value, list) and field in ("args", "elts"):
+                if isinstance(node, ast.arguments):
+                    continue  # the names that a lambda takes
                 for i, item in enumerate(value):
                     places.append((functools.partial(value.__setitem__, i), item))
     kind = chance.random()
@@ -184,7 +196,27 @@ def _from_signature(chance: random.Random, name: str) -> str:
         if lines[1].startswith("a = ") and chance.random() < 0.8:
             lines[1] = "a = [w]"
         lines += ["(w * 2).sum().backward()", "r = r.step()"]
+    elif (asked := _of_distribution(chance, value)) is not None:
+        lines.append(f"r = {asked}")
+    elif name.startswith(FUNCTIONALS) and chance.random() < 0.8:
+        lines.append(f"r = r({chance.choice(TENSORS)})")
     return "\n".join(lines) + "\n"
+
+
+def _of_distribution(chance: random.Random, value: Any) -> str | None:
+    """What is asked of a distribution or a transform that was made."""
+    if not inspect.isclass(value):
+        return None
+    if issubclass(value, distributions.Distribution):
+        tensors = [f"r.{m}({chance.choice(TENSORS)})" for m in ("log_prob", "cdf", "icdf")]
+        sizes = [f"r.{m}({plausible(chance, 'size')})" for m in ("sample", "rsample", "expand")]
+        facts = ["r.mean", "r.variance", "r.mode", "r.entropy()", "r.enumerate_support()"]
+        return chance.choice([*tensors, *sizes, *facts])
+    if issubclass(value, distributions.transforms.Transform):
+        return chance.choice(["r({})", "r.inv({})", "r.log_abs_det_jacobian({0}, {0})"]).format(
+            chance.choice(TENSORS)
+        )
+    return None
 
 
 def _call(chance: random.Random, value: Any, name: str, lines: list[str]) -> str:

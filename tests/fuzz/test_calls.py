@@ -43,6 +43,47 @@ fb.ones(3, 2).igamma(fb.ones(2, 3))
 fb.logspace(0, 10**400, 3)
 fb.utils.data.TensorDataset((1, 2))
 fb.optim.Optimizer([fb.nn.Parameter(fb.ones(3))], fb.ones(3))
+fb.ones(1, 1).__deepcopy__(fb.ones(2, 3))
+fb.range(1, 3, dtype=fb.ones(3))
+fb.logspace(0, 2, 3, out=0)
+fb.randperm(1, out=1)
+fb.arange(10**400)
+fb.trapezoid(fb.ones(3), dx=10**400)
+fb.eye(np.array("x"))
+fb.feature_alpha_dropout(fb.ones(3, 3), np.array("x"), True)
+fb.ones(4).as_strided((2**16, np.array("x")), (0, 1))
+fb.arange(5).unfold(0, 3, 2**63)
+fb.zeros(0).unsafe_chunk(2**62)
+fb.masked_select(b"x", fb.tensor([True, False]))
+fb.special.laguerre_polynomial_l(fb.tensor([0.5, 2.0]), 2**62)
+fb.func.stack_module_state(fb.ones(2, 3))
+fb.func.replace_all_batch_norm_modules_((True, False))
+fb.func.debug_unwrap(1.0)
+fb.accelerator.Stream()
+fb.accelerator.namespace(1.5).device_count()
+fb.autograd.grad(fb.ones(1, requires_grad=True) * 2, [None])
+fb.compile(fb.nn.Linear(3, 2), options=object())
+fb.distributions.OneHotCategorical(np.int8(-1))
+fb.distributions.Dirichlet(1.0)
+fb.distributions.MultivariateNormal(fb.zeros(2), precision_matrix=fb.complex64)
+fb.distributions.AbsTransform()({"a": 1})
+fb.distributions.CumulativeDistributionTransform(len)
+fb.manual_seed(float("inf"))
+fb.nn.AdaptiveLogSoftmaxWithLoss(0, -(2**31), (float("inf"), 2))
+fb.nn.AlphaDropout(np.array("x"))
+fb.nn.BatchNorm3d(3)(fb.uint8)
+fb.nn.grad.conv1d_input((1, 1, 3), 1.5, fb.ones(1, 1, 2))
+fb.nn.init.dirac_(fb.ones(1, 2, 3), groups=0)
+fb.nn.init.kaiming_normal_(fb.ones(3, 2), a=1e300)
+fb.nn.init.trunc_normal_(fb.ones(3), std=0.0)
+fb.nn.parallel.replicate(fb.ones(3), fb.ones(3))
+fb.nn.utils.clip_grads_with_norm_(fb.tensor(2.0), 3, 2**63 - 1)
+fb.nn.utils.rnn.unpad_sequence(fb.ones(2, 2), fb.tensor([1e300, 1]), batch_first=True)
+fb.nn.utils.summary([[1], [2, 3]], input_data=fb.ones(2))
+fb.optim.lr_scheduler.CosineAnnealingWarmRestarts(fb.optim.SGD([fb.ones(3)]), T_0=10**400)
+fb.optim.lr_scheduler.CyclicLR(fb.optim.SGD([fb.ones(3)]), 0.0, 1.0, step_size_up=0)
+fb.smm(fb.eye(2).to_sparse(), fb.ones(2, 2), out=2)
+fb.TypedStorage(dtype=(2, 1.5))
 """.strip().splitlines()
 
 TOO_LARGE = """
@@ -72,6 +113,20 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
     with pytest.raises(fb.OutOfMemoryError, match=r"[Tt]ried to allocate \d+ bytes") as caught:
         eval(call)
     assert isinstance(caught.value, RuntimeError) and isinstance(caught.value, MemoryError)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "fb.special.hermite_polynomial_h(fb.rand(2, 3), 2**31)",
+        "fb.nn.init.trunc_normal_(fb.ones(3, 3), 0.0, 1.0, 5.0, 1e300)",
+        "fb.nn.init.trunc_normal_(fb.ones(3, 3, dtype=fb.float16), 0.0, 1.0, 1e4, 1e4 + 1)",
+        "fb.distributions.VonMises(-fb.ones(3), 0.0, validate_args=False).sample((2, 3))",
+        "fb.distributions.VonMises(fb.zeros(3), 1e300).sample((2, 3))",
+    ],
+)
+def test_what_once_took_for_ever_has_a_result(call):
+    assert verdicts.run(f"{programs.HEAD}r = {call}\n", fb)["kind"] == verdicts.OK
 
 
 def test_hostile_calls_end_in_results_or_errors_of_ours():

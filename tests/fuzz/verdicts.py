@@ -25,11 +25,13 @@ LIBRARIES = re.compile(
     r"[Mm]aximum (allowed|supported) dimension|Unable to allocate|array is too big|"
     r"shape mismatch: objects|cannot reshape array|Input operand|data type '.*' not|"
     r"numpy\.[a-z_]+\(|"
-    r"array must not contain|axes don't match|buffer is smaller|DLPack|LAPACK|dnnl|oneDNN|"
-    r"cannot be safely cast|is out of bounds for array|inhomogeneous|array dimensions|"
-    r"non-native byte order|no loop matching|arrays used as indices|NumPy"
+    r"array must not contain|axes don't match|buffer is smaller|"
+    r"cannot be safely cast|is out of bounds for array|inhomogeneous shape|array dimensions|"
+    r"non-native byte order|no loop matching|arrays used as indices"
 )
 """How NumPy, SciPy, oneDNN and their like speak; users called none of them."""
+NAMED = re.compile(r"DLPack|LAPACK|dnnl|oneDNN|NumPy")
+"""Names that a message of ours may say, where that is what it is about."""
 SPOKEN = re.compile(
     r"object is not (subscriptable|iterable|callable)|unsupported operand type|"
     r"not supported between|"
@@ -64,7 +66,7 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
     own = kind.__module__.startswith(library)
     if isinstance(error, MemoryError):
         return (USER if isinstance(error, RuntimeError) else FOREIGN), where
-    if LIBRARIES.search(str(error)) and not own:
+    if not own and (LIBRARIES.search(str(error)) or (NAMED.search(str(error)) and not raised)):
         return LIBRARY, where
     if kind.__module__.split(".")[0] in ("numpy", "scipy"):
         return FOREIGN, where

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau import Tensor
+from flambeau._dispatch.annotated import methods_take_as_annotated, misfit, takes_as_annotated
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.overrides import call, offer_calls, wanted
 
@@ -16,7 +17,10 @@ __all__ = [
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
+    "methods_take_as_annotated",
+    "misfit",
     "offer_calls",
+    "takes_as_annotated",
     "warn",
 ]
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._random.generator import Generator, default_generator, default_generators
 from flambeau._types.device import device as Device
 
@@ -23,6 +24,7 @@ __all__ = [
 ]
 
 
+@takes_as_annotated
 def manual_seed(seed: int) -> Generator:
     """Start the random numbers of all devices from `seed`; returns the CPU's default generator.
 

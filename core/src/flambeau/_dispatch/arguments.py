@@ -294,6 +294,22 @@ def need_tensors(values: tuple[Any, ...], function: str) -> list[Tensor]:
     return [need_tensor(x, function, "tensors") for x in values]
 
 
+def need_number(value: Any, function: str, argument: str) -> Any:
+    """`value` if it is a real number, or becomes one.
+
+    Raises:
+        TypeError: it is not.
+    """
+    if type(value) is not float and type(value) is not int:
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"{function}(): argument {argument!r} must be float, not {type(value).__name__}"
+            ) from None
+    return value
+
+
 def need_input(value: Any, function: str, argument: str) -> Tensor:
     """As `need_tensor`, for differentiable functions: refuses views that must not be followed.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.promotion import python_number
 from flambeau._storages.casts import Casts
 from flambeau._storages.memory import from_arguments, listed, part, position, span, tensor_in
@@ -50,7 +51,7 @@ class TypedStorage(Casts):
         dtype: DType | None = None,
         device: Any = None,
     ) -> None:
-        self.dtype = D.get_default_dtype() if dtype is None else dtype
+        self.dtype = D.get_default_dtype() if dtype is None else D.as_dtype(dtype)
         if wrap_storage is None:
             st = from_arguments("TypedStorage", args, self.dtype, device)
             wrap_storage = UntypedStorage._of(st)
@@ -199,6 +200,7 @@ class TypedStorage(Casts):
 
     __copy__ = clone
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> TypedStorage:
         return self._wrapped(self._untyped_storage.__deepcopy__(memo))
 

@@ -6,6 +6,7 @@ import builtins
 import sys
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
 from flambeau._memory.record import Storage
 from flambeau._storages.casts import Casts
@@ -183,6 +184,7 @@ class UntypedStorage(Casts):
 
     __copy__ = clone
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[builtins.int, Any]) -> UntypedStorage:
         copies = memo.setdefault("flambeau", {})  # type: ignore[call-overload]
         if self._cdata not in copies:

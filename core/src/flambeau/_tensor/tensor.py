@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Hooks, Node, Out, RemovableHandle, _add
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes, dim_of
 from flambeau._dispatch.arguments import sizes as as_sizes
 from flambeau._dispatch.bound import bind
@@ -721,6 +722,7 @@ class Tensor(TensorMethods, TensorBase):
                 setattr(out, name, value)
         return out
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if not self.is_leaf:
             raise RuntimeError(

@@ -78,6 +78,8 @@ class DeviceNamespace:
     OutOfMemoryError = OutOfMemoryError
 
     def __init__(self, device_type: str, module: str | None = None) -> None:
+        if not isinstance(device_type, str):
+            raise TypeError(f"a type of devices is a string, not {type(device_type).__name__}")
         self._runtime = runtime = Runtime(device_type)
         module = module or f"torch.{device_type}"
         members = {"runtime": runtime, "__module__": module}

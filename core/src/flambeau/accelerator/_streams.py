@@ -25,6 +25,8 @@ class Stream:
     runtime: ClassVar[Runtime]
 
     def __init__(self, device: Any = None, priority: int = 0, *, stream_ptr: int = 0) -> None:
+        if not hasattr(self, "runtime"):
+            raise RuntimeError("Stream(): there is no accelerator; use the Stream of its namespace")
         backend = self.runtime.needed()
         here = isinstance(device, int) and device < 0
         self._index = self.runtime.index(None if here else device)

@@ -181,6 +181,8 @@ def grad(
     if not wanted:
         raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     for t in wanted:
+        if not isinstance(t, Tensor):
+            raise TypeError(f"grad(): argument 'inputs' must be Tensors, not {type(t).__name__}")
         if not t.requires_grad:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
     given = _as_tuple(grad_outputs)

@@ -50,14 +50,17 @@ class Categorical(Distribution):
     _shared_parameters = ("_num_events",)
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | None = None,
+        logits: Tensor | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         need_one(probs, logits)
         if probs is not None:
             if probs.dim() < 1:
                 raise ValueError("`probs` parameter must be at least one-dimensional.")
             self.probs = self._param = probs / probs.sum(-1, keepdim=True)
-        else:
+        elif logits is not None:
             if logits.dim() < 1:
                 raise ValueError("`logits` parameter must be at least one-dimensional.")
             # Normalised: log probabilities.

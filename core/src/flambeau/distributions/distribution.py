@@ -9,6 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
+from flambeau.overrides import methods_take_as_annotated
 
 __all__ = ["Distribution"]
 
@@ -50,6 +51,10 @@ class Distribution:
     """Attributes that `expand` expands: tensors and distributions whose batch is this one's."""
     _shared_parameters: ClassVar[tuple[str, ...]] = ()
     """Attributes that `expand` hands on as they are."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods_take_as_annotated(cls, "log_prob", "cdf", "icdf")
 
     @staticmethod
     def set_default_validate_args(value: bool) -> None:

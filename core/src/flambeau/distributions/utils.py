@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "broadcast_all",
@@ -74,6 +75,7 @@ def _sum_rightmost(value: Tensor, dim: int) -> Tensor:
     return value.reshape((*value.shape[:-dim], -1)).sum(-1) if dim else value
 
 
+@takes_as_annotated
 def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     """Probabilities: the softmax over the last dimension, or, if binary, the logistic function.
 
@@ -85,6 +87,7 @@ def logits_to_probs(logits: Tensor, is_binary: bool = False) -> Tensor:
     return fb.sigmoid(logits) if is_binary else fb.softmax(logits, dim=-1)
 
 
+@takes_as_annotated
 def clamp_probs(probs: Tensor) -> Tensor:
     """Probabilities between ε and 1 − ε, with the ε of their dtype.
 
@@ -97,6 +100,7 @@ def clamp_probs(probs: Tensor) -> Tensor:
     return probs.clamp(min=eps, max=1 - eps)
 
 
+@takes_as_annotated
 def probs_to_logits(probs: Tensor, is_binary: bool = False) -> Tensor:
     """log p, or, if binary, the log-odds log p − log(1 − p), of probabilities within (0, 1).
 
@@ -140,6 +144,7 @@ def _lower_mask(n: int, diag: int, device: Any) -> Tensor:
     return order < order.view(-1, 1) + (diag + 1)
 
 
+@takes_as_annotated
 def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     """The entries on and below a diagonal, row by row: (…, D, D) to (…, M).
 
@@ -157,6 +162,7 @@ def tril_matrix_to_vec(mat: Tensor, diag: int = 0) -> Tensor:
     return mat[..., _lower_mask(n, diag, mat.device)]
 
 
+@takes_as_annotated
 def vec_to_tril_matrix(vec: Tensor, diag: int = 0) -> Tensor:
     """The inverse of `tril_matrix_to_vec`: (…, M) to (…, D, D), with zeros above the diagonal.
 

@@ -26,6 +26,9 @@ _I1_LARGE = (
     -0.2895312e-1, 0.1787654e-1, -0.420059e-2,
 )  # fmt: skip
 
+# From this concentration on the distribution is normal to all digits: it is narrowed by scaling.
+_NORMAL = 1e12
+
 
 def _polynomial(y: Tensor, coefficients: tuple[float, ...]) -> Tensor:
     result: Any = coefficients[-1]
@@ -121,7 +124,7 @@ class VonMises(Distribution):
     @lazy_property
     def _proposal_r(self) -> Tensor:
         """The parameter of the wrapped Cauchy distribution that proposals come from."""
-        kappa = self._concentration
+        kappa = self._concentration.clamp(max=_NORMAL)
         tau = 1 + (1 + 4 * kappa**2).sqrt()
         rho = (tau - (2 * tau).sqrt()) / (2 * kappa)
         r = (1 + rho**2) / (2 * rho)
@@ -135,18 +138,21 @@ class VonMises(Distribution):
             return self._accepted(x).to(self.loc.dtype)
 
     def _accepted(self, x: Tensor) -> Tensor:
-        r = self._proposal_r
-        done = fb.zeros(x.shape, dtype=fb.bool, device=x.device)
+        r, kappa = self._proposal_r, self._concentration.clamp(max=_NORMAL)
+        # Where there is no such distribution nothing would ever be accepted.
+        done = fb.zeros(x.shape, dtype=fb.bool, device=x.device) | ~(kappa >= 0)
+        x = fb.where(done, math.nan, x)
         while not done.all():
             u = fb.rand((3, *x.shape), dtype=self._loc.dtype, device=x.device)
             u1, u2, u3 = u.unbind()
             z = fb.cos(math.pi * u1)
-            f = (1 + r * z) / (r + z)
-            c = self._concentration * (r - f)
+            f = fb.where(kappa == 0, z, (1 + r * z) / (r + z))
+            c = fb.where(kappa == 0, 1.0, kappa * (r - f))
             accept = ((c * (2 - c) - u2) > 0) | ((c / u2).log() + 1 - c >= 0)
             if accept.any():
                 x = fb.where(accept, (u3 - 0.5).sign() * f.acos(), x)
                 done = done | accept
+        x = x * (_NORMAL / self._concentration.clamp(min=_NORMAL)).sqrt()
         return (x + math.pi + self._loc) % (2 * math.pi) - math.pi
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:

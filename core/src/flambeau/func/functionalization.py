@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._transforms.levels import Level, level_of
 from flambeau.func._arguments import mapped
 
@@ -61,6 +62,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
     return functional
 
 
+@takes_as_annotated
 def debug_unwrap(tensor: fb.Tensor, *, recurse: bool = True) -> fb.Tensor:
     """The tensor below the levels of transforms, or below one of them: to look at, not to use."""
     while (level := level_of(tensor)) is not None:

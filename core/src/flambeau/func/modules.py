@@ -71,6 +71,8 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     >>> params["weight"].shape
     torch.Size([4, 3, 2])
     """
+    for model in models:
+        _need_module(model, "stack_module_state", "models")
     if len(models) == 0:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
     if not (all(m.training for m in models) or all(not m.training for m in models)):
@@ -84,6 +86,19 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     params = {k: _stacked(tuple(p[k] for p in all_params)) for k in all_params[0]}
     buffers = {k: _stacked(tuple(b[k] for b in all_buffers)) for k in all_buffers[0]}
     return params, buffers
+
+
+def _need_module(value: Any, function: str, argument: str) -> Any:
+    """`value` if it is a module; the class belongs to nn, which core does not import.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if not hasattr(value, "named_parameters"):
+        raise TypeError(
+            f"{function}(): argument {argument!r} must be Module, not {type(value).__name__}"
+        )
+    return value
 
 
 def _stacked(leaves: tuple[Any, ...]) -> Any:
@@ -108,7 +123,7 @@ def replace_all_batch_norm_modules_(root: Any) -> Any:
     >>> fb.func.replace_all_batch_norm_modules_(model)[0].running_mean is None
     True
     """
-    for module in root.modules():
+    for module in _need_module(root, "replace_all_batch_norm_modules_", "root").modules():
         # The class belongs to nn, which core does not import: it is known by name.
         if any(base.__name__ == "_BatchNorm" for base in type(module).__mro__):
             module.running_mean = module.running_var = module.num_batches_tracked = None

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._memory.record import is_tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
@@ -224,6 +225,7 @@ def _seen(given: Sequence[Any], reach: Reach) -> list[Seen]:
     return found
 
 
+@takes_as_annotated
 def compile(
     model: Callable[..., Any] | None = None,
     *,
@@ -296,6 +298,7 @@ def reset() -> None:
         compiled.forget()
 
 
+@takes_as_annotated
 def explain(compiled: Any) -> Explanation:
     """What became of the calls of a compiled function: see `Explanation`.
 

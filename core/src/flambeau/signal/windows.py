@@ -24,6 +24,7 @@ import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -46,6 +47,7 @@ __all__ = [
 ]
 
 
+@takes_as_annotated
 def bartlett(
     M: int,
     *,
@@ -68,6 +70,7 @@ def bartlett(
     return _made("bartlett", M, value, sym, dtype, layout, device, requires_grad)
 
 
+@takes_as_annotated
 def blackman(
     M: int,
     *,
@@ -87,6 +90,7 @@ def blackman(
     return general_cosine(M, a=(0.42, 0.5, 0.08), sym=sym, dtype=dtype, **options)
 
 
+@takes_as_annotated
 def cosine(
     M: int,
     *,
@@ -109,6 +113,7 @@ def cosine(
     return _made("cosine", M, value, sym, dtype, layout, device, requires_grad)
 
 
+@takes_as_annotated
 def exponential(
     M: int,
     *,
@@ -141,6 +146,7 @@ def exponential(
     return _made("exponential", M, value, sym, dtype, layout, device, requires_grad, alone)
 
 
+@takes_as_annotated
 def gaussian(
     M: int,
     *,
@@ -169,6 +175,7 @@ def gaussian(
     return _made("gaussian", M, value, sym, dtype, layout, device, requires_grad)
 
 
+@takes_as_annotated
 def general_cosine(
     M: int,
     *,
@@ -199,6 +206,7 @@ def general_cosine(
     return _made("general_cosine", M, value, sym, dtype, layout, device, requires_grad)
 
 
+@takes_as_annotated
 def general_hamming(
     M: int,
     *,
@@ -219,6 +227,7 @@ def general_hamming(
     return general_cosine(M, a=(alpha, 1.0 - alpha), sym=sym, dtype=dtype, **options)
 
 
+@takes_as_annotated
 def hamming(
     M: int,
     *,
@@ -238,6 +247,7 @@ def hamming(
     return general_cosine(M, a=(0.54, 0.46), sym=sym, dtype=dtype, **options)
 
 
+@takes_as_annotated
 def hann(
     M: int,
     *,
@@ -257,6 +267,7 @@ def hann(
     return general_cosine(M, a=(0.5, 0.5), sym=sym, dtype=dtype, **options)
 
 
+@takes_as_annotated
 def kaiser(
     M: int,
     *,
@@ -286,6 +297,7 @@ def kaiser(
     return _made("kaiser", M, value, sym, dtype, layout, device, requires_grad)
 
 
+@takes_as_annotated
 def nuttall(
     M: int,
     *,

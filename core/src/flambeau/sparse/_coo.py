@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from flambeau._autograd.modes import no_grad, recording
+from flambeau._dispatch.annotated import takes_as_annotated
+from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.printing import sparse_repr
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -322,7 +324,7 @@ class SparseTensor(Tensor):
 
     def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
         """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
-        like = other if tensor is None else tensor
+        like = need_tensor(other if tensor is None else tensor, "type_as", "other")
         return self.to(like.device, like.dtype)
 
     def cpu(self, memory_format: Any = None) -> SparseTensor:
@@ -467,6 +469,7 @@ class SparseTensor(Tensor):
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise NotImplementedError("sparse tensors cannot be written to by index")
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
         from copy import deepcopy
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
-from flambeau._dispatch.arguments import broadcast_shapes
+from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau.sparse._coo import SparseTensor, empty, sorted_groups
 
@@ -39,7 +39,7 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return result
     if isinstance(out, SparseTensor):
         return out.become(result)
-    return out.copy_(result)
+    return need_tensor(out, name, "out").copy_(result)
 
 
 def handles(*names: str) -> Callable[[Handler], Handler]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import storage_of
@@ -120,6 +121,7 @@ def to_dlpack(tensor: Tensor) -> Any:
     return exported(tensor)
 
 
+@takes_as_annotated
 def exported(
     tensor: Tensor,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 from flambeau.nn import _global_hooks
 from flambeau.nn._backward_hooks import BackwardHooks, attach_legacy_hooks
 from flambeau.nn._global_hooks import CallHook
+from flambeau.overrides import misfit
 
 
 def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -19,6 +20,17 @@ def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
     except Exception:
         call.run_always_called()
         raise
+
+
+def refused_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """What to raise after an attribute was missing in a module of ours; None if not for that.
+
+    In modules of others the annotations of `forward` say what their authors mean by them.
+    """
+    forward = type(module).forward
+    if not forward.__module__.startswith("flambeau."):
+        return None
+    return misfit(forward, (module, *args), kwargs, type(module).__name__)
 
 
 def watched(module: Any) -> bool:

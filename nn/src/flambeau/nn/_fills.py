@@ -6,13 +6,18 @@ is still missing.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import flambeau as fb
 from flambeau import Generator, Tensor
-from flambeau.nn._refusals import takes_as_annotated
+
+# Times by which [a, b] may be wider than where there is any density.  Beyond, a draw is accepted
+# once in a thousand times or never, and PyTorch's order of draws would take minutes or have no end.
+_RARE = 30
 
 
-@takes_as_annotated
-def fill_by_rejection_from_normal(
+def by_rejection_from_normal(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> None:
     """Draw from the normal distribution and redraw what lies outside [`a`, `b`]."""
@@ -29,30 +34,67 @@ def fill_by_rejection_from_normal(
         tensor.copy_(values)
 
 
-@takes_as_annotated
-def fill_by_rejection_from_uniform(
+def by_rejection_from_uniform(
     tensor: Tensor, mean: float, std: float, a: float, b: float, generator: Generator | None
 ) -> None:
     """Draw from U(`a`, `b`) and accept in proportion to the normal density there."""
-    if not std > 0:
-        raise ValueError(f"std must be positive, got {std}")
     mode = max(a, min(mean, b))
-    log_peak = -0.5 * ((mode - mean) / std) ** 2
-    pending = None
-    while pending is None or bool(pending.any()):
-        values = fb.empty_like(tensor).uniform_(a, b, generator=generator)
-        log_density = ((values - mean) / std).pow(2) * -0.5 - log_peak
-        height = fb.empty_like(tensor).uniform_(generator=generator).log()
-        rejected = height > log_density
-        if pending is None:
-            tensor.copy_(values)
-            pending = rejected
-        else:
-            tensor.copy_(fb.where(pending, values, tensor))
-            pending = pending & rejected
+    peak = (mode - mean) / std
+    if tensor.is_floating_point():
+        far = std * math.hypot(peak, 9.0)  # beyond, exp(-40) of the highest density is left
+        low, high = max(a, mean - far), min(b, mean + far)
+        rounded = peak * peak * fb.finfo(tensor.dtype).eps > 0.1
+        if rounded or _RARE * (high - low) < b - a:
+            tensor.copy_(_in_tail(tensor, mean, std, low, high, mode, generator))
+            return
+
+    def log_density(values: Tensor) -> Tensor:
+        return ((values - mean) / std).pow(2) * -0.5 + 0.5 * peak * peak
+
+    tensor.copy_(_accepted(tensor, a, b, log_density, generator))
 
 
-@takes_as_annotated
+def _in_tail(
+    like: Tensor,
+    mean: float,
+    std: float,
+    low: float,
+    high: float,
+    mode: float,
+    generator: Generator | None,
+) -> Tensor:
+    """The same in float64, of a density that is taken relative to the highest without rounding."""
+    peak = (mode - mean) / std
+
+    def log_density(values: Tensor) -> Tensor:
+        return (values - mode) / std * ((values - mean) / std + peak) * -0.5
+
+    wide = fb.empty_like(like, dtype=fb.float64)
+    return _accepted(wide, low, high, log_density, generator)
+
+
+def _accepted(
+    like: Tensor,
+    low: float,
+    high: float,
+    log_density: Callable[[Tensor], Tensor],
+    generator: Generator | None,
+) -> Tensor:
+    """Draws from U(`low`, `high`), each kept with the probability that `log_density` tells."""
+
+    def drawn() -> tuple[Tensor, Tensor]:
+        values = fb.empty_like(like).uniform_(low, high, generator=generator)
+        height = fb.empty_like(like).uniform_(generator=generator).log()
+        return values, height > log_density(values)
+
+    accepted, pending = drawn()
+    while bool(pending.any()):
+        values, rejected = drawn()
+        accepted = fb.where(pending, values, accepted)
+        pending = pending & rejected
+    return accepted
+
+
 def orthonormal_columns(matrix: Tensor) -> Tensor:
     """Q of the QR decomposition whose R has a positive diagonal, by Gram-Schmidt.
 

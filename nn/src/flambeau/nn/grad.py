@@ -12,6 +12,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "conv1d_input",
@@ -42,6 +43,7 @@ def _gradient(
     return found
 
 
+@takes_as_annotated
 def conv1d_input(
     input_size: Sequence[int],
     weight: Tensor,
@@ -57,6 +59,7 @@ def conv1d_input(
     return _gradient(fb.conv1d, x, x, weight, grad_output, settings)
 
 
+@takes_as_annotated
 def conv1d_weight(
     input: Tensor,
     weight_size: Sequence[int],
@@ -72,6 +75,7 @@ def conv1d_weight(
     return _gradient(fb.conv1d, weight, input, weight, grad_output, settings)
 
 
+@takes_as_annotated
 def conv2d_input(
     input_size: Sequence[int],
     weight: Tensor,
@@ -87,6 +91,7 @@ def conv2d_input(
     return _gradient(fb.conv2d, x, x, weight, grad_output, settings)
 
 
+@takes_as_annotated
 def conv2d_weight(
     input: Tensor,
     weight_size: Sequence[int],
@@ -102,6 +107,7 @@ def conv2d_weight(
     return _gradient(fb.conv2d, weight, input, weight, grad_output, settings)
 
 
+@takes_as_annotated
 def conv3d_input(
     input_size: Sequence[int],
     weight: Tensor,
@@ -117,6 +123,7 @@ def conv3d_input(
     return _gradient(fb.conv3d, x, x, weight, grad_output, settings)
 
 
+@takes_as_annotated
 def conv3d_weight(
     input: Tensor,
     weight_size: Sequence[int],

@@ -11,13 +11,8 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Generator, Tensor
-from flambeau.nn._fills import (
-    fill_by_rejection_from_normal,
-    fill_by_rejection_from_uniform,
-    orthonormal_columns,
-)
-from flambeau.nn._refusals import takes_as_annotated
-from flambeau.overrides import warn
+from flambeau.nn import _fills
+from flambeau.overrides import takes_as_annotated, warn
 
 _LINEAR = (
     "linear",
@@ -30,6 +25,7 @@ _LINEAR = (
 )
 
 
+@takes_as_annotated
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     """The factor that keeps the variance through `nonlinearity`, named as in `nn.functional`.
 
@@ -99,6 +95,9 @@ def trunc_normal_(
 ) -> Tensor:
     """Draw every element from N(`mean`, `std`²) limited to [`a`, `b`].
 
+    Raises:
+        ValueError: `std` is not positive.
+
     >>> import flambeau as fb
     >>> float(fb.nn.init.trunc_normal_(fb.empty(100)).abs().max()) <= 2.0
     True
@@ -108,6 +107,8 @@ def trunc_normal_(
             "mean is more than 2 std from [a, b] in nn.init.trunc_normal_. "
             "The distribution of values may be incorrect.",
         )
+    if not std > 0:
+        raise ValueError(f"std must be positive, got {std}")
     if tensor.device.type == "meta":
         return tensor
 
@@ -117,9 +118,9 @@ def trunc_normal_(
     # Rejection, from the proposal that accepts more; every round redraws the whole tensor.
     with fb.no_grad():
         if below(b) - below(a) > 0.3:
-            fill_by_rejection_from_normal(tensor, mean, std, a, b, generator)
+            _fills.by_rejection_from_normal(tensor, mean, std, a, b, generator)
         else:
-            fill_by_rejection_from_uniform(tensor, mean, std, a, b, generator)
+            _fills.by_rejection_from_uniform(tensor, mean, std, a, b, generator)
     return tensor
 
 
@@ -194,7 +195,7 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         raise ValueError(
             f"Only tensors with 3, 4, or 5 dimensions are supported, got shape {list(tensor.shape)}"
         )
-    if tensor.shape[0] % groups:
+    if groups <= 0 or tensor.shape[0] % groups:
         raise ValueError(
             f"dim 0 must be divisible by groups, got {tensor.shape[0]} channels, {groups} groups"
         )
@@ -338,7 +339,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
     columns = tensor.numel() // rows
     with fb.no_grad():
         flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q = orthonormal_columns(flat.t() if rows < columns else flat)
+        q = _fills.orthonormal_columns(flat.t() if rows < columns else flat)
         tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
         return tensor.mul_(gain)
 

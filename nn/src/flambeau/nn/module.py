@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator
 from typing import Any, Self
 
 import flambeau as fb
-from flambeau.nn._call import call_with_hooks
+from flambeau.nn._call import call_with_hooks, refused_call
 from flambeau.nn._convert import Conversion
 from flambeau.nn._global_hooks import CALL_HOOKS
 from flambeau.nn._hooks import HookRegistration
 from flambeau.nn._registry import Registry
 from flambeau.nn._state import StateDict, _IncompatibleKeys
+from flambeau.overrides import methods_take_as_annotated
 
 __all__ = ["Module", "_IncompatibleKeys"]
 
@@ -57,6 +58,10 @@ class Module(HookRegistration, StateDict, Conversion):
     call_super_init: bool = False
     forward: Callable[..., Any] = _forward_unimplemented
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods_take_as_annotated(cls)
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if not self.call_super_init and (args or kwargs):
             extra = (
@@ -93,9 +98,14 @@ class Module(HookRegistration, StateDict, Conversion):
             hooked = getattr(self, missing.args[0])
         if hooked:
             return call_with_hooks(self, args, kwargs)
-        if len(args) == 1 and not kwargs:  # an unpacked call costs more
-            return self.forward(args[0])
-        return self.forward(*args, **kwargs)
+        try:
+            if len(args) == 1 and not kwargs:  # an unpacked call costs more
+                return self.forward(args[0])
+            return self.forward(*args, **kwargs)
+        except AttributeError as error:
+            if (worded := refused_call(self, args, kwargs)) is None:
+                raise
+            raise worded from error
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

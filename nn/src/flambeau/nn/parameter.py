@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
@@ -39,6 +40,7 @@ class Parameter(Tensor, plain=True):
             data = fb.empty(0)
         return Tensor._make_subclass(cls, data, requires_grad)
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[int, object]) -> Parameter:
         if id(self) in memo:
             return memo[id(self)]  # pyright: ignore[reportReturnType]
@@ -83,6 +85,7 @@ class Buffer(Tensor, plain=True):
         buffer.persistent = persistent
         return buffer
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[int, object]) -> Buffer:
         if id(self) in memo:
             return memo[id(self)]  # pyright: ignore[reportReturnType]
@@ -204,6 +207,7 @@ class UninitializedTensorMixin:
     def __repr__(self, **unused: Any) -> str:
         return f"<{type(self).__name__}>"
 
+    @takes_as_annotated
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         if id(self) not in memo:
             memo[id(self)] = self._like(self._stand_in.clone())

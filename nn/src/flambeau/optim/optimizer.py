@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._options import typename
+from flambeau.overrides import methods_take_as_annotated
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -96,6 +97,7 @@ class Optimizer:
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        methods_take_as_annotated(cls)
         if "step" in cls.__dict__:
             cls.step = _with_step_hooks(cls.step)
 

@@ -15,6 +15,7 @@ from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim._options import number
 from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, one_per_group
 from flambeau.optim.optimizer import Optimizer
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "SWALR",
@@ -189,6 +190,7 @@ class AveragedModel(Module):
             update(left, right, self.n_averaged.to(device))
 
 
+@takes_as_annotated
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
     """Compute the running statistics of the batch norms in `model` anew, in one pass over data.
 

@@ -11,6 +11,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
+from flambeau.overrides import methods_take_as_annotated
 
 
 class Transform:
@@ -39,6 +40,10 @@ class Transform:
     bijective: Any = False
     domain: Any
     codomain: Any
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods_take_as_annotated(cls, "_call", "_inverse", "log_abs_det_jacobian")
 
     def __init__(self, cache_size: int = 0) -> None:
         self._cache_size = cache_size
@@ -200,6 +205,8 @@ class ComposeTransform(Transform):
     def __init__(self, parts: list[Transform], cache_size: int = 0) -> None:
         if cache_size:
             parts = [part.with_cache(cache_size) for part in parts]
+        if not all(isinstance(part, Transform) for part in parts):
+            raise TypeError("ComposeTransform(): argument 'parts' must be a list of Transforms")
         super().__init__(cache_size=cache_size)
         self.parts = parts
 

@@ -314,6 +314,11 @@ class CumulativeDistributionTransform(Transform):
     sign = +1
 
     def __init__(self, distribution: Any, cache_size: int = 0) -> None:
+        if not hasattr(distribution, "log_prob"):
+            raise TypeError(
+                "CumulativeDistributionTransform(): argument 'distribution' must be Distribution, "
+                f"not {type(distribution).__name__}"
+            )
         super().__init__(cache_size=cache_size)
         self.distribution = distribution
 

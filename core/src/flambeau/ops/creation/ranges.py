@@ -149,8 +149,7 @@ def logspace(
     >>> fb.logspace(0, 2, 3)
     tensor([  1.,  10., 100.])
     """
-    if dtype is None:
-        dtype = D.get_default_dtype() if out is None else out.dtype
+    dtype = dtype_or(dtype, out)
     start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
     if steps > 1:
         start, end = bounds_in(dtype, start, end)
@@ -187,8 +186,7 @@ def range(
     if end is None:
         start, end = 0, start
     check_range(start, end, step)
-    if dtype is None:
-        dtype = D.get_default_dtype() if out is None else out.dtype
+    dtype = dtype_or(dtype, out)
     # Whole for integers of any width; 16-bit floats are computed in float32.
     kinds = {1: D.int64, 2: D.float32 if dtype.itemsize == 2 else D.float64}
     kind = kinds.get(dtype.category, dtype)
@@ -227,7 +225,12 @@ def check_range(start: Any, end: Any, step: Any) -> None:
     """
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    try:
+        float(step)
+        finite = math.isfinite(start) and math.isfinite(end)
+    except OverflowError:  # an integer beyond all floats
+        finite = False
+    if not finite:
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if (end - start) * step < 0:
         raise RuntimeError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from flambeau._dispatch.arguments import checked_sizes, need_tensor
+from flambeau._dispatch.arguments import checked_sizes, need_tensor, sizes
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -47,7 +47,7 @@ def sparse_coo_tensor(
     if values is None:
         shape = size if indices is None else indices
         like = empty((0,), dtype=dtype, device=device)
-        made = no_elements(checked_sizes(tuple(shape)), like)
+        made = no_elements(checked_sizes(sizes((tuple(shape),))), like)
         return made.requires_grad_(requires_grad)
     stored = as_tensor(values, dtype=dtype, device=device)
     where = as_tensor(indices, device=stored.device)
@@ -70,7 +70,7 @@ def sparse_coo_tensor(
     if size is None:
         shape = (*(h + 1 for h in highest), *stored.shape[1:])
     else:
-        shape = checked_sizes(tuple(size))
+        shape = checked_sizes(sizes((tuple(size),)))
         dense = stored.dim() - 1
         if len(shape) != n + dense:
             raise RuntimeError(

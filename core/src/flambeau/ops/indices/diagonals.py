@@ -6,6 +6,7 @@ import builtins
 import operator
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
@@ -195,6 +196,7 @@ def block_diag(*tensors: Any) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def eye(
     n: int,
     m: int | None = None,

@@ -414,6 +414,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> 
     >>> fb.masked_select(fb.tensor([1, 2, 3]), fb.tensor([True, False, True]))
     tensor([1, 3])
     """
+    need_tensor(input, "masked_select", "input")
     need_tensor(mask, "masked_select", "mask")
     if mask.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(f"masked_select: expected BoolTensor for mask, got {mask.dtype}")

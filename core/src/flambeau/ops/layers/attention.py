@@ -228,6 +228,7 @@ def scaled_dot_product_attention(
 def _bias(mask: Tensor | None, query: Tensor) -> Tensor | None:
     if mask is None:
         return None
+    need_tensor(mask, "scaled_dot_product_attention", "attn_mask")
     if mask.dtype is D.bool_:
         zeros: Any = zeros_like(mask, dtype=query.dtype)
         return zeros.masked_fill(~mask, -math.inf)

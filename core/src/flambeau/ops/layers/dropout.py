@@ -5,7 +5,7 @@ One draw of the default generator per entry of the mask, kept where it is below 
 
 from __future__ import annotations
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._dispatch.dispatch import drawable
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -68,7 +68,7 @@ def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 def _checked(name: str, input: Tensor, p: float) -> Tensor:
     x = need_tensor(input, name, "input")
-    if not 0 <= p <= 1:
+    if not 0 <= need_number(p, name, "p") <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     return x
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from flambeau._dispatch.arguments import checked, need_tensor
+from flambeau._dispatch.arguments import checked, need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -241,7 +241,7 @@ def cross_entropy(
     check_reduction(reduction)
     x = need_floating(input, "cross_entropy", "input")
     t = need_tensor(target, "cross_entropy", "target")
-    if not 0 <= label_smoothing <= 1:
+    if not 0 <= need_number(label_smoothing, "cross_entropy", "label_smoothing") <= 1:
         raise RuntimeError(f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing}")
     if x._a.shape == t._a.shape:
         return _probability_loss(x, t, weight, reduction, ignore_index, label_smoothing)

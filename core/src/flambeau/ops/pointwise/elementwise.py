@@ -1666,6 +1666,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> fb.masked_fill(fb.zeros(2), fb.tensor([True, False]), 7)
     tensor([7., 0.])
     """
+    need_tensor(input, "masked_fill", "input")
     need_tensor(mask, "masked_fill", "mask")
     if mask.dtype not in (D.bool_, D.uint8):
         raise RuntimeError(

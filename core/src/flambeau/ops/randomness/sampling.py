@@ -33,7 +33,15 @@ from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.spec import Spec
 from flambeau._writes import inplace as _inplace
-from flambeau.ops.creation.creation import arranged, empty_like, finished, size_of, zeros
+from flambeau.ops.creation.creation import (
+    arranged,
+    device_or,
+    dtype_or,
+    empty_like,
+    finished,
+    size_of,
+    zeros,
+)
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
@@ -116,10 +124,8 @@ def _made(
     device: Any,
     requires_grad: bool,
 ) -> Tensor:
-    if out is not None:
-        need_tensor(out, op.name, "out")
-    dtype = D.as_dtype(dtype or (D.get_default_dtype() if out is None else out.dtype))
-    be = where_to_draw(home(device if device is not None or out is None else out.device))
+    dtype = dtype_or(dtype, out)
+    be = where_to_draw(home(device_or(device, out)))
     shape = checked_sizes(size)
     native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -266,13 +272,13 @@ def randint(
             low = numbers[0]
     if high is None:
         raise TypeError("randint() missing required argument 'high'")
-    dtype = D.as_dtype(dtype or (D.int64 if out is None else out.dtype))
+    dtype = D.int64 if dtype is None and out is None else dtype_or(dtype, out)
     if low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     low, high = streams.integer_range(low, high, dtype)
-    be = where_to_draw(home(device if device is not None or out is None else out.device))
+    be = where_to_draw(home(device_or(device, out)))
     shape = checked_sizes(sizes((size,)))
     native = _randint.draw(be, low, high, shape, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -325,8 +331,8 @@ def randperm(
     """
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
-    dtype = D.as_dtype(dtype or (D.int64 if out is None else out.dtype))
-    be = where_to_draw(home(device if device is not None or out is None else out.device))
+    dtype = D.int64 if dtype is None and out is None else dtype_or(dtype, out)
+    be = where_to_draw(home(device_or(device, out)))
     native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -32,6 +33,7 @@ def _steps(name: str, y: Tensor, x: Tensor | None, dx: float, dim: int) -> tuple
 
 
 @public(method=False)
+@takes_as_annotated
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """The integral along a dimension by the trapezoidal rule, at points `x` or `dx` apart.
 
@@ -44,6 +46,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int =
 
 
 @public(method=False)
+@takes_as_annotated
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
     """`trapezoid` by its older name.
 
@@ -55,6 +58,7 @@ def trapz(y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1)
 
 
 @public(method=False)
+@takes_as_annotated
 def cumulative_trapezoid(
     y: Tensor, x: Tensor | None = None, *, dx: float = 1.0, dim: int = -1
 ) -> Tensor:

@@ -795,7 +795,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [1, 3]])
     """
     x = need_input(input, "as_strided", "input")
-    shape, strides = tuple(size), tuple(stride)
+    shape, strides = sizes((tuple(size),)), sizes((tuple(stride),), "stride")
     if len(shape) != len(strides):
         raise RuntimeError("mismatch in length of strides and shape")
     if builtins.any(s < 0 for s in strides):
@@ -849,6 +849,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
         raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
+    if shape and step * stride[d] * x.dtype.itemsize >= 1 << 63:
+        raise RuntimeError(f"step is {step}: the stride of the windows does not fit into 64 bits")
     if not shape:
         return as_strided(x, (size,), (1,), offset)
     args, be = (d, size, step), x._be

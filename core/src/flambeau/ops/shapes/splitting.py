@@ -52,8 +52,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         parts = operator.index(how)
         if parts <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {parts}")
-        if parts > _MANY:  # is there memory for so many tensors?
-            unfilled(bind("cpu"), checked_sizes((parts, _BYTES_OF_TENSOR)), D.uint8)
+        _need_room(parts)
         small, extra = divmod(n, parts)
         stops = [(i + 1) * small + min(i + 1, extra) for i in range(parts)]
         starts = [0, *stops[:-1]]
@@ -207,6 +206,12 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     return _pieces(x, d, parts, title)
 
 
+def _need_room(count: int) -> None:
+    """Raise unless there is memory for so many tensors."""
+    if count > _MANY:
+        unfilled(bind("cpu"), checked_sizes((count, _BYTES_OF_TENSOR)), D.uint8)
+
+
 def _equal_parts(n: int, size: int) -> list[int]:
     if not (size and n):
         return [n]
@@ -238,14 +243,16 @@ def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     shape = x._a.shape
     if not shape:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    chunks = operator.index(chunks)
     if not 0 < chunks < 1 << 63:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
     d = dim_of(dim, len(shape))
     n = shape[d]
     size = -(-n // chunks)
     if size == 0:
+        _need_room(chunks)
         return split(x, [0] * chunks, d)
-    return _pieces(x, d, _equal_parts(n, operator.index(size)), "Split")
+    return _pieces(x, d, _equal_parts(n, size), "Split")
 
 
 @public

@@ -17,6 +17,11 @@ from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.pointwise.elementwise import where
 
+_HIGHEST = 1 << 17
+"""The recurrence takes a step a degree."""
+_TRIED = 1 << 13
+"""Steps for degrees beyond: most polynomials are no longer finite after them."""
+
 
 class _Family(NamedTuple):
     """How a polynomial of degree 1 looks, and how degree k + 1 follows from k and k - 1."""
@@ -41,9 +46,14 @@ def _evaluated(name: str, family: _Family, x: Any, n: Any, *, shifted: bool = Fa
     before, value = x * 0 + 1, family.first(x)
     result = where(degree == 0, before, where(degree == 1, value, 0.0))
     known = degree.numel() and degree.device.type != "meta"
-    for k in range(1, int(degree.amax().item()) if known else 1):
+    highest = int(degree.amax().item()) if known else 1
+    for k in range(1, highest if highest <= _HIGHEST else _TRIED):
         before, value = value, family.next(k, x, value, before)
         result = where(degree == k + 1, value, result)
+        if k % 1024 == 0 and not (value.isfinite() | before.isfinite()).any().item():
+            return cast(where(degree > k, value, result), dtype)  # it stays so for ever
+    if highest > _HIGHEST:
+        raise RuntimeError(f"{name}(): degrees go to {_HIGHEST}, but got {highest}")
     return cast(result, dtype)
 
 

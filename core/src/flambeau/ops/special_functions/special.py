@@ -10,7 +10,7 @@ import math
 import operator
 from typing import Any
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -269,7 +269,7 @@ def mvlgamma(input: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     tensor([0.4516])
     """
     x = need_tensor(input, "mvlgamma", "input")
-    if p < 1:
+    if need_number(p, "mvlgamma", "p") < 1:
         raise RuntimeError(f"p has to be greater than or equal to 1, got {p}")
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
     halves = arange(p, dtype=x.dtype, device=x.device) * -0.5

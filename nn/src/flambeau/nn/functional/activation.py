@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import refused, require_tensors, takes_as_annotated
+from flambeau.nn._refusals import refused, require_tensors
 from flambeau.nn.functional._arguments import in_place, require_float
+from flambeau.overrides import takes_as_annotated
 
 
 def relu(input: Tensor, inplace: bool = False) -> Tensor:

@@ -6,8 +6,8 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional.dropout import dropout
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

@@ -7,8 +7,8 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.autograd import Function
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

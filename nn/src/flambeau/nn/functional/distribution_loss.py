@@ -6,7 +6,6 @@ import math
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import (
     check_reduction,
     choose_reduction,
@@ -14,7 +13,7 @@ from flambeau.nn.functional._arguments import (
     readable,
     reduced,
 )
-from flambeau.overrides import warn
+from flambeau.overrides import takes_as_annotated, warn
 
 
 @takes_as_annotated

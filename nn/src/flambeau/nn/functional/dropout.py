@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
-from flambeau.overrides import warn
+from flambeau.nn._refusals import require_tensors
+from flambeau.overrides import takes_as_annotated, warn
 
 
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -26,6 +26,7 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     """
     _check_probability(p)
     if training and inplace:
+        require_tensors("dropout", input=input)
         return _masked(input, p, tuple(input.shape), inplace)
     return fb.dropout(input, p, training)
 

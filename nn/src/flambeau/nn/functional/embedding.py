@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
+from flambeau.overrides import takes_as_annotated
 
 
 def embedding(

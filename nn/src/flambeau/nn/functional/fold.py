@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import Size
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

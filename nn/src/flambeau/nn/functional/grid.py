@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
-from flambeau.overrides import warn
+from flambeau.overrides import takes_as_annotated, warn
 
 _INTERPOLATIONS = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import choose_reduction, readable, reduced
 from flambeau.nn.functional.activation import logsigmoid
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional.padding import pad
+from flambeau.overrides import takes_as_annotated
 
 _HALF = (fb.float16, fb.bfloat16)
 _ONE_VALUE = "Expected more than 1 value per channel when training, got input size {}"
@@ -115,6 +116,7 @@ def group_norm(
     >>> fb.nn.functional.group_norm(fb.tensor([[1.0, 3.0, 0.0, 8.0]]), 2)
     tensor([[-1.0000,  1.0000, -1.0000,  1.0000]])
     """
+    require_tensors("group_norm", input=input)
     if input.dim() < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor, got {input.dim()}")
     if num_groups > 0:

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import check_reduction, choose_reduction, reduced
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

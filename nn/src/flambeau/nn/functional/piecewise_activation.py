@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import in_place, require_float
+from flambeau.overrides import takes_as_annotated
 
 
 @takes_as_annotated

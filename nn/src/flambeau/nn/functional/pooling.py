@@ -10,8 +10,8 @@ from typing import Any, Literal, overload
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.functional._arguments import Size, sizes
+from flambeau.overrides import takes_as_annotated
 
 
 @overload

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
-from flambeau.overrides import warn
+from flambeau.nn._refusals import require_tensors
+from flambeau.overrides import takes_as_annotated, warn
 
 
 def softmax(

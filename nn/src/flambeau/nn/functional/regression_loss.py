@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import choose_reduction, reduced
-from flambeau.overrides import warn
+from flambeau.overrides import takes_as_annotated, warn
 
 
 def mse_loss(

@@ -11,6 +11,7 @@ from flambeau.nn.parallel._places import Device, device_type, placed
 from flambeau.nn.parallel.parallel_apply import parallel_apply
 from flambeau.nn.parallel.replicate import replicate
 from flambeau.nn.parallel.scatter_gather import gather, scatter_kwargs
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["DataParallel", "data_parallel"]
 
@@ -132,6 +133,7 @@ def _number(place: fb.device) -> Any:
     return place if place.index is None else place.index
 
 
+@takes_as_annotated
 def data_parallel(
     module: Module,
     inputs: Any,

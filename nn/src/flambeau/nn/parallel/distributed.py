@@ -70,6 +70,11 @@ class DistributedDataParallel(Module):
                 "DistributedDataParallel is not needed when a module doesn't have any parameters "
                 "that require a gradient."
             )
+        if not callable(getattr(process_group, "size", None)):
+            raise TypeError(
+                "DistributedDataParallel(): argument 'process_group' must be a group of "
+                f"processes, not {process_group!r:.80}"
+            )
         if (size := process_group.size()) != 1:
             raise RuntimeError(
                 f"DistributedDataParallel: the group has {size} processes; gradients can be "

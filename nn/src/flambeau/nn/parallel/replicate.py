@@ -10,12 +10,14 @@ from flambeau import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parallel._places import Device, device_type, placed
 from flambeau.nn.parameter import is_lazy
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["replicate"]
 
 M = TypeVar("M", bound=Module)
 
 
+@takes_as_annotated
 def replicate(network: M, devices: Sequence[Device], detach: bool = False) -> list[M]:
     """A copy of `network` for each device.
 

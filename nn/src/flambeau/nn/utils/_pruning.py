@@ -225,8 +225,8 @@ def _refuse_dim(t: Tensor, dim: int) -> int:
 def _check_amount(amount: Any) -> None:
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
-    value = float(amount)
-    if value < 0 or (value > 1 and not isinstance(amount, Integral)):
+    share: Any = amount
+    if share < 0 or (share > 1 and not isinstance(amount, Integral)):
         raise ValueError(
             f"amount={amount} should be a float in the range [0.0, 1.0] or a non-negative integer"
         )

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.overrides import takes_as_annotated
 
 Tensors = Tensor | Iterable[Tensor]
 
@@ -23,6 +24,7 @@ def _as_list(tensors: Tensors) -> list[Tensor]:
     return found
 
 
+@takes_as_annotated
 @fb.no_grad()
 def get_total_norm(
     tensors: Tensors,
@@ -55,6 +57,7 @@ def get_total_norm(
     return total
 
 
+@takes_as_annotated
 @fb.no_grad()
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
@@ -73,6 +76,7 @@ def clip_grads_with_norm_(
             parameter.grad.mul_(factor.to(parameter.grad.device))
 
 
+@takes_as_annotated
 def clip_grad_norm_(
     parameters: Tensors,
     max_norm: float,

@@ -6,9 +6,9 @@ import copy
 from typing import Any, TypeVar
 
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "fuse_conv_bn_eval",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from flambeau import memory_format as MemoryFormat
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.modules.convolution import Conv2d, Conv3d
 from flambeau.nn.modules.transposed_convolution import ConvTranspose2d, ConvTranspose3d
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["convert_conv2d_weight_memory_format", "convert_conv3d_weight_memory_format"]
 

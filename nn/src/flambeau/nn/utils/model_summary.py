@@ -10,6 +10,7 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import is_lazy
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["ModelSummary", "SummaryRow", "summary"]
 
@@ -71,6 +72,7 @@ class ModelSummary:
     __repr__ = __str__
 
 
+@takes_as_annotated
 def summary(
     model: Module,
     input_size: Sequence[Any] | None = None,

@@ -13,10 +13,10 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.modules.container import ModuleDict, ModuleList
 from flambeau.nn.parameter import Parameter
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "ParametrizationList",

@@ -11,7 +11,6 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.utils._pruning import (
     BasePruningMethod,
@@ -25,6 +24,7 @@ from flambeau.nn.utils._pruning import (
     further_masked,
     hook_of,
 )
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "BasePruningMethod",

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import require_tensors, takes_as_annotated
+from flambeau.nn._refusals import require_tensors
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "PackedSequence",

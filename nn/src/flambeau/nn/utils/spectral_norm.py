@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["SpectralNorm", "remove_spectral_norm", "spectral_norm"]
 

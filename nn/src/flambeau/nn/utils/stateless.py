@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["functional_call"]
 

@@ -6,9 +6,9 @@ import warnings
 from typing import Any, TypeVar
 
 from flambeau import Tensor
-from flambeau.nn._refusals import takes_as_annotated
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["WeightNorm", "remove_weight_norm", "weight_norm"]
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from flambeau import Tensor
 from flambeau.optim._options import number
 from flambeau.optim.optimizer import Optimizer
+from flambeau.overrides import methods_take_as_annotated
 
 Rate = float | Tensor
 
@@ -54,6 +55,10 @@ class LRScheduler:
     _is_initial: bool = False
     _last_lr: list[Rate]
     _verbose: bool = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        methods_take_as_annotated(cls)
 
     def __init__(
         self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool | None = None

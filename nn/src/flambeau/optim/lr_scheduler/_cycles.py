@@ -83,6 +83,11 @@ class CyclicLR(LRScheduler):
 
         up = float(step_size_up)
         self.total_size = up + (up if step_size_down is None else float(step_size_down))
+        if not self.total_size > 0:
+            raise ValueError(
+                "CyclicLR: a cycle must have steps, but got step_size_up="
+                f"{step_size_up} and step_size_down={step_size_down}"
+            )
         self.step_ratio = up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ValueError("mode is invalid and scale_fn is None")

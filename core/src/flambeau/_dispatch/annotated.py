@@ -1,0 +1,138 @@
+"""Arguments that are not what a signature tells, found out after they have done harm."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import operator
+import types
+import typing
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def takes_as_annotated(function: Callable[P, R]) -> Callable[P, R]:
+    """A decorator: what is not of the kind that the signature tells ends in an error that says so.
+
+    Arguments are looked at only after the function has failed in a way that tells its caller
+    nothing (an attribute was missing, a number too large for a float); where all are what they
+    should be, that error goes on as it is, except that arithmetic of flambeau's own that fails is a
+    ValueError.  For functions that are not called in inner loops.
+
+    >>> from flambeau._dispatch.annotated import takes_as_annotated
+    >>> @takes_as_annotated
+    ... def half(x: float) -> float: return x.__float__() / 2
+    >>> half("x")
+    Traceback (most recent call last):
+    TypeError: half(): argument 'x' must be float, not str
+    """
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except (AttributeError, ArithmeticError, TypeError) as error:
+            if type(error) is TypeError:
+                raise
+            worded = misfit(function, args, kwargs)
+            if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):
+                worded = ValueError(f"{_title(function)}(): no result for these numbers: {error}")
+            if worded is None:
+                raise
+            raise worded from error
+
+    return checked
+
+
+def _title(function: Callable[..., Any]) -> str:
+    """The name of a function, or of the class whose constructor it is."""
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+
+
+def _is_ours(error: Exception) -> bool:
+    """Whether an error arose in flambeau and not in a function that it was given."""
+    at = error.__traceback__
+    while at is not None and at.tb_next is not None:
+        at = at.tb_next
+    return at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("flambeau")
+
+
+def methods_take_as_annotated(cls: type, *names: str) -> None:
+    """For ``__init_subclass__`` of a base class: the same of constructors and of these methods.
+
+    It concerns the classes of flambeau: what annotations mean in those of others, they decide.
+    """
+    if cls.__module__.startswith("flambeau."):
+        for name in ("__init__", *names):
+            if (function := vars(cls).get(name)) is not None:
+                setattr(cls, name, takes_as_annotated(function))
+
+
+def misfit(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], name: str = ""
+) -> Exception | None:
+    """What to raise for the first argument that is not what the annotations of a function tell.
+
+    None if they all are, as far as can be told.  The error speaks of `name`, else of the function
+    or of the class whose constructor it is.
+    """
+    signature = inspect.signature(function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    name = name or _title(function)
+    for argument, value in given.items():
+        parameter = signature.parameters[argument]
+        several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        if several or (value is None and parameter.default is None):
+            continue
+        kinds = _classes(parameter.annotation, inspect.unwrap(function).__globals__)
+        refusals = [_refusal(value, kind) for kind in kinds]
+        if not kinds or None in refusals:
+            continue
+        if any(isinstance(refusal, OverflowError) for refusal in refusals):
+            return RuntimeError(
+                f"{name}(): argument {argument!r}: value cannot be converted to type double "
+                "without overflow"
+            )
+        wanted = " or ".join(kind.__name__ for kind in kinds)
+        return TypeError(
+            f"{name}(): argument {argument!r} must be {wanted}, not {type(value).__name__}"
+        )
+    return None
+
+
+def _classes(annotation: Any, names: dict[str, Any]) -> list[type]:
+    """The classes that an annotation allows beside None; none if it is not known or allows all."""
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, names)
+        except Exception:  # a name that is there for type checkers alone
+            return []
+    if isinstance(annotation, TypeVar):
+        annotation = annotation.__bound__
+    if annotation in (None, inspect.Parameter.empty):
+        return []
+    union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    parts = typing.get_args(annotation) if union else (annotation,)
+    found = [typing.get_origin(part) or part for part in parts]
+    if not all(isinstance(kind, type) and kind not in (Any, object) for kind in found):
+        return []
+    return [kind for kind in found if kind is not type(None)]
+
+
+def _refusal(value: Any, kind: type) -> Exception | None:
+    """Why a value is not of a class; what becomes a number counts as one."""
+    become: Any = {float: float, int: operator.index}.get(kind)
+    try:
+        if become is not None and not isinstance(value, str | bytes):
+            become(value)
+        elif not isinstance(value, kind):
+            return TypeError(f"not {kind.__name__}")
+    except Exception as error:
+        return error
+    return None

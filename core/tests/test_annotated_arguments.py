@@ -1,0 +1,128 @@
+"""Errors after which arguments are compared with what the signature tells."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+import pytest
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau._dispatch.annotated import methods_take_as_annotated, takes_as_annotated
+
+T = TypeVar("T", bound=Tensor)
+
+
+class Odd:
+    def __float__(self) -> float:
+        raise ValueError("no number")
+
+
+@takes_as_annotated
+def taken(
+    x: Tensor,
+    scale: float = 1.0,
+    sizes: Sequence[int] | None = None,
+    kind: int | str = 0,
+    anything: Any = None,
+) -> Any:
+    x.dim()
+    if kind == "missing":
+        return x.nothing  # type: ignore[attr-defined]
+    return float(scale), sizes.index(0) if sizes else 0, anything
+
+
+def called(**given: Any) -> Any:
+    return taken(**{"x": fb.ones(2), **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"x": 3}, "taken(): argument 'x' must be Tensor, not int"),
+        ({"x": None}, "taken(): argument 'x' must be Tensor, not NoneType"),
+        ({"sizes": {1: 2}}, "taken(): argument 'sizes' must be Sequence, not dict"),
+        ({"kind": "missing", "scale": Odd()}, "taken(): argument 'scale' must be float, not Odd"),
+        ({"x": (), "kind": fb.ones(2, 2)}, "taken(): argument 'x' must be Tensor, not tuple"),
+    ],
+)
+def test_the_first_argument_that_is_not_what_is_annotated_is_named(given, told):
+    with pytest.raises(TypeError) as caught:
+        called(**given)
+    assert str(caught.value) == told
+
+
+def test_a_number_beyond_floats_overflows():
+    with pytest.raises(RuntimeError, match=r"'scale': value cannot be converted to type double"):
+        called(scale=10**400)
+
+
+@pytest.mark.parametrize("given", [{}, {"scale": True}, {"scale": 2}, {"sizes": [1, 0]}])
+def test_what_fits_is_passed_on(given):
+    assert called(anything=3, **given)[2] == 3
+
+
+def test_errors_of_good_arguments_go_on_as_they_are():
+    with pytest.raises(AttributeError, match="nothing"):
+        called(kind="missing", anything=object())
+
+
+def test_errors_of_functions_that_are_given_go_on_as_they_are():
+    @takes_as_annotated
+    def applied(f: Any) -> Any:
+        return f()
+
+    with pytest.raises(ZeroDivisionError):
+        applied(lambda: 1 / 0)
+
+
+def test_arithmetic_of_flambeau_that_fails_is_a_value_error():
+    with pytest.raises(ValueError, match=r"^gaussian\(\): no result for these numbers"):
+        fb.signal.windows.gaussian(3, std=1e-300)
+
+
+def test_what_is_bound_by_a_type_variable_is_known():
+    @takes_as_annotated
+    def same(x: T) -> T:
+        x.dim()
+        return x
+
+    with pytest.raises(TypeError, match="argument 'x' must be Tensor"):
+        same("x")  # type: ignore[type-var]
+
+
+def test_names_for_type_checkers_alone_are_not_held_against_anybody():
+    @takes_as_annotated
+    def unknown(x: Unknown) -> Any:  # type: ignore[name-defined]  # noqa: F821
+        return x.nothing
+
+    with pytest.raises(AttributeError, match="nothing"):
+        unknown(3)
+
+
+def test_only_constructors_of_flambeau_are_compared():
+    class Base:
+        def __init_subclass__(cls) -> None:
+            cls.__module__ = module
+            methods_take_as_annotated(cls, "doubled")
+
+    def made() -> Any:
+        class Made(Base):
+            def __init__(self, x: Tensor) -> None:
+                self.rank = x.dim()
+
+            def doubled(self, y: Tensor) -> Tensor:
+                return y.mul(2)
+
+        return Made
+
+    module = "flambeau.somewhere"
+    ours = made()
+    with pytest.raises(TypeError, match=r"^Made\(\): argument 'x' must be Tensor, not int$"):
+        ours(3)
+    with pytest.raises(TypeError, match=r"^doubled\(\): argument 'y' must be Tensor, not int$"):
+        ours(fb.ones(2)).doubled(3)
+    module = "somebody.else"
+    with pytest.raises(AttributeError, match="dim"):
+        made()(3)
