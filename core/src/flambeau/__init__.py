@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from flambeau import optim as optim
     from flambeau import overrides as overrides
     from flambeau import plans as plans
+    from flambeau import quasirandom as quasirandom
     from flambeau import random as random
     from flambeau import return_types as return_types
     from flambeau import serialization as serialization
@@ -98,7 +99,8 @@ _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
     """accelerator amp autograd backends compat cpu cuda distributed distributions fft func
-    hub linalg multiprocessing overrides plans plugin random return_types serialization signal
+    hub linalg multiprocessing overrides plans plugin quasirandom random return_types
+    serialization signal
     sparse special testing utils version""".split()
 )
 # Names of modules that are loaded when one is asked for.

@@ -112,7 +112,6 @@ PARTS = (
         "`torch.autograd.profiler.profile` measures; `record_function` is there",
     ),
     Part("torch.quantization", "refused", "there are no quantised dtypes"),
-    Part("torch.quasirandom", "refused", "not written; `scipy.stats.qmc.Sobol` draws these points"),
     Part("torch.storage", "real", "the classes of storages"),
     Part("torch.torch_version", "real", "versions that compare"),
     Part("torch.types", "real", "names for annotations"),
