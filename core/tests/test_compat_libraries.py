@@ -204,3 +204,55 @@ def test_names_of_exporters_and_annotations_can_be_used_at_import(torch):
     register_custom_op_symbolic("flambeau_tests::twice", symbolic, 11)
     assert symbolic(None, None, 3) == 3 and BroadcastingList2[int] is not None
     assert not hasattr(symbolic_opset11, "no_such_name")
+
+
+def test_names_that_libraries_import_are_there(torch):
+    from torch._utils import ExceptionWrapper
+    from torch.nn.modules.module import _EXTRA_STATE_KEY_SUFFIX
+    from torch.utils._pytree import _list_flatten, _namedtuple_flatten
+    from torch.utils.data.dataloader import _collate_fn_t  # noqa: F401 - an annotation
+
+    try:
+        raise KeyError("key")
+    except KeyError:
+        caught = ExceptionWrapper(where="in a thread")
+    with pytest.raises(KeyError, match=r"Caught KeyError in a thread.\nOriginal Traceback"):
+        caught.reraise()
+    assert _EXTRA_STATE_KEY_SUFFIX == "_extra_state" and _list_flatten([1, 2]) == ([1, 2], None)
+    assert torch.utils._pytree._namedtuple_flatten is _namedtuple_flatten
+    assert torch.ones(1).layout is not torch.sparse_csr
+    with getattr(torch.backends, "__allow_nonbracketed_mutation")():
+        pass
+
+
+def test_subclasses_may_ask_super_for_the_dtype(torch):
+    class Image(torch.Tensor):
+        @property
+        def dtype(self):
+            with torch._C.DisableTorchFunctionSubclass():
+                return super().dtype
+
+    image = torch.ones(2).as_subclass(Image)
+    assert image.dtype is torch.float32 and (image * 2).double().dtype is torch.float64
+    assert torch.ones(2).dtype is torch.float32
+
+
+def test_arrays_of_what_requires_a_gradient_are_given_without_recording(torch):
+    x = torch.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="requires grad"):
+        x.numpy()
+    with torch.no_grad():
+        assert x.numpy().tolist() == [1.0, 1.0]
+
+
+def test_functions_of_linalg_fft_and_special_are_offered_to_classes(torch):
+    class Lazy:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            return func.__name__
+
+    class Marked(torch.Tensor):
+        """From the first subclass on, functions look at their arguments."""
+
+    for area, name in ((torch.linalg, "cholesky"), (torch.fft, "fft"), (torch.special, "entr")):
+        assert getattr(area, name)(Lazy()) == name

@@ -32,6 +32,7 @@ from flambeau._api.functions import digamma as psi
 from flambeau._api.functions import lgamma as gammaln
 from flambeau._api.functions import mvlgamma as multigammaln
 from flambeau._api.functions import sigmoid as expit
+from flambeau._tensor.overrides import offer_calls
 from flambeau.ops.special_functions.bessel import (
     airy_ai,
     bessel_j0,
@@ -146,3 +147,6 @@ __all__ = [
     "xlogy",
     "zeta",
 ]
+
+
+offer_calls(globals())

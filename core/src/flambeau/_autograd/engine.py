@@ -9,6 +9,7 @@ formula conjugates what it saved: see ``docs/design/core.md``.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from heapq import heapify, heappop, heappush
@@ -46,6 +47,26 @@ _accumulating = make_lock()
 # ``apply(F, g)``.
 watchers: list[Callable[[Node, Callable[[Any, Any], Any], Any, Any], Any]] = []
 several_devices = False  # whether this process ever recorded what has operands on several
+
+
+class _Pass(threading.local):
+    """What this thread's present backward pass, if there is one, calls when it has ended."""
+
+    callbacks: list[Callable[[], Any]] | None = None
+
+
+_pass = _Pass()
+
+
+def queue_callback(callback: Callable[[], Any]) -> None:
+    """Call a function when the present backward pass of this thread has ended without an error.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    if _pass.callbacks is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    _pass.callbacks.append(callback)
 
 
 class DeviceMove(Node):
@@ -86,6 +107,7 @@ def run(
     if inputs is not None:
         walk.capture([edge(t) for t in inputs])
     before = recording()
+    outer, _pass.callbacks = _pass.callbacks, []
     try:
         set_recording(create_graph)
         for root, grad in zip(roots, grads, strict=True):
@@ -99,8 +121,12 @@ def run(
         walk.loop()
         if accumulate:
             walk.finish_leaves(inputs)
-        return walk.captured(inputs) if inputs is not None else []
+        found = walk.captured(inputs) if inputs is not None else []
+        for callback in _pass.callbacks:
+            callback()
+        return found
     finally:
+        _pass.callbacks = outer
         set_recording(before)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -195,6 +195,22 @@ class AccumulateGrad:
 
     def __hash__(self) -> int:
         return id(self.variable)
+
+
+class GradientEdge(NamedTuple):
+    """The place in the graph to which the gradient of a tensor goes; `get_gradient_edge` makes it.
+
+    `autograd.backward` and `autograd.grad` take it instead of the tensor, which need not be kept.
+
+    Attributes:
+        node: the node that computed the tensor, or the end of the graph that a leaf is.
+        output_nr: which of its results the tensor is.
+        ownership_token: keeps alive what the edge leads to.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
 
 
 def _add(hooks: OrderedDict[int, Any], fn: Callable[..., Any]) -> RemovableHandle:

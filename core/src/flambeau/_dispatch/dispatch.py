@@ -277,10 +277,16 @@ def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
     t._rg = True
 
 
-def after_record(node: Any) -> None:
-    """What modes do with a new node."""
+# What hooks for saved tensors do with a new node; `flambeau.autograd.graph` sets it.
+packing: Callable[[Any, Any], None] | None = None
+
+
+def after_record(node: Any, result: Any) -> None:
+    """What modes do with a new node and the result, or the tuple of results, that it is of."""
     if anomaly.enabled:
         anomaly.remember_call(node)
+    if packing is not None:
+        packing(node, result)
 
 
 def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:

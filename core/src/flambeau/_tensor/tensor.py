@@ -93,6 +93,9 @@ class Tensor(TensorMethods, TensorBase):
 
     def __init_subclass__(cls, plain: bool = False, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if "dtype" in vars(cls):
+            # Not before: beside a descriptor CPython reads the attribute of all tensors slower.
+            Tensor.dtype = _OwnDtype()  # type: ignore[assignment]
         if plain:
             _dispatch.PLAIN.add(cls)
             _share_keys(cls)
@@ -622,12 +625,12 @@ class Tensor(TensorMethods, TensorBase):
         """A NumPy array over the same memory.
 
         Raises:
-            RuntimeError: the tensor requires a gradient.
+            RuntimeError: the tensor requires a gradient, which is lost, and gradients are on.
             TypeError: it does not live on the CPU.
         """
         if force:
             return self.detach().cpu().numpy()
-        if self.requires_grad:
+        if self.requires_grad and recording():
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
@@ -1159,6 +1162,13 @@ def _rebuild(
     t._a, t._be, t.dtype, t._rg = native, be, dtype, False
     t.__dict__.update(state)
     return t.requires_grad_(requires_grad)
+
+
+class _OwnDtype:
+    """What ``super().dtype`` is in a subclass that has a property of this name."""
+
+    def __get__(self, t: Tensor | None, owner: type) -> Any:
+        return self if t is None else t.__dict__["dtype"]
 
 
 def _share_keys(cls: type[Tensor]) -> None:

@@ -32,5 +32,12 @@ strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 
 
+OTHERS = {
+    name: layout(name)
+    for name in ("sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc", "_mkldnn", "jagged")
+}
+"""Layouts that no tensor has; programs for PyTorch ask whether one does."""
+
+
 def _named(name: str) -> layout:
-    return {"strided": strided, "sparse_coo": sparse_coo}[name]
+    return {"strided": strided, "sparse_coo": sparse_coo, **OTHERS}[name]

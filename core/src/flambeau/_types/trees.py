@@ -91,19 +91,44 @@ def _dict_unflatten(values: Iterable[Any], keys: list[Any]) -> dict[Any, Any]:
     return dict(zip(keys, values, strict=True))
 
 
-register_pytree_node(tuple, lambda t: (t, None), lambda values, _: tuple(values))
-register_pytree_node(list, lambda x: (x, None), lambda values, _: list(values))
+def _namedtuple_flatten(t: Any) -> tuple[list[Any], type]:
+    return list(t), type(t)
+
+
+def _namedtuple_unflatten(values: Iterable[Any], kind: Any) -> Any:
+    return kind(*values)
+
+
+def _list_flatten(values: Any) -> tuple[Any, None]:
+    return values, None
+
+
+def _tuple_unflatten(values: Iterable[Any], context: None) -> tuple[Any, ...]:
+    return tuple(values)
+
+
+def _list_unflatten(values: Iterable[Any], context: None) -> list[Any]:
+    return list(values)
+
+
+def _odict_unflatten(values: Iterable[Any], keys: list[Any]) -> OrderedDict[Any, Any]:
+    return OrderedDict(zip(keys, values, strict=True))
+
+
+_tuple_flatten = _list_flatten
+_odict_flatten = _dict_flatten
+
+register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)
+register_pytree_node(list, _list_flatten, _list_unflatten)
 register_pytree_node(dict, _dict_flatten, _dict_unflatten)
-register_pytree_node(
-    OrderedDict, _dict_flatten, lambda v, keys: OrderedDict(zip(keys, v, strict=True))
-)
+register_pytree_node(OrderedDict, _odict_flatten, _odict_unflatten)
 register_pytree_node(
     defaultdict,
     lambda d: (list(d.values()), (d.default_factory, list(d.keys()))),
     lambda v, c: defaultdict(c[0], zip(c[1], v, strict=True)),
 )
 register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda v, n: deque(v, maxlen=n))
-register_pytree_node(namedtuple, lambda t: (t, type(t)), lambda v, kind: kind(*v))  # type: ignore[arg-type]
+register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten)  # type: ignore[arg-type]
 
 
 def _is_namedtuple(tree: Any) -> bool:

@@ -18,6 +18,7 @@ from flambeau.autograd._passes import backward, grad
 if TYPE_CHECKING:
     from flambeau.autograd import forward_ad as forward_ad
     from flambeau.autograd import functional as functional
+    from flambeau.autograd import graph as graph
     from flambeau.autograd import profiler as profiler
     from flambeau.autograd._gradcheck import gradcheck as gradcheck
     from flambeau.autograd._gradcheck import gradgradcheck as gradgradcheck
@@ -34,6 +35,7 @@ __all__ = [
     "grad",
     "gradcheck",
     "gradgradcheck",
+    "graph",
     "inference_mode",
     "is_grad_enabled",
     "no_grad",
@@ -50,6 +52,7 @@ _LAZY = {
     "Variable": "variable",
     "forward_ad": "forward_ad",
     "functional": "functional",
+    "graph": "graph",
     "profiler": "profiler",
     "function": "function",
 }

@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau._autograd import engine
+from flambeau._autograd.node import GradientEdge
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
@@ -17,7 +18,18 @@ from flambeau.ops.creation.creation import zeros_like
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
-    return (value,) if isinstance(value, Tensor) else tuple(value)
+    values = (value,) if isinstance(value, (Tensor, GradientEdge)) else tuple(value)
+    return tuple([_stand_in(v) if isinstance(v, GradientEdge) else v for v in values])
+
+
+def _stand_in(place: GradientEdge) -> Tensor:
+    """A tensor with this place in the graph."""
+    if not isinstance(place.ownership_token, Tensor):
+        raise TypeError(
+            "GradientEdge: autograd.graph.get_gradient_edge(tensor) makes one; this has no "
+            "ownership_token"
+        )
+    return place.ownership_token
 
 
 def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bool) -> list[Tensor]:

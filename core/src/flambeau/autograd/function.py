@@ -261,7 +261,11 @@ class _SavedOutput:
         if self.storage.version != self.version:
             raise node.stale("output", tuple(self.native.shape), self.storage.version, self.version)
         t = new(Tensor)
-        t._a, t._be, t.dtype = self.native, self.storage._be, self.dtype
+        t._a, t._be, t.dtype, t._rg = self.native, self.storage._be, self.dtype, False
+        return self.with_history(node, t)
+
+    def with_history(self, node: FunctionNode, t: Tensor) -> Tensor:
+        """A fresh tensor of these values as the output of the node."""
         t._rg = self.differentiable
         if self.differentiable:
             t._fn = Out(node, self.index) if node._several else node
@@ -396,7 +400,7 @@ class Function:
         outputs = result if isinstance(result, tuple) else (result,)
         finished = _finish(node, {id(a) for _, a in tensors}, outputs, record)
         if _dispatch.modes and record:
-            _dispatch.after_record(node)
+            _dispatch.after_record(node, finished)
         return finished if isinstance(result, tuple) else finished[0]
 
 

@@ -5,12 +5,19 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from flambeau._autograd.engine import queue_callback
 from flambeau._tensor.tensor import Tensor
 
 
 class _VariableMeta(type):
     def __instancecheck__(cls, instance: object) -> bool:
         return isinstance(instance, Tensor)
+
+
+class _ExecutionEngine:
+    """What programs ask of the engine under PyTorch's name for it."""
+
+    queue_callback = staticmethod(queue_callback)
 
 
 class Variable(metaclass=_VariableMeta):
@@ -26,6 +33,8 @@ class Variable(metaclass=_VariableMeta):
     >>> fb.autograd.Variable(fb.ones(1), True)
     tensor([1.], requires_grad=True)
     """
+
+    _execution_engine = _ExecutionEngine()
 
     def __new__(
         cls,

@@ -27,6 +27,7 @@ from types import ModuleType
 from typing import Any
 
 from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._tensor.overrides import offer_calls
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
@@ -495,3 +496,6 @@ class _CallableModule(ModuleType):
 
 
 sys.modules[__name__].__class__ = _CallableModule
+
+
+offer_calls(globals())

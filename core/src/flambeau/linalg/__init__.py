@@ -11,6 +11,7 @@ tensor([1., 3.])
 
 from __future__ import annotations
 
+from flambeau._tensor.overrides import offer_calls
 from flambeau.linalg._eigenvalues import det, eig, eigh, eigvals, eigvalsh, slogdet, svd, svdvals
 from flambeau.linalg._factors import (
     LinAlgError,
@@ -87,3 +88,5 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+offer_calls(globals())

@@ -16,6 +16,7 @@ __all__ = ["checkpoint", "data", "dlpack", "hooks", "model_zoo"]
 
 
 def __getattr__(name: str) -> object:
-    if name in __all__:  # imported on first use: a program that loads no data should not pay for it
+    # Imported on first use: a program that loads no data should not pay for it.
+    if name in __all__ or name == "_pytree":
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

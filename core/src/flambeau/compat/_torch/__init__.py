@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau as fb
+from flambeau._types.layout import OTHERS
 from flambeau.compat._foreach import FOREACH
 from flambeau.compat._torch.jit import ScriptModule
 
@@ -38,6 +39,7 @@ __all__ = [
     "get_deterministic_debug_mode",
     "get_device_module",
     "legacy_contiguous_format",
+    *OTHERS,
     *_QUANTISED,
     "sym_float",
     "sym_int",
@@ -51,6 +53,7 @@ __all__ = [
 
 
 globals().update(FOREACH)
+globals().update(OTHERS)
 legacy_contiguous_format = fb.contiguous_format
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import flambeau as fb
 from flambeau.serialization._rebuild import rebuild_parameter as _rebuild_parameter
 from flambeau.serialization._rebuild import rebuild_tensor as _rebuild_tensor
 from flambeau.serialization._rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
+from flambeau.utils.data._utils.worker import CaughtError
 
 __all__ = ["_rebuild_parameter", "_rebuild_tensor", "_rebuild_tensor_v2"]
 
@@ -61,3 +63,12 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     if not optional:
         raise ValueError(f"Expected a torch.device with a specified index but got: {device}")
     return fb.cuda.current_device()
+
+
+class ExceptionWrapper(CaughtError):  # noqa: N818 - PyTorch's name
+    """An exception of another thread, with its traceback as text, to be raised in this one."""
+
+    def __init__(self, exc_info: Any = None, where: str = "in background") -> None:
+        _, error, _ = exc_info or sys.exc_info()
+        assert error is not None, "there is no exception to wrap"
+        super().__init__(where, error)

@@ -381,7 +381,7 @@ class Op:
             result._fn = n
             result._rg = True
             if _dispatch.modes:
-                _dispatch.after_record(n)
+                _dispatch.after_record(n, result)
             return
         if base is not GenericNode:
             if base is Binary:
@@ -389,7 +389,7 @@ class Op:
             else:
                 record_unary(result, args[0], node_type)
             if _dispatch.modes and result._fn is not None:
-                _dispatch.after_record(result._fn)
+                _dispatch.after_record(result._fn, result)
             return
         if self.places is not None:
             inputs = [args[i] for i in self.places]
@@ -425,7 +425,7 @@ class Op:
             result._fn = n
             result._rg = True
         if _dispatch.modes:
-            _dispatch.after_record(n)
+            _dispatch.after_record(n, result)
 
 
 def _lift(be: Any, a: Any, kind: str) -> Any:

@@ -10,9 +10,11 @@ from flambeau.nn._global_hooks import (
     register_module_module_registration_hook,
     register_module_parameter_registration_hook,
 )
+from flambeau.nn._state import EXTRA_STATE_KEY as _EXTRA_STATE_KEY_SUFFIX
 from flambeau.nn.module import Module, _IncompatibleKeys
 
 __all__ = [
+    "_EXTRA_STATE_KEY_SUFFIX",
     "Module",
     "_IncompatibleKeys",
     "register_module_backward_hook",

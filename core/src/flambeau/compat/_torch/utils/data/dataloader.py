@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from flambeau.utils.data._utils.passes import MultiProcessPass, SingleProcessPass
 
 __all__ = [
@@ -9,10 +12,14 @@ __all__ = [
     "_DatasetKind",
     "_MultiProcessingDataLoaderIter",
     "_SingleProcessDataLoaderIter",
+    "_collate_fn_t",
+    "_worker_init_fn_t",
 ]
 
 _SingleProcessDataLoaderIter = SingleProcessPass
 _MultiProcessingDataLoaderIter = MultiProcessPass
+_collate_fn_t = Callable[[list[Any]], Any]
+_worker_init_fn_t = Callable[[int], None]
 
 
 class _BaseDataLoaderIter:
