@@ -18,7 +18,7 @@ VENV     := .venv
 RUN      := $(VENV)/bin/python
 # Tests are handed out in parts, and a worker that has none left takes some of another's: their times differ.
 PYTEST    = $(RUN) -m pytest -n $(JOBS) --dist worksteal
-PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy
+PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy backends/mpi
 # What can be imported anywhere: flambeau_cupy needs CuPy.
 DOCTESTED := $(filter-out backends/cuda_cupy,$(PACKAGES))
 # Without compiled kernels: what they are built with is not what users install.

@@ -97,11 +97,14 @@ class ProcessGroup:
             )
         whole = self.world.group
         if self is whole or whole is None:
-            made = self.world.start(engine, kind, tensor)
+            made = self.world.start(engine, kind, tensor, self._wait)
         else:
             made = whole.communicator(tensor).split(self.ranks, self.group_name)
         self._communicators[kind] = made
         return made
+
+    def _wait(self, test: Callable[[], bool], what: str) -> None:
+        Work(self, _Asked(test), what).wait()
 
     def collective(
         self,
@@ -201,6 +204,16 @@ class ProcessGroup:
         for comm in self._communicators.values():
             comm.close()
         self._communicators.clear()
+
+
+class _Asked(Request):
+    """What a function says is done."""
+
+    def __init__(self, test: Callable[[], bool]) -> None:
+        self.test = test  # type: ignore[method-assign] - it is the method
+
+    def test(self) -> bool:
+        raise AssertionError("each instance has its own")
 
 
 class _Failed(Request):

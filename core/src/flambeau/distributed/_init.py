@@ -24,7 +24,7 @@ _world: World | None = None
 class GroupMember:
     """The group of all processes, and what stands for a group that this process is not in."""
 
-    NON_GROUP_MEMBER = -100
+    NON_GROUP_MEMBER: Any = -100
 
 
 class _GroupNames(type):

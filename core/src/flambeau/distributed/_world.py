@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -92,7 +93,13 @@ class World:
         self.store.wait([f"watching/{rank}" for rank in range(self.size)], self.timeout)
         return store
 
-    def start(self, engine: Engine, kind: str, tensor: Tensor | None) -> Communicator:
+    def start(
+        self,
+        engine: Engine,
+        kind: str,
+        tensor: Tensor | None,
+        wait: Callable[[Callable[[], bool], str], None],
+    ) -> Communicator:
         """The communicator of all processes for one type of devices."""
         be = bind(kind) if tensor is None else tensor._be
         mine = PrefixStore(f"engine/{engine.name}/{kind}", self.store)
@@ -106,6 +113,7 @@ class World:
                 host=self.address,
                 device=be.device.index or 0,
                 timeout=self.timeout.total_seconds(),
+                wait=wait,
             )
         )
 

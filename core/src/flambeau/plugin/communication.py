@@ -107,6 +107,8 @@ class Job:
         host: an address of this machine that the others reach.
         device: index of the device that this process uses.
         timeout: seconds, for what an engine cannot do without waiting.
+        wait: tests until a function says that it is done, and raises if a process dies or the time
+            is over; the text says what is waited for.
     """
 
     rank: int
@@ -117,6 +119,7 @@ class Job:
     host: str
     device: int
     timeout: float
+    wait: Callable[[Callable[[], bool], str], None]
 
 
 class Engine(ABC):

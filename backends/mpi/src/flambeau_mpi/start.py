@@ -1,0 +1,142 @@
+"""Starting MPI in processes that no mpiexec has started.
+
+MPICH asks a process manager for rank, size and the addresses of the others, by the protocol PMI-1.
+Rank 0 starts one for the job (`flambeau_mpi.manager`) and tells the others its address.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import uuid
+from typing import Any
+
+from flambeau.plugin import Job
+from flambeau_mpi import manager
+
+_started: tuple[str, Any, int, int] | None = None
+
+
+def mpi() -> Any:
+    """The module ``mpi4py.MPI`` of this process, started.
+
+    Raises:
+        RuntimeError: it has not been started.
+    """
+    if _started is None:
+        raise RuntimeError("MPI has not been started in this process")
+    return _started[1]
+
+
+def forget() -> None:
+    """In a forked child: MPI belongs to the parent."""
+    global _forked
+    _forked = _started is not None
+
+
+_forked = False
+
+
+def communicator(job: Job) -> Any:
+    """A communicator of all processes of a job, which shares no message with another.
+
+    Raises:
+        RuntimeError: MPI runs already, for another job; it starts once in a process.
+    """
+    global _started
+    if _forked:
+        raise RuntimeError("MPI was started before this process forked; use 'spawn' for processes")
+    if _started is None:
+        _started = _start(job)
+    name, module, rank, size = _started
+    job.set(f"mpi/{job.rank}", name.encode())
+    first = job.get("mpi/0").decode()
+    if (first, rank, size) != (name, job.rank, job.size):
+        raise RuntimeError(
+            f"MPI starts once in the life of a process: this one was rank {rank} of {size} of a "
+            f"job and cannot be rank {job.rank} of {job.size} of another; start new processes"
+        )
+    made, request = module.COMM_WORLD.Idup()
+    job.wait(request.Test, "the start of MPI")
+    made.Set_errhandler(module.ERRORS_RETURN)
+    manager.sweep(name)  # all have come, so all have mapped it
+    return made
+
+
+def _start(job: Job) -> tuple[str, Any, int, int]:
+    job.set(f"node/{job.rank}", _node().encode())
+    if job.rank == 0:
+        nodes = [job.get(f"node/{rank}").decode() for rank in range(job.size)]
+        name = f"flambeau-{uuid.uuid4().hex[:16]}"
+        port = _manager(job, name, manager.mapping(nodes))
+        job.set("manager", f"{name} {job.host}:{port}".encode())
+    name, _, address = job.get("manager").decode().partition(" ")
+    given = {
+        "PMI_PORT": address,
+        "PMI_ID": str(job.rank),
+        "PMI_RANK": str(job.rank),
+        "PMI_SIZE": str(job.size),
+        **_interfaces(),
+    }
+    os.environ.update(given)
+    try:
+        import mpi4py
+
+        mpi4py.rc.initialize = False
+        mpi4py.rc.finalize = False  # it would wait for ranks that may be dead
+        from mpi4py import MPI
+
+        if not MPI.Is_initialized():
+            MPI.Init_thread(MPI.THREAD_MULTIPLE)
+    finally:
+        for key in given:
+            os.environ.pop(key, None)
+    rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
+    if (rank, size) != (job.rank, job.size):
+        raise RuntimeError(
+            f"MPI started as rank {rank} of {size}, where {job.rank} of {job.size} was expected; "
+            "the library is no MPICH, or another process manager has started this process"
+        )
+    return name, MPI, rank, size
+
+
+def _interfaces() -> dict[str, str]:
+    """What MPICH's layers have to be told when the user has chosen a network interface."""
+    name = os.environ.get("GLOO_SOCKET_IFNAME")
+    if not name:
+        return {}
+    chosen = {"FI_TCP_IFACE": name, "UCX_NET_DEVICES": name}
+    return {key: value for key, value in chosen.items() if key not in os.environ}
+
+
+def _node() -> str:
+    """What processes that share memory have in common: the system's start, and namespaces."""
+    facts = [socket.gethostname()]
+    for path in ("/proc/sys/kernel/random/boot_id", "/proc/self/ns/ipc", "/proc/self/ns/net"):
+        try:
+            if path.endswith("boot_id"):
+                with open(path) as file:
+                    facts.append(file.read().strip())
+            else:
+                facts.append(os.readlink(path))
+        except OSError:
+            pass
+    return " ".join(facts)
+
+
+def _manager(job: Job, name: str, mapping: str) -> int:
+    with socket.create_server((job.host, 0), backlog=1024) as listener:
+        fd = listener.fileno()
+        script = [sys.executable, "-I", "-S", manager.__file__]
+        subprocess.run(
+            [*script, str(fd), str(job.size), name, mapping, str(job.timeout)],
+            pass_fds=[fd],
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+        return int(listener.getsockname()[1])

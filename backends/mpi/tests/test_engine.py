@@ -1,0 +1,150 @@
+"""The engine on MPI: the contract, deaths, what is left behind, starting again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+import flambeau as fb
+import flambeau.distributed as dist
+from flambeau.plugin import hookspecs
+from flambeau.testing import engine_kit
+from flambeau.testing.ranks import run_ranks, values
+from flambeau_mpi import engine, manager
+
+pytestmark = pytest.mark.skipif(
+    engine.MpiEngine().unavailable() is not None,
+    reason=f"MPI cannot be used here: {engine.MpiEngine().unavailable()}",
+)
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+def test_the_engine_keeps_the_contract(size: int) -> None:
+    assert engine_kit.check("mpi", [size]) == {}
+
+
+def test_the_engine_is_found_by_its_names() -> None:
+    assert dist.is_available()
+    assert dist.is_mpi_available()
+    assert dist.is_gloo_available()
+    assert hasattr(hookspecs, "flambeau_engines")
+
+
+def _kill(rank: int, size: int, victim: int, name: str) -> float:
+    x, rows = fb.ones(1 << 20), [fb.ones(1 << 20) for _ in range(size)]
+    for _ in range(3):
+        dist.all_reduce(x)
+    if rank == victim:
+        os.kill(os.getpid(), signal.SIGKILL)
+    start = time.monotonic()
+    calls = {
+        "all_reduce": lambda: dist.all_reduce(x),
+        "broadcast": lambda: dist.broadcast(x, victim),
+        "all_to_all": lambda: dist.all_to_all(rows, rows),
+        "barrier": dist.barrier,
+        "new_group": lambda: dist.barrier(dist.new_group()),
+    }
+    with pytest.raises(dist.DistError, match=f"rank {victim} died") as caught:
+        calls[name]()
+    assert name in str(caught.value) or name == "new_group"
+    return time.monotonic() - start
+
+
+def _leftovers() -> set[str]:
+    return {name for name in os.listdir("/dev/shm") if name.startswith("mpich_shm")}
+
+
+@pytest.mark.parametrize(
+    ("name", "victim"),
+    [("all_reduce", 0), ("broadcast", 1), ("all_to_all", 2), ("barrier", 0), ("new_group", 1)],
+)
+def test_a_killed_rank_is_named_long_before_the_timeout(name: str, victim: int) -> None:
+    outcomes = run_ranks(_kill, 3, victim, name, engine="mpi")
+    assert outcomes[victim].code == -signal.SIGKILL
+    times = values([o for r, o in enumerate(outcomes) if r != victim])
+    assert max(times) < 10, times
+
+
+def _manager_and_memory(rank: int, size: int, die: bool) -> list[str]:
+    dist.barrier()
+    if die and rank:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return sorted(_leftovers())
+
+
+@pytest.mark.parametrize("die", [False, True])
+def test_nothing_is_left_in_shared_memory(die: bool) -> None:
+    before = _leftovers()
+    during = run_ranks(_manager_and_memory, 2, die, engine="mpi")[0].value
+    assert set(during) <= before  # not even while the job runs
+    assert _leftovers() <= before
+
+
+def _again(rank: int, size: int) -> list[float]:
+    found = []
+    for i in range(3):
+        dist.init_process_group("gloo", timeout=timedelta(seconds=20))
+        x = fb.tensor([float(i)])
+        dist.all_reduce(x)
+        found.append(x.item())
+        dist.destroy_process_group()
+    return found
+
+
+def test_a_process_joins_several_jobs_in_turn() -> None:
+    assert values(run_ranks(_again, 2, join=False)) == [[0.0, 2.0, 4.0]] * 2
+
+
+def _other_size(rank: int, size: int) -> str:
+    os.environ.pop("RANK")
+    dist.destroy_process_group()
+    with pytest.raises(RuntimeError, match="MPI starts once") as caught:
+        dist.init_process_group("mpi", store=dist.HashStore(), rank=0, world_size=1)
+    return str(caught.value)
+
+
+def test_another_rank_in_the_same_process_is_refused() -> None:
+    for text in values(run_ranks(_other_size, 2, engine="mpi")):
+        assert "of 2 of a job and cannot be rank 0 of 1" in text
+
+
+def _exit_code(rank: int, size: int) -> None:
+    if rank:
+        sys.exit(0)  # without a word: the other still wants something of it
+
+
+def test_ending_without_destroy_is_clean() -> None:
+    outcomes = run_ranks(_exit_code, 2, engine="mpi")
+    assert outcomes[0].code == 0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "words"),
+    [
+        (["a"], "(vector,(0,1,1))"),
+        (["a", "a", "a"], "(vector,(0,1,3))"),
+        (["a", "b", "a"], "(vector,(0,1,1),(1,1,1),(0,1,1))"),
+        (["b", "b", "a", "a"], "(vector,(0,1,2),(1,1,2))"),
+    ],
+)
+def test_machines_are_told_apart(nodes: list[str], words: str) -> None:
+    assert manager.mapping(nodes) == words
+
+
+def _mixed(rank: int, size: int, check: Any) -> str:
+    x = fb.ones(4 if rank else 3)
+    with pytest.raises(dist.DistBackendError, match="call different operations") as caught:
+        dist.all_reduce(x)
+    return str(caught.value)
+
+
+def test_ranks_that_differ_all_hear_it() -> None:
+    for text in values(run_ranks(_mixed, 3, None, engine="mpi")):
+        for rank, count in enumerate((3, 4, 4)):
+            assert f"rank {rank}: all_reduce #1 (float32[{count}], sum)" in text
