@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from flambeau import distributions as distributions
     from flambeau import fft as fft
     from flambeau import func as func
+    from flambeau import fx as fx
     from flambeau import hub as hub
     from flambeau import linalg as linalg
     from flambeau import nn as nn
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
     from flambeau.amp.autocast_mode import autocast as autocast
     from flambeau.amp.grad_scaler import GradScaler as GradScaler
     from flambeau.func import vmap as vmap
+    from flambeau.overrides import _assert as _assert
     from flambeau.plans import compile as compile
     from flambeau.serialization import load as load
     from flambeau.serialization import save as save
@@ -114,10 +116,11 @@ _NAMES = {
         set_autocast_gpu_dtype""".split()
     ),
     "func": frozenset({"vmap"}),
+    "overrides": frozenset({"_assert"}),
     "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
 }
-_PARTS: dict[str, str] = dict.fromkeys(("nn", "optim"), "flambeau-nn")
+_PARTS: dict[str, str] = dict.fromkeys(("fx", "nn", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 from flambeau import Tensor
 from flambeau._dispatch.annotated import methods_take_as_annotated, misfit, takes_as_annotated
 from flambeau._dispatch.warning import warn
-from flambeau._tensor.overrides import call, offer_calls, wanted
+from flambeau._tensor.overrides import call, offer_calls, offering_calls, original, wanted
 
 __all__ = [
     "handle_torch_function",
@@ -20,6 +20,8 @@ __all__ = [
     "methods_take_as_annotated",
     "misfit",
     "offer_calls",
+    "offering_calls",
+    "original",
     "takes_as_annotated",
     "warn",
 ]
@@ -65,3 +67,11 @@ def is_tensor_like(inp: Any) -> bool:
     (True, False)
     """
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
+
+
+def _assert(condition: Any, message: str) -> None:
+    """Raise AssertionError unless a condition holds; traced programs keep the call."""
+    if wanted((condition,)):
+        call(_assert, (condition, message), {})
+    elif not condition:
+        raise AssertionError(message)

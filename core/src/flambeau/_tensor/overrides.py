@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache, update_wrapper, wraps
 from types import FunctionType
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.tensor import Tensor
+from flambeau.plugin.forks import make_lock
 
 _disabled = 0
 
@@ -150,11 +152,15 @@ def _looks_at(t: type) -> bool:
 
 
 _intercepted = False
+_offering = 0  # blocks of `offering_calls` in all threads
+_lock = make_lock()
 _overridables: dict[Callable[..., Any], Overridable] = {}
 libraries: list[dict[str, Any]] = []
 """The namespaces of libraries, such as `flambeau.nn.functional`."""
 on_library: list[Callable[[dict[str, Any]], None]] = []
 """Who is told of a new one."""
+
+_Change = tuple[dict[str, Any], str, FunctionType]
 
 
 def intercept_functions() -> None:
@@ -163,39 +169,88 @@ def intercept_functions() -> None:
     Until there is one, the check would be a cost on every call and find nothing.
     """
     global _intercepted
-    if _intercepted:
-        return
-    _intercepted = True
-    import flambeau
-    from flambeau._api import functions as _functions
-
-    for name in (*_functions.__all__, *_functions.METHODS):
-        function = getattr(_functions, name)
-        overridable = _overridables[function] = Overridable(function)
-        setattr(_functions, name, overridable)
-        overridable.__module__ = _functions.__name__  # pickle looks for it where it stands
-        if vars(flambeau).get(name) is function:
-            setattr(flambeau, name, overridable)
-    for namespace in libraries:
-        _intercept(namespace)
+    if not _intercepted:
+        _intercepted = True
+        _intercept_own()
 
 
 def offer_calls(namespace: dict[str, Any]) -> None:
     """Treat the functions that a library's module lists in ``__all__`` like those of flambeau."""
     libraries.append(namespace)
     if _intercepted:
-        _intercept(namespace)
+        _intercept(namespace, namespace["__all__"])
     for tell in on_library:
         tell(namespace)
 
 
-def _intercept(namespace: dict[str, Any]) -> None:
-    for name in namespace["__all__"]:
+@contextmanager
+def offering_calls(namespace: dict[str, Any]) -> Iterator[None]:
+    """A block in which the public functions look for ``__torch_function__`` in any case.
+
+    Args:
+        namespace: of a module whose functions make calls; what it has imported from flambeau
+            looks too.
+    """
+    global _offering, _own_changes
+    with _lock:
+        if not _offering:
+            _own_changes = [] if _intercepted else _intercept_own()
+        _offering += 1
+        known = [name for name, value in namespace.items() if _hashed(value) in _overridables]
+        changes = _intercept(namespace, known)
+    try:
+        yield
+    finally:
+        with _lock:
+            _undo(changes)
+            _offering -= 1
+            if not _offering and not _intercepted:
+                _undo(_own_changes)
+
+
+_own_changes: list[_Change] = []
+
+
+def original(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function under whose name another one looks for ``__torch_function__`` for a while."""
+    if isinstance(function, Overridable) and not _intercepted:
+        return function._function
+    return function
+
+
+def _intercept_own() -> list[_Change]:
+    import flambeau
+    from flambeau._api import functions as _functions
+
+    names = (*_functions.__all__, *_functions.METHODS)
+    raw = {name: vars(_functions)[name] for name in names}
+    changes = _intercept(vars(_functions), names)
+    public = vars(flambeau)
+    changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
+    for namespace in libraries:
+        changes += _intercept(namespace, namespace["__all__"])
+    return changes
+
+
+def _intercept(namespace: dict[str, Any], names: Iterable[str]) -> list[_Change]:
+    changes: list[_Change] = []
+    for name in names:
         function = namespace[name]
         if not isinstance(function, FunctionType):
             continue  # one of flambeau's own, seen already
         overridable = _overridables.get(function)
         if overridable is None:
             overridable = _overridables[function] = Overridable(function)
-            overridable.__module__ = namespace["__name__"]
+            overridable.__module__ = namespace["__name__"]  # pickle looks for it where it stands
         namespace[name] = overridable
+        changes.append((namespace, name, function))
+    return changes
+
+
+def _undo(changes: list[_Change]) -> None:
+    for namespace, name, function in changes:
+        namespace[name] = function
+
+
+def _hashed(value: Any) -> Any:
+    return value if isinstance(value, FunctionType) else None

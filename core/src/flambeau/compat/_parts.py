@@ -71,8 +71,13 @@ PARTS = (
     Part("torch.futures", "refused", "`concurrent.futures` has what one process needs"),
     Part(
         "torch.fx",
+        "real",
+        "graphs of Python calls: tracing, interpreters, rewriting, splitting, shapes",
+    ),
+    Part(
+        "torch.fx.experimental",
         "refused",
-        "programs are not traced; `wrap` gives back its function",
+        "symbolic shapes and their kin belong to PyTorch's compiler",
     ),
     Part(
         "torch.jit",

@@ -26,7 +26,6 @@ _QUANTISED = (
 
 __all__ = [
     "ScriptModule",
-    "_assert",
     "_assert_async",
     "_check",
     "_check_tensor_all",
@@ -85,11 +84,6 @@ def typename(obj: Any, /) -> str:
     named = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(named, "__module__", None) or ""
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
-
-
-def _assert(condition: Any, message: str) -> None:
-    """Raise AssertionError unless a condition holds."""
-    assert condition, message
 
 
 def _check(cond: bool, message: Callable[[], str] | None = None) -> None:
