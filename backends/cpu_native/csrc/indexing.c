@@ -315,7 +315,11 @@ TOPK(double, uint64_t, f64)
 TOPK(int32_t, uint32_t, i32)
 TOPK(int64_t, uint64_t, i64)
 
+/* Refuses indices outside of [0, size). */
+static void in_range_i64(const Args *k) { (void)in_range(k, k->p[0], k->n[0], k->n[1]); }
+
 const Row indexing_rows[] = {
+    {"in_range_i64", "rii", "t0", in_range_i64},
     {"topk_f32", "wwriiii", "t02,d02,t01", topk_f32},
     {"topk_f64", "wwriiii", "t02,d02,t01", topk_f64},
     {"topk_i32", "wwriiii", "t02,d02,t01", topk_i32},

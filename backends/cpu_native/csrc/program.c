@@ -156,9 +156,17 @@ static View view_of(const Program *p, const Place *place, char kind) {
         }                                                                                         \
     } while (0)
 
+WIDE static void fill(float *to, const char *from, int64_t count) {
+    float value;
+    memcpy(&value, from, sizeof value);
+    for (int64_t i = 0; i < count; i++) to[i] = value;
+}
+
 static void gather_run(float *to, const char *from, int64_t count, int64_t stride) {
     if (stride == sizeof(float)) {
         memcpy(to, from, (size_t)count * sizeof(float));
+    } else if (stride == 0) {
+        fill(to, from, count);
     } else {
         for (int64_t i = 0; i < count; i++) memcpy(to + i, from + i * stride, sizeof(float));
     }
@@ -215,13 +223,10 @@ static void execute(const Instruction *i, char *const *at, int64_t m, int64_t co
             i->reducer((float *)(void *)at[i->to], (const float *)(void *)at[i->a], rows, columns,
                        i->numbers[0]);
             break;
-        case EXPAND: {
-            float *to = (float *)(void *)at[i->to];
-            const float *from = (const float *)(void *)at[i->a];
+        case EXPAND:
             for (int64_t r = 0; r < rows; r++)
-                for (int64_t j = 0; j < columns; j++) to[r * columns + j] = from[r];
+                fill((float *)(void *)at[i->to] + r * columns, at[i->a] + r * (int64_t)sizeof(float), columns);
             break;
-        }
         default:
             choose((float *)(void *)at[i->to], (const float *)(void *)at[i->a],
                    (const float *)(void *)at[i->b], (const float *)(void *)at[i->c], m);

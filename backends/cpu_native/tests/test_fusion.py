@@ -168,6 +168,13 @@ def test_small_arrays_keep_the_functions_of_numpy(programs: list[Any]) -> None:
     assert ops_of(programs) == ["fused", "tanh", "fused"]
 
 
+def step_of_rows(x: fb.Tensor) -> list[fb.Tensor]:
+    """The gradient of a tensor whose rows are used in two parts of other sizes."""
+    x = x.detach().requires_grad_()
+    (x[:3].square().sum() + (x[3:] * 3).sum()).backward()
+    return [cast(fb.Tensor, x.grad)]
+
+
 def test_gradients_of_chunks_are_put_together(programs: list[Any]) -> None:
     def step(x: fb.Tensor, h: fb.Tensor) -> list[fb.Tensor]:
         x = x.detach().requires_grad_()
@@ -179,6 +186,21 @@ def test_gradients_of_chunks_are_put_together(programs: list[Any]) -> None:
     x[:, 0] = -0.0
     agree(step, x, fb.randn(16, 32))
     assert "slice_backward" not in ops_of(programs)
+    programs.clear()
+    agree(step_of_rows, fb.randn(9, 4))
+    assert "slice_backward" not in ops_of(programs)
+
+
+def test_indices_are_checked_in_every_run() -> None:
+    table = fb.randn(6, 4)
+    compiled = fb.compile(lambda index: table.index_select(0, index[::2]) * 2 + 1)
+    good = fb.tensor([0, 9, 5, 9])
+    for _ in range(3):
+        assert fb.equal(compiled(good), table[good[::2]] * 2 + 1)
+    for wrong in (6, -1):
+        with pytest.raises(IndexError, match="out of range"):
+            compiled(fb.tensor([0, 0, wrong, 0]))
+    assert compiled.explain().replays == 3
 
 
 def test_a_gradient_of_few_of_the_parts_is_no_whole(programs: list[Any]) -> None:

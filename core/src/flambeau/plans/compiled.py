@@ -7,6 +7,7 @@ import importlib
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any
 
 from flambeau._autograd.modes import recording
@@ -87,7 +88,7 @@ class Compiled:
             return self._plainly("a profiler, anomaly mode or another capture is on", args, kwargs)
         leaves: list[Any] = []
         try:
-            form = _form((args, kwargs), leaves)
+            form = _form(args, leaves, {}) if not kwargs else _form((args, kwargs), leaves, {})
             key = recording(), D.get_default_dtype(), default_device(), narrowing(), form
             entries = self._entries.get(key)
         except UnusableError as error:
@@ -96,6 +97,8 @@ class Compiled:
             for entry in entries:
                 if (state := entry.ready()) is not None:
                     told.replays += 1
+                    if entry.gives_only:
+                        return entry.give(leaves, state)
                     return entry.run(
                         leaves, state, functools.partial(self._function, *args, **kwargs)
                     )
@@ -182,20 +185,33 @@ class UnusableError(Exception):
     """Arguments that cannot be those of a plan."""
 
 
-def _form(value: Any, leaves: list[Any]) -> Any:
-    """What plans of these arguments have in common; their tensors are appended to `leaves`."""
+@functools.cache
+def _layout(be: Any) -> Callable[[Any], Any]:
+    """A function that tells arrays of a device apart that lie otherwise in memory."""
+    if not be.strided:
+        return _nothing
+    return attrgetter("strides") if hasattr(be.array, "strides") else be.backend.strides
+
+
+def _nothing(array: Any) -> None:
+    return None
+
+
+def _form(value: Any, leaves: list[Any], places: dict[int, int]) -> Any:
+    """What plans of these arguments have in common; their tensors are appended to `leaves`.
+
+    `places` is filled with the first tensor of each array.
+    """
     kind = type(value)
     if kind in _dispatch.PLAIN:
-        be = value._be
-        a = value._a
-        again = next((i for i, t in enumerate(leaves) if t._a is a), None)
+        be, a = value._be, value._a
+        first = places.setdefault(id(a), len(leaves))
         leaves.append(value)
-        strides = be.backend.strides(a) if be.strided else None
-        return kind, a.shape, value.dtype, be.device, strides, bool(value._rg), again
+        return kind, a.shape, value.dtype, be, _layout(be)(a), bool(value._rg), first
     if kind in (tuple, list):
-        return (kind, *[_form(part, leaves) for part in value])
+        return (kind, *[_form(part, leaves, places) for part in value])
     if kind is dict:
-        return (kind, *[(key, _form(part, leaves)) for key, part in value.items()])
+        return (kind, *[(key, _form(part, leaves, places)) for key, part in value.items()])
     if is_tensor(value):
         raise UnusableError(f"an argument is a {kind.__name__}")
     try:

@@ -113,7 +113,7 @@ class _Writer:
             self._write(list(group.calls.items()))
 
     def _write(self, calls: list[tuple[int, Call]]) -> None:
-        if len(calls) > 1:
+        if len(calls) > 1 or any(call.parts for _, call in calls):
             places = {place for place, _ in calls}
             wanted = [
                 call.step.results
@@ -124,6 +124,9 @@ class _Writer:
             try:
                 step = program(self.reader, [call for _, call in calls], wanted)
             except TooLongError:
+                if len(calls) == 1:
+                    self.steps.append(calls[0][1].step)
+                    return
                 half = len(calls) // 2
                 self._write(calls[:half])
                 self._write(calls[half:])

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from operator import is_
 from typing import Any
 
 import numpy as np
 
-from flambeau.plugin import float32, float64
+from flambeau.plugin import float32, float64, int64
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
+from flambeau_native.extension import native
+from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import Array, empty
 
 __all__ = ["simplified"]
 
+# Of these kernels the checks: a captured call has passed them, and strides are as they were.
+_METHODS: dict[str, Any] = {
+    "view": np.ndarray.reshape,
+    "permute": np.ndarray.transpose,
+    "slice": operator.getitem,
+}
 _VIEWS = frozenset("view permute slice as_strided expand detach diagonal unfold".split())
 Part = tuple[Slot, tuple[slice, ...]]
 
@@ -21,10 +33,38 @@ Part = tuple[Slot, tuple[slice, ...]]
 def simplified(plan: Plan) -> Plan:
     """A plan that gives the same by fewer calls, or `plan`."""
     steps, constants = _folded(plan, plan.steps)
-    steps = _placed(plan, steps)
-    if len(steps) == len(plan.steps):
+    steps = [_direct(plan, step) for step in _placed(plan, steps)]
+    if len(steps) == len(plan.steps) and all(map(is_, steps, plan.steps)):
         return plan
     return plan.with_steps(steps, constants)
+
+
+def _direct(plan: Plan, step: Step) -> Step:
+    """A step whose kernel need not ask what is known of a plan."""
+    op, kernel, args = step.op, step.kernel, step.args
+    if kernel is NUMPY.get(op) and op in _METHODS and plan.specs[step.results][0]:
+        return replace(step, kernel=_METHODS[op])
+    if op == "checked_index" and plan.specs[args[0]][1] is int64:
+        return replace(step, kernel=_checked(plan, args[0], kernel))
+    return step
+
+
+def _checked(plan: Plan, slot: int, kernel: Any) -> Any:
+    """The kernel of `checked_index`, which is asked only where an index is not in order."""
+    count, in_range, row_major = (
+        prod(plan.specs[slot][0]),
+        native.in_range_i64,
+        np.ascontiguousarray,
+    )
+
+    def checked_index(a: Array, size: int, *more: Any) -> Array:
+        try:
+            in_range(row_major(a), count, size)
+        except IndexError:
+            return kernel(a, size, *more)
+        return a
+
+    return checked_index
 
 
 def _folded(plan: Plan, steps: Sequence[Step]) -> tuple[Sequence[Step], dict[int, Any]]:
@@ -68,7 +108,7 @@ def _placed(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
         made = step.results
         if type(made) is not Slot:
             continue
-        if step.op == "slice_backward" and type(step.args[0]) is Slot and _is_band(step.args):
+        if step.op == "slice_backward" and type(step.args[0]) is Slot and _spans(*step.args[1:]):
             parts[made], gone[made] = [(step.args[0], step.args[2])], [i]
         elif step.op == "add" and len(step.args) == 2:
             a, b = step.args
@@ -90,24 +130,24 @@ def _placed(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     return [replaced.get(i, s) for i, s in enumerate(steps) if i in replaced or i not in needless]
 
 
-def _is_band(args: tuple[Any, ...]) -> bool:
-    """Whether a gradient is that of a slice along one dimension."""
-    _, shape, index = args
-    if len(index) != len(shape) or not all(type(x) is slice and x.step in (None, 1) for x in index):
-        return False
-    whole = [(x.start or 0, x.stop) == (0, n) for x, n in zip(index, shape, strict=True)]
-    return whole.count(False) == 1
+def _spans(shape: tuple[int, ...], index: tuple[Any, ...]) -> dict[int, tuple[int, int]] | None:
+    """Where a slice begins and ends in the dimensions that it does not have whole."""
+    if len(index) > len(shape) or any(
+        type(x) is not slice or x.step not in (None, 1) for x in index
+    ):
+        return None
+    found = {d: (x.start or 0, shape[d] if x.stop is None else x.stop) for d, x in enumerate(index)}
+    return {d: span for d, span in found.items() if span != (0, shape[d])}
 
 
 def _cover(parts: Sequence[Part], shape: tuple[int, ...]) -> bool:
     """Whether slices along one dimension are all of it, once."""
-    dims = {
-        d for _, index in parts for d, x in enumerate(index) if (x.start, x.stop) != (0, shape[d])
-    }
-    if len(dims) != 1:
+    found = [_spans(shape, index) for _, index in parts]
+    dims = {d for spans in found for d in (spans or {})}
+    if len(dims) != 1 or not all(found):
         return False
     (dim,) = dims
-    spans = sorted((index[dim].start, index[dim].stop) for _, index in parts)
+    spans = sorted(spans[dim] for spans in found if spans)
     ends = [0, *(stop for _, stop in spans)]
     return [start for start, _ in spans] == ends[:-1] and ends[-1] == shape[dim]
 
