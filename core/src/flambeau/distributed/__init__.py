@@ -32,6 +32,7 @@ from flambeau.distributed._errors import (
     DistTimeoutError,
 )
 from flambeau.distributed._file_store import FileStore
+from flambeau.distributed._future import Future
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import (
     GroupMember,
@@ -87,6 +88,7 @@ __all__ = [
     "DistStoreError",
     "DistTimeoutError",
     "FileStore",
+    "Future",
     "GroupMember",
     "HashStore",
     "P2POp",

@@ -153,10 +153,11 @@ def all_reduce(
 
     facts = _facts(tensor, how.value)
     name = _combining(how)
-    return _ended(
-        found.collective("all_reduce", tensor, facts, lambda c: c.all_reduce(array, name), finish),
-        async_op,
+    work = found.collective(
+        "all_reduce", tensor, facts, lambda c: c.all_reduce(array, name), finish
     )
+    work.results.append(tensor)
+    return _ended(work, async_op)
 
 
 def all_reduce_coalesced(

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from flambeau.distributed._errors import DistBackendError, DistTimeoutError
+from flambeau.distributed._future import Future
 
 if TYPE_CHECKING:
     from flambeau.distributed._group import ProcessGroup
@@ -52,6 +53,7 @@ class Work:
         self._done = False
         self._failure: BaseException | None = None
         self.what = what
+        self.results: list[Any] = []
         group.world.active[self] = None
 
     def is_completed(self) -> bool:
@@ -86,6 +88,15 @@ class Work:
     def exception(self) -> BaseException | None:
         """What went wrong, None if nothing did."""
         return self._failure
+
+    def get_future(self) -> Future[Any]:
+        """A future of the results, as communication hooks return it."""
+
+        def wait() -> Any:
+            self.wait()
+            return self.results
+
+        return Future(wait)
 
     def source_rank(self) -> int:
         """Of a finished receive, the rank that had sent.

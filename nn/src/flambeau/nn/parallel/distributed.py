@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import flambeau as fb
+from flambeau import Tensor, distributed
 from flambeau.nn.module import Module
+from flambeau.nn.parallel._buckets import MEGABYTE, GradBucket, Reducer
+from flambeau.nn.parallel._join import Attendance
 from flambeau.nn.parallel._places import Device, device_type, placed
 from flambeau.nn.parallel.parallel_apply import parallel_apply
 from flambeau.nn.parallel.replicate import replicate
@@ -18,28 +22,37 @@ __all__ = ["DistributedDataParallel", "DistributedDataParallelCPU"]
 class DistributedDataParallel(Module):
     """`module`, with its gradients averaged over the processes of a group.
 
-    A group is anything with a method ``size()``.  In a group of one process the average is the
-    gradient itself: the module then differs from `module` only in that its inputs are cut up along
-    `dim` for `device_ids`, if there are any.  Larger groups need ``flambeau.distributed``.
+    All processes begin with the parameters and buffers of rank 0.  After a backward pass the
+    gradients are ``Σ gradients / processes`` in all of them, so equal optimisers keep the
+    parameters equal.  Gradients travel in buckets while the rest of the backward pass computes.
 
-    `broadcast_buffers`, `bucket_cap_mb`, `find_unused_parameters`, `check_reduction`,
-    `gradient_as_bucket_view` and `static_graph` say how processes exchange gradients and buffers,
-    and change no result.
+    Args:
+        module: with the same parameters in the same order in all processes.
+        device_ids: devices of this process among which its inputs are divided along `dim`.
+        output_device: where the outputs of these are gathered.
+        dim: see `device_ids`.
+        broadcast_buffers: buffers are those of rank 0 at each forward.
+        process_group: that of all processes if not given.
+        bucket_cap_mb: megabytes of a bucket; the first one is of at most one.
+        find_unused_parameters: parameters may take no part in a loss; the graph is searched for
+            them at each forward.
+        check_reduction: not used.
+        gradient_as_bucket_view: gradients are views of the buckets, which saves a copy.
+        static_graph: the same parameters are left out in every pass; the graph is searched once.
+        init_sync: begin with the parameters and buffers of rank 0.
 
     Raises:
         ValueError: there is no process group.
-        RuntimeError: no parameter of the module requires a gradient, or the group has several
-            processes.
+        RuntimeError: no parameter of the module requires a gradient, or processes have different
+            ones.
 
     >>> import flambeau as fb
-    >>> class Alone:
-    ...     def size(self):
-    ...         return 1
-    >>> model = fb.nn.parallel.DistributedDataParallel(
-    ...     fb.nn.Linear(2, 3), process_group=Alone()
-    ... )
+    >>> dist = fb.distributed
+    >>> dist.init_process_group("reference", store=dist.HashStore(), rank=0, world_size=1)
+    >>> model = fb.nn.parallel.DistributedDataParallel(fb.nn.Linear(2, 3))
     >>> model(fb.ones(5, 2)).shape
     torch.Size([5, 3])
+    >>> dist.destroy_process_group()
     """
 
     module: Module
@@ -58,27 +71,21 @@ class DistributedDataParallel(Module):
         check_reduction: bool = False,
         gradient_as_bucket_view: bool = False,
         static_graph: bool = False,
+        init_sync: bool = True,
     ) -> None:
         super().__init__()
+        if process_group is None:
+            process_group = distributed.group.WORLD
         if process_group is None:
             raise ValueError(
                 "Default process group has not been initialized, please make sure to call "
                 "init_process_group, or give process_group"
             )
-        if not any(parameter.requires_grad for parameter in module.parameters()):
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        if not parameters:
             raise RuntimeError(
                 "DistributedDataParallel is not needed when a module doesn't have any parameters "
                 "that require a gradient."
-            )
-        if not callable(getattr(process_group, "size", None)):
-            raise TypeError(
-                "DistributedDataParallel(): argument 'process_group' must be a group of "
-                f"processes, not {process_group!r:.80}"
-            )
-        if (size := process_group.size()) != 1:
-            raise RuntimeError(
-                f"DistributedDataParallel: the group has {size} processes; gradients can be "
-                "exchanged only with a communication backend, and none is installed"
             )
         kind = device_type(list(module.parameters()))
         self.module = module
@@ -90,15 +97,85 @@ class DistributedDataParallel(Module):
         self.dim = dim
         self.broadcast_buffers = broadcast_buffers
         self.process_group = process_group
-        self.bucket_cap_mb = bucket_cap_mb
+        self.bucket_cap_mb = 25 if bucket_cap_mb is None else bucket_cap_mb
         self.find_unused_parameters = find_unused_parameters
         self.check_reduction = check_reduction
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.static_graph = static_graph
         self.require_backward_grad_sync = True
+        self.require_forward_param_sync = True
+        self._attendance: Attendance | None = None
+        self._reducer: Reducer | None = None
+        if process_group.size() != 1:
+            if not isinstance(process_group, distributed.ProcessGroup):
+                raise RuntimeError(
+                    f"DistributedDataParallel: the group has {process_group.size()} processes and "
+                    "is none of flambeau.distributed, which could bring them together"
+                )
+            self._compare_parameters(parameters)
+            if init_sync:
+                self._broadcast([*module.parameters(), *module.buffers()])
+            self._make_reducer(parameters)
+
+    def _make_reducer(self, parameters: list[Tensor]) -> Reducer:
+        self._reducer = Reducer(
+            parameters,
+            self.process_group,
+            self.bucket_cap_mb * MEGABYTE,
+            self.find_unused_parameters,
+            self.gradient_as_bucket_view,
+            self.static_graph,
+        )
+        return self._reducer
+
+    def _compare_parameters(self, parameters: list[Tensor]) -> None:
+        mine = [(str(p.dtype), tuple(p.shape)) for p in parameters]
+        found: list[Any] = [None] * self.process_group.size()
+        distributed.all_gather_object(found, mine, self.process_group)
+        for rank, theirs in enumerate(found):
+            if theirs != mine:
+                raise RuntimeError(
+                    "DistributedDataParallel expects same model across all ranks, but rank "
+                    f"{self.process_group.rank()} has {len(mine)} parameters, "
+                    f"{_first(mine, theirs)} where rank {rank} of {len(theirs)} has {_first(theirs, mine)}"
+                )
+
+    def _broadcast(self, tensors: Sequence[Tensor], source: int = 0) -> None:
+        """Give all processes what member `source` has, one message for each dtype."""
+        kinds: dict[Any, list[Tensor]] = {}
+        for tensor in tensors:
+            kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
+        for same in kinds.values():
+            flat = fb.cat([tensor.reshape(-1) for tensor in same])
+            distributed.broadcast(flat, group=self.process_group, group_src=source)
+            if self.process_group.rank() != source:
+                parts = flat.split([tensor.numel() for tensor in same])
+                for tensor, part in zip(same, parts, strict=True):
+                    tensor.copy_(part.view(tensor.shape))
+
+    def _synchronised_buffers(self) -> list[Tensor]:
+        return list(self.module.buffers()) if self.broadcast_buffers else []
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
         """The result of the module, on several devices if there are `device_ids`."""
+        reducer = self._reducer
+        if reducer is None:
+            return self._result(inputs, kwargs)
+        sync = fb.is_grad_enabled() and self.require_backward_grad_sync
+        source = 0
+        if self._attendance is not None:
+            exchanged = sync, self.require_forward_param_sync
+            source, reducer.divisor = self._attendance.present(*exchanged)
+        if self.require_forward_param_sync and (buffers := self._synchronised_buffers()):
+            with fb.no_grad():
+                self._broadcast(buffers, source)
+        output = self._result(inputs, kwargs)
+        if fb.is_grad_enabled():
+            reducer.prepare(output, sync)
+            self.require_forward_param_sync = sync
+        return output
+
+    def _result(self, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         places = self.device_ids
         if places is None or self.output_device is None:
             return self.module(*inputs, **kwargs)
@@ -108,6 +185,25 @@ class DistributedDataParallel(Module):
         used = places[: len(args)]
         results = parallel_apply(replicate(self.module, used), args, named, used)
         return gather(results, self.output_device, self.dim)
+
+    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+        """Let `hook` reduce the buckets: ``hook(state, bucket)`` returns a future of the result.
+
+        The result is a vector as long as ``bucket.buffer()``, averaged already;
+        `flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks` has some.
+
+        Raises:
+            TypeError: it cannot be called.
+            RuntimeError: there is one already.
+        """
+        if not callable(hook):
+            raise TypeError("Communication hook must be callable.")
+        reducer = self._reducer
+        if reducer is None:
+            reducer = self._make_reducer([p for p in self.parameters() if p.requires_grad])
+        if reducer.hook is not None:
+            raise RuntimeError("register_comm_hook can only be called once.")
+        reducer.hook = lambda bucket: hook(state, bucket)
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
@@ -133,6 +229,65 @@ class DistributedDataParallel(Module):
             yield
         finally:
             self.require_backward_grad_sync = before
+
+    @contextmanager
+    def join(
+        self,
+        divide_by_initial_world_size: bool = True,
+        enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Iterator[None]:
+        """A context for processes with different numbers of batches.
+
+        A process that leaves it takes part in what the others exchange, with gradients of zero,
+        until all have left; then all get the parameters and buffers of the last.
+
+        Args:
+            divide_by_initial_world_size: averages are sums divided by the size of the group, not
+                by the number of processes that still have batches.
+            enable: False: the context does nothing.
+            throw_on_early_termination: raise in all processes when the first has no more batches.
+
+        Raises:
+            RuntimeError: `throw_on_early_termination`, and one process has no more batches.
+        """
+        reducer = self._reducer
+        if not enable or reducer is None:
+            yield
+            return
+        attendance = Attendance(
+            self.process_group,
+            next(self.parameters()).device,
+            divide_by_initial_world_size,
+            throw_on_early_termination,
+        )
+        self._attendance = attendance
+        try:
+            yield
+            last = attendance.absent(self._shadow)
+            self._broadcast([*self.module.parameters(), *self.module.buffers()], last)
+        finally:
+            self._attendance = None
+            reducer.divisor = self.process_group.size()
+
+    def _shadow(self, source: int, divisor: int, sync: bool, buffers: bool) -> None:
+        """One step of the others, in a process that has no more batches."""
+        reducer = self._reducer
+        assert reducer is not None
+        reducer.divisor = divisor
+        if buffers and (held := self._synchronised_buffers()):
+            with fb.no_grad():
+                self._broadcast(held, source)
+        if sync:
+            reducer.shadow()
+
+
+def _first(mine: Sequence[Any], theirs: Sequence[Any]) -> str:
+    """The first entry that differs."""
+    for i, entry in enumerate(mine):
+        if i >= len(theirs) or entry != theirs[i]:
+            return f"number {i} of {entry[0]}{list(entry[1])}"
+    return "no more"
 
 
 class DistributedDataParallelCPU(DistributedDataParallel):

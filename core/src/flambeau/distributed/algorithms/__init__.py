@@ -1,0 +1,1 @@
+"""Ways to exchange gradients that `DistributedDataParallel` can be given."""

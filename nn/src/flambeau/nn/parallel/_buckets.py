@@ -1,0 +1,260 @@
+"""Gradients in buckets, which travel while the rest of the backward pass computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor, distributed
+from flambeau.nn.parallel._places import tensors_in
+
+MEGABYTE = 1 << 20
+FIRST = MEGABYTE
+"""Bytes of the first bucket, small so that something travels early."""
+
+
+class GradBucket:
+    """The gradients of some parameters in one vector, as communication hooks get them."""
+
+    def __init__(self, index: int, parameters: Sequence[Tensor]) -> None:
+        self._index = index
+        self._parameters = list(parameters)
+        first = parameters[0]
+        self._flat = fb.zeros(
+            sum(parameter.numel() for parameter in parameters),
+            dtype=first.dtype,
+            device=first.device,
+        )
+        self._last = False
+        self.views = self._viewed(self._flat)
+        self.missing: set[int] = set()
+        self.pending: Any = None
+
+    def _viewed(self, flat: Tensor) -> list[Tensor]:
+        parts = flat.split([parameter.numel() for parameter in self._parameters])
+        return [v.view(p.shape) for v, p in zip(parts, self._parameters, strict=True)]
+
+    def index(self) -> int:
+        """Which bucket it is, in the order of their travels."""
+        return self._index
+
+    def is_last(self) -> bool:
+        """Whether it is the last of a backward pass."""
+        return self._last
+
+    def buffer(self) -> Tensor:
+        """The vector."""
+        return self._flat
+
+    def set_buffer(self, tensor: Tensor) -> None:
+        """Put another vector in its place."""
+        self._flat.copy_(tensor)
+
+    def gradients(self) -> list[Tensor]:
+        """The gradients, as views of the vector."""
+        return self.views
+
+    def parameters(self) -> list[Tensor]:
+        """The parameters, in the order of their gradients."""
+        return self._parameters
+
+
+def divided(parameters: Iterable[Tensor], first: int, size: int) -> list[list[Tensor]]:
+    """Parameters in buckets of at most `size` bytes (the first of `first`), one dtype in each.
+
+    They are taken from the last to the first, the order in which their gradients come.
+    """
+    buckets: list[list[Tensor]] = []
+    open_ones: dict[tuple[Any, Any], tuple[list[Tensor], int]] = {}
+    limit = first
+    for parameter in reversed(list(parameters)):
+        kind = parameter.dtype, parameter.device
+        bucket, held = open_ones.get(kind, ([], 0))
+        if not bucket:
+            buckets.append(bucket)
+        bucket.append(parameter)
+        held += parameter.numel() * parameter.element_size()
+        if held >= limit:
+            open_ones.pop(kind, None)
+            limit = size
+        else:
+            open_ones[kind] = bucket, held
+    return buckets
+
+
+class Reducer:
+    """What happens to the gradients of a module during a backward pass.
+
+    A gradient is copied into its bucket when it is complete.  Full buckets begin to travel in one
+    order in all processes; the results are waited for when the backward pass ends.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Tensor],
+        group: Any,
+        bucket_bytes: float,
+        find_unused: bool,
+        as_views: bool,
+        static: bool,
+    ) -> None:
+        self.group = group
+        self.parameters = list(parameters)
+        self.find_unused = find_unused or static
+        self.as_views = as_views
+        self.static = static
+        self.divisor = group.size()
+        self.hook: Callable[[GradBucket], Any] | None = None
+        size = int(bucket_bytes)
+        parts = divided(parameters, min(FIRST, size), size)
+        self._buckets = [GradBucket(i, part) for i, part in enumerate(parts)]
+        self._buckets[-1]._last = True
+        self._place = {
+            id(parameter): (bucket, i)
+            for bucket in self._buckets
+            for i, parameter in enumerate(bucket.parameters())
+        }
+        self._known_unused: list[Tensor] | None = None
+        self._used: set[int] = set()
+        self._syncing = False
+        self._travelling = 0
+        self._queued = False
+        for parameter in self.parameters:
+            parameter.register_post_accumulate_grad_hook(self._arrived)
+
+    def prepare(self, output: Any, sync: bool) -> None:
+        """Expect a backward pass from `output`.
+
+        Raises:
+            RuntimeError: the last one left gradients out.
+        """
+        if self._syncing and self._used and self._travelling < len(self._buckets):
+            names = sum(len(bucket.missing) for bucket in self._buckets)
+            raise RuntimeError(
+                "Expected to have finished reduction in the prior iteration before starting a new "
+                f"one: {names} parameters got no gradient. If some take no part in the loss, pass "
+                "find_unused_parameters=True to DistributedDataParallel, and make sure that all "
+                "outputs of forward take part in the loss"
+            )
+        self._syncing = sync
+        if not sync:
+            return
+        self._used.clear()
+        self._travelling = 0
+        self._queued = False
+        for bucket in self._buckets:
+            bucket.missing = set(range(len(bucket.views)))
+        if not self.find_unused:
+            return
+        unused = self._known_unused if self.static else None
+        if unused is None:
+            leaves = _leaves(output)
+            unused = [p for p in self.parameters if id(p) not in leaves]
+            if self.static:
+                self._known_unused = unused
+        for parameter in unused:
+            bucket, i = self._place[id(parameter)]
+            bucket.views[i].zero_()
+            bucket.missing.discard(i)
+
+    def _arrived(self, parameter: Tensor) -> None:
+        if not self._syncing:
+            return
+        bucket, i = self._place[id(parameter)]
+        view, gradient = bucket.views[i], parameter.grad
+        assert gradient is not None
+        if gradient is not view:
+            with fb.no_grad():
+                view.copy_(gradient)
+                if self.as_views:
+                    parameter.grad = view
+        self._used.add(id(parameter))
+        bucket.missing.discard(i)
+        if not self._queued:
+            self._queued = True
+            fb.autograd.Variable._execution_engine.queue_callback(self._finish)
+        self._send()
+
+    def _send(self) -> None:
+        while self._travelling < len(self._buckets):
+            bucket = self._buckets[self._travelling]
+            if bucket.missing:
+                return
+            bucket.pending = self._begun(bucket)
+            self._travelling += 1
+
+    def _begun(self, bucket: GradBucket) -> Any:
+        if self.hook is not None:
+            return self.hook(bucket)
+        if self.group.size() == 1:
+            return None
+        return distributed.all_reduce(bucket.buffer(), group=self.group, async_op=True)
+
+    def _finish(self) -> None:
+        """Wait for the buckets and give the gradients to the parameters."""
+        if self._travelling < len(self._buckets):
+            return  # a gradient is missing: the next forward says so
+        used = self._used_anywhere()
+        for bucket in self._buckets:
+            self._settle(bucket)
+            for parameter, view in zip(bucket.parameters(), bucket.views, strict=True):
+                if used is not None and id(parameter) not in used:
+                    continue
+                with fb.no_grad():
+                    if parameter.grad is None:
+                        parameter.grad = view if self.as_views else view.clone()
+                    elif parameter.grad is not view:
+                        parameter.grad.copy_(view)
+        self._syncing = False
+
+    def _settle(self, bucket: GradBucket) -> None:
+        pending, bucket.pending = bucket.pending, None
+        with fb.no_grad():
+            if self.hook is not None:
+                result = pending.wait()
+                result = result[0] if isinstance(result, (list, tuple)) else result
+                if result is not bucket.buffer():
+                    bucket.set_buffer(result)
+                return
+            if pending is not None:
+                pending.wait()
+            if self.divisor != 1:
+                bucket.buffer().div_(self.divisor)
+
+    def _used_anywhere(self) -> set[int] | None:
+        """The parameters that have a gradient in some process; None: all, nobody asks."""
+        if not self.find_unused:
+            return None
+        marks = fb.tensor([id(p) in self._used for p in self.parameters], dtype=fb.int32)
+        device = self.parameters[0].device
+        marks = marks.to(device)
+        if self.group.size() > 1:
+            distributed.all_reduce(marks, group=self.group)
+        return {id(p) for p, mark in zip(self.parameters, marks.tolist(), strict=True) if mark}
+
+    def shadow(self) -> None:
+        """Take part in the reductions of others with no gradient of one's own."""
+        for bucket in self._buckets:
+            bucket.buffer().zero_()
+            bucket.pending = self._begun(bucket)
+        if self.find_unused:
+            self._used.clear()
+            self._used_anywhere()
+        for bucket in self._buckets:
+            self._settle(bucket)
+
+
+def _leaves(output: Any) -> set[int]:
+    """The parameters that outputs were computed from, by their ids."""
+    nodes = [tensor.grad_fn for tensor in tensors_in(output) if tensor.grad_fn is not None]
+    seen, found = set(nodes), set()
+    while nodes:
+        node = nodes.pop()
+        if (leaf := getattr(node, "variable", None)) is not None:
+            found.add(id(leaf))
+        for following, _ in node.next_functions:
+            if following is not None and following not in seen:
+                seen.add(following)
+                nodes.append(following)
+    return found

@@ -1,0 +1,269 @@
+"""Gradients averaged over processes: those of one process with the whole batch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import flambeau as fb
+import flambeau.distributed as dist
+from flambeau import nn
+from flambeau.distributed.algorithms.ddp_comm_hooks import default_hooks
+from flambeau.nn.parallel import DistributedDataParallel
+from flambeau.testing.ranks import run_ranks, values
+
+
+class Net(nn.Module):
+    """A part of it takes part in some losses only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Linear(6, 300)
+        self.norm = nn.BatchNorm1d(300)
+        self.second = nn.Linear(300, 700)
+        self.extra = nn.Linear(300, 700)
+        self.last = nn.Linear(700, 1)
+
+    def forward(self, x: fb.Tensor, extra: bool) -> fb.Tensor:
+        hidden = self.norm(self.first(x)).relu()
+        return self.last((self.extra if extra else self.second)(hidden).relu())
+
+
+class Plain(nn.Module):
+    """No statistics of batches: two halves are exactly one whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Linear(6, 400), nn.ReLU(), nn.Linear(400, 800), nn.Tanh(), nn.Linear(800, 1)
+        )
+
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        return self.layers(x)
+
+
+def data() -> tuple[fb.Tensor, fb.Tensor]:
+    fb.manual_seed(1)
+    return fb.randn(24, 6), fb.randn(24, 1)
+
+
+def trained(model: nn.Module, x: fb.Tensor, y: fb.Tensor, steps: int = 4) -> list[fb.Tensor]:
+    optimizer = fb.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        ((model(x) - y) ** 2).mean().backward()
+        optimizer.step()
+    return [p.detach() for p in model.parameters()]
+
+
+def _whole() -> list[fb.Tensor]:
+    fb.manual_seed(0)
+    return trained(Plain(), *data())
+
+
+def _trained(rank: int, size: int, options: dict[str, Any]) -> list[list[float]]:
+    fb.manual_seed(rank)  # what rank 0 has is what counts
+    model = DistributedDataParallel(Plain(), **options)
+    if "hook" in options:
+        raise AssertionError
+    x, y = data()
+    part = len(x) // size
+    mine = slice(rank * part, (rank + 1) * part)
+    return [p.flatten().tolist() for p in trained(model, x[mine], y[mine])]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"bucket_cap_mb": 0.5},
+        {"gradient_as_bucket_view": True, "bucket_cap_mb": 0.001},
+        {"find_unused_parameters": True},
+        {"static_graph": True},
+    ],
+    ids=str,
+)
+def test_training_in_parts_is_training_on_the_whole(options: dict[str, Any]) -> None:
+    one, other = values(run_ranks(_trained, 2, options))
+    assert one == other  # to the last bit
+    for found, wanted in zip(one, _whole(), strict=True):
+        assert fb.allclose(fb.tensor(found), wanted.flatten(), rtol=1e-4, atol=1e-6)
+
+
+def _unused(rank: int, size: int, static: bool) -> dict[str, Any]:
+    fb.manual_seed(0)
+    model = DistributedDataParallel(
+        Net(), find_unused_parameters=not static, static_graph=static, broadcast_buffers=False
+    )
+    x, _ = data()
+    for _ in range(3):
+        model.zero_grad()
+        model(x[rank::2], extra=bool(rank) and not static).sum().backward()
+    return {
+        name: None if p.grad is None else p.grad.abs().sum().item()
+        for name, p in model.module.named_parameters()
+    }
+
+
+@pytest.mark.parametrize("static", [False, True])
+def test_parameters_that_take_no_part_are_found(static: bool) -> None:
+    one, other = values(run_ranks(_unused, 2, static))
+    assert one == other
+    assert one["second.weight"] > 0
+    if static:  # used by nobody: left alone
+        assert one["extra.weight"] is None
+    else:  # used by one: both have its half
+        assert one["extra.weight"] > 0
+
+
+def _left_out(rank: int, size: int) -> str:
+    model = DistributedDataParallel(Net())
+    x, _ = data()
+    model(x, extra=False).sum().backward()
+    with pytest.raises(RuntimeError, match="find_unused_parameters=True") as caught:
+        model(x, extra=False)
+    return str(caught.value)
+
+
+def test_parameters_without_a_gradient_are_an_error_unless_it_is_said_before() -> None:
+    assert all("2 parameters got no gradient" in text for text in values(run_ranks(_left_out, 2)))
+
+
+def _accumulated(rank: int, size: int) -> bool:
+    fb.manual_seed(0)
+    model = DistributedDataParallel(Plain())
+    x, _ = data()
+    with model.no_sync():
+        model(x[rank::4]).sum().backward()
+    before = model.module.layers[0].weight.grad.clone()
+    model(x[rank + 2 :: 4]).sum().backward()
+    alone = Plain()
+    alone.load_state_dict(model.module.state_dict())
+    alone(x).sum().backward()
+    pairs = zip(model.parameters(), alone.parameters(), strict=True)
+    averaged = all(fb.allclose(p.grad * 2, q.grad, rtol=1e-4, atol=1e-5) for p, q in pairs)
+    return averaged and not fb.equal(before, model.module.layers[0].weight.grad)
+
+
+def test_gradients_add_up_without_travelling_until_the_first_pass_that_shares() -> None:
+    assert values(run_ranks(_accumulated, 2)) == [True, True]
+
+
+def _buffers(rank: int, size: int) -> list[list[float]]:
+    fb.manual_seed(rank)
+    model = DistributedDataParallel(nn.BatchNorm1d(2))
+    model(fb.randn(8, 2) + rank).sum().backward()
+    own = model.module.running_mean.tolist()
+    model(fb.randn(8, 2)).sum().backward()
+    model.eval()
+    with fb.no_grad():
+        model(fb.randn(8, 2))
+    return [own, model.module.running_mean.tolist()]
+
+
+def test_buffers_are_those_of_rank_0_at_each_forward() -> None:
+    (own, after), (other, others_after) = values(run_ranks(_buffers, 2))
+    assert own != other
+    assert after == others_after
+
+
+def _hooked(rank: int, size: int, name: str) -> list[float]:
+    fb.manual_seed(0)
+    model = DistributedDataParallel(Plain())
+    model.register_comm_hook(None, getattr(default_hooks, name))
+    with pytest.raises(RuntimeError, match="only be called once"):
+        model.register_comm_hook(None, getattr(default_hooks, name))
+    x, _ = data()
+    model(x[rank::2]).mean().backward()
+    return model.module.layers[2].weight.grad.flatten().tolist()
+
+
+@pytest.mark.parametrize("name", ["allreduce_hook", "fp16_compress_hook", "bf16_compress_hook"])
+def test_hooks_reduce_in_place_of_the_sum(name: str) -> None:
+    one, other = values(run_ranks(_hooked, 2, name))
+    assert one == other
+    fb.manual_seed(0)
+    alone = Plain()
+    alone(data()[0]).mean().backward()
+    wanted = alone.layers[2].weight.grad.flatten()
+    rough = {"allreduce_hook": 1e-5, "fp16_compress_hook": 2e-3, "bf16_compress_hook": 2e-2}[name]
+    error = (fb.tensor(one) - wanted).norm() / wanted.norm()
+    assert error < rough, error
+    if name == "fp16_compress_hook":
+        assert error > 1e-6  # it has been rounded
+
+
+def _joined(rank: int, size: int, whole: bool) -> tuple[list[float], int]:
+    fb.manual_seed(0)
+    model = DistributedDataParallel(Plain())
+    optimizer = fb.optim.SGD(model.parameters(), lr=0.1)
+    x, y = data()
+    steps = 0
+    with model.join(divide_by_initial_world_size=whole):
+        for i in range(2 + 2 * rank):
+            optimizer.zero_grad()
+            ((model(x[i::7]) - y[i::7]) ** 2).mean().backward()
+            optimizer.step()
+            steps += 1
+    return model.module.layers[0].weight.flatten().tolist(), steps
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_processes_with_fewer_batches_join_the_others(whole: bool) -> None:
+    (one, first), (other, second) = values(run_ranks(_joined, 2, whole))
+    assert (first, second) == (2, 4)
+    assert one == other
+    fb.manual_seed(0)
+    alone = Plain()
+    optimizer = fb.optim.SGD(alone.parameters(), lr=0.1)
+    x, y = data()
+    for i in range(4):
+        optimizer.zero_grad()
+        loss = ((alone(x[i::7]) - y[i::7]) ** 2).mean()
+        (loss / 2 if whole and i >= 2 else loss).backward()
+        optimizer.step()
+    assert fb.allclose(fb.tensor(one), alone.layers[0].weight.flatten(), rtol=1e-4, atol=1e-6)
+
+
+def _strict(rank: int, size: int) -> str:
+    model = DistributedDataParallel(Plain())
+    x, _ = data()
+
+    def passes() -> None:
+        with model.join(throw_on_early_termination=True):
+            for i in range(2 + rank):
+                model(x[i::7]).sum().backward()
+
+    with pytest.raises(RuntimeError, match="exhausted inputs") as caught:
+        passes()
+    return str(caught.value)
+
+
+def test_an_early_end_can_be_an_error() -> None:
+    assert len(values(run_ranks(_strict, 2))) == 2
+
+
+def _models_differ(rank: int, size: int) -> str:
+    with pytest.raises(RuntimeError, match="expects same model across all ranks") as caught:
+        DistributedDataParallel(nn.Linear(2, 3 + rank))
+    return str(caught.value)
+
+
+def test_different_models_are_refused_with_what_differs() -> None:
+    one, other = values(run_ranks(_models_differ, 2))
+    assert "float32[3, 2]" in one
+    assert "float32[4, 2]" in other
+
+
+def _several_outputs(rank: int, size: int) -> float:
+    fb.manual_seed(0)
+    layer = nn.Linear(2, 2)
+    model = DistributedDataParallel(layer)
+    a, b = model(fb.ones(1, 2)), model(fb.ones(1, 2) * 2)
+    (a.sum() + b.sum()).backward()
+    return dist.get_rank() * 0.0 + layer.weight.grad.sum().item()
+
+
+def test_one_backward_may_follow_two_forwards() -> None:
+    assert values(run_ranks(_several_outputs, 2)) == [12.0, 12.0]
