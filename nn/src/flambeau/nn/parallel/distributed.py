@@ -117,7 +117,7 @@ class DistributedDataParallel(Module):
                 self._broadcast([*module.parameters(), *module.buffers()])
             self._make_reducer(parameters)
 
-    def _make_reducer(self, parameters: list[Tensor]) -> Reducer:
+    def _make_reducer(self, parameters: Sequence[Tensor]) -> Reducer:
         self._reducer = Reducer(
             parameters,
             self.process_group,
@@ -128,7 +128,7 @@ class DistributedDataParallel(Module):
         )
         return self._reducer
 
-    def _compare_parameters(self, parameters: list[Tensor]) -> None:
+    def _compare_parameters(self, parameters: Sequence[Tensor]) -> None:
         mine = [(str(p.dtype), tuple(p.shape)) for p in parameters]
         found: list[Any] = [None] * self.process_group.size()
         distributed.all_gather_object(found, mine, self.process_group)
@@ -137,7 +137,8 @@ class DistributedDataParallel(Module):
                 raise RuntimeError(
                     "DistributedDataParallel expects same model across all ranks, but rank "
                     f"{self.process_group.rank()} has {len(mine)} parameters, "
-                    f"{_first(mine, theirs)} where rank {rank} of {len(theirs)} has {_first(theirs, mine)}"
+                    f"{_first(mine, theirs)} where rank {rank} of {len(theirs)} has "
+                    f"{_first(theirs, mine)}"
                 )
 
     def _broadcast(self, tensors: Sequence[Tensor], source: int = 0) -> None:
