@@ -96,13 +96,23 @@ def _shown(results: Any) -> str:
     return f"{results!r} = "
 
 
-def slots_in(value: Any) -> Iterator[int]:
+def slots_in(value: Any) -> list[int]:
     """The slots in an argument or in results."""
+    found: list[int] = []
     if type(value) is Slot:
-        yield value
+        found.append(value)
     elif type(value) in (tuple, list):
-        for part in value:
-            yield from slots_in(part)
+        _collect(value, found)
+    return found
+
+
+def _collect(values: Sequence[Any], found: list[int]) -> None:
+    for value in values:
+        kind = type(value)
+        if kind is Slot:
+            found.append(value)
+        elif kind is tuple or kind is list:
+            _collect(value, found)
 
 
 def _numbers_in(value: Any) -> Iterator[Number]:
@@ -322,7 +332,7 @@ class _Writer:
         if isinstance(value, Number):
             return self.numbers[value]
         if type(value) in (tuple, list) and (
-            any(True for _ in slots_in(value)) or any(True for _ in _numbers_in(value))
+            slots_in(value) or any(True for _ in _numbers_in(value))
         ):
             parts = "".join(f"{self.argument(part)}, " for part in value)
             return f"({parts})" if type(value) is tuple else f"[{parts}]"

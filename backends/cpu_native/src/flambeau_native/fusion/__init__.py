@@ -7,6 +7,7 @@ makes the function.  csrc/program.c runs it.
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import is_
 from typing import Any
 
 from flambeau.plugin.plan import Plan, replayed
@@ -18,8 +19,8 @@ __all__ = ["compile_plan"]
 
 def compile_plan(plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
     """A function that runs `plan`; None where nothing can be fused."""
-    shorter = simplified(plan)
-    steps = fused(shorter)
-    if steps is None and shorter is plan:
+    steps, constants = simplified(plan)
+    steps = fused(plan, steps, constants)
+    if len(steps) == len(plan.steps) and all(map(is_, steps, plan.steps)):
         return None
-    return replayed(shorter if steps is None else shorter.with_steps(steps))
+    return replayed(plan.with_steps(steps, constants))

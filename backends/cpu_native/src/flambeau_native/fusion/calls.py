@@ -83,11 +83,11 @@ def is_row_major(plan: Plan, slot: int) -> bool:
 class Reader:
     """Reads the calls of a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: Plan, constants: dict[int, Any]) -> None:
         self.plan = plan
         self.values = {
             slot: float(array)
-            for slot, array in plan.constants.items()
+            for slot, array in constants.items()
             if not array.ndim and array.dtype == "f4"
         }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from flambeau.plugin.plan import Plan, Slot, Step, slots_in
 from flambeau_native.fusion.calls import Call, Reader
@@ -55,33 +56,31 @@ class _Group:
         return others <= self.rows | reader.values.keys()
 
 
-def fused(plan: Plan) -> Sequence[Step] | None:
-    """The steps of `plan` with programs for neighbouring ones; None where there are no such.
+def fused(plan: Plan, steps: Sequence[Step], constants: dict[int, Any]) -> Sequence[Step]:
+    """Steps of `plan`, with `constants`, with programs for neighbouring ones.
 
     A group waits until somebody else needs what it makes, so that it takes all calls up to there;
     groups that a call joins become one.  Nothing waits past a call that may write.
     """
-    writer = _Writer(plan)
-    for i, step in enumerate(plan.steps):
+    writer = _Writer(plan, steps, constants)
+    for i, step in enumerate(steps):
         writer.take(i, step)
     writer.close(writer.open)
-    return writer.steps if writer.programs else None
+    return writer.steps
 
 
 class _Writer:
     """The steps so far, and the groups that are open."""
 
-    def __init__(self, plan: Plan) -> None:
-        self.plan = plan
-        self.reader = Reader(plan)
+    def __init__(self, plan: Plan, steps: Sequence[Step], constants: dict[int, Any]) -> None:
+        self.reader = Reader(plan, constants)
         self.users: dict[int, list[int]] = {}
-        for i, step in enumerate(plan.steps):
+        for i, step in enumerate(steps):
             for slot in slots_in(step.args):
                 self.users.setdefault(slot, []).append(i)
         self.kept = frozenset(plan.outputs)
         self.steps: list[Step] = []
         self.open: list[_Group] = []
-        self.programs = 0
 
     def take(self, place: int, step: Step) -> None:
         """Give a step to a group, or write it down after those that it needs."""
@@ -132,7 +131,6 @@ class _Writer:
                 self._write(calls[half:])
                 return
             self.steps.append(step)
-            self.programs += 1
         else:
             self.steps += [call.step for _, call in calls]
 

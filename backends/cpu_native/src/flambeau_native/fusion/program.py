@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -142,7 +143,7 @@ class _Builder:
         for slot, part in self.outputs:
             is_row = part is None and self.values[slot].is_row
             kinds.append("R" if is_row else "b" if specs[slot][1] is bool_ else "f")
-        run = native.program(
+        text = (
             self.shape,
             "".join(kinds),
             len(self.inputs),
@@ -152,31 +153,52 @@ class _Builder:
             tuple(code),
         )
         made = list(dict.fromkeys(slot for slot, _ in self.outputs))
-        kernel = self._kernel(run, made)
+        parts = {call.step.results: call.parts for call in self.calls}
+        targets = [
+            (made.index(slot), None if part is None else parts[slot][part])
+            for slot, part in self.outputs
+        ]
+        key = repr((text, [specs[slot] for slot in made], targets))
+        if (kernel := _kernels.get(key)) is None:
+            kernel = _kernel(
+                native.program(*text), len(self.inputs), [specs[s] for s in made], targets
+            )
+            _kernels[key] = kernel
         results = Slot(made[0]) if len(made) == 1 else tuple(map(Slot, made))
         return Step("fused", kernel, tuple(map(Slot, self.inputs)), results)
 
-    def _kernel(self, run: Callable[..., None], made: Sequence[int]) -> Callable[..., Any]:
-        """The function that makes the results and runs the program."""
-        names: dict[str, Any] = {"run": run}
-        given = [f"a{i}" for i in range(len(self.inputs))]
-        parts = {call.step.results: call.parts for call in self.calls}
-        lines, targets = [f"def fused({', '.join(given)}):"], []
-        for i, slot in enumerate(made):
-            shape, dtype = self.reader.plan.specs[slot]
-            kind = TO_NUMPY[dtype]
-            small = prod(shape) * kind.itemsize < THRESHOLD
-            names |= {f"s{i}": shape, f"d{i}": kind, f"e{i}": np.empty if small else empty}
-            lines.append(f"    o{i} = e{i}(s{i}, d{i})")
-        for slot, part in self.outputs:
-            i = made.index(slot)
-            if part is None:
-                targets.append(f"o{i}")
-            else:
-                names[f"p{i}_{part}"] = parts[slot][part]
-                targets.append(f"o{i}[p{i}_{part}]")
-        lines.append(f"    run({', '.join([*given, *targets])})")
-        lines.append(f"    return {', '.join(f'o{i}' for i in range(len(made)))}")
-        found: dict[str, Any] = {}
-        exec("\n".join(lines), names, found)
-        return found["fused"]
+
+_kernels: WeakValueDictionary[str, Callable[..., Any]] = WeakValueDictionary()
+"""The kernels in use, by their programs: layers that are alike share them."""
+
+
+def _kernel(
+    run: Callable[..., None],
+    inputs: int,
+    made: Sequence[tuple[tuple[int, ...], Any]],
+    targets: Sequence[tuple[int, tuple[slice, ...] | None]],
+) -> Callable[..., Any]:
+    """The function that makes the results and runs the program.
+
+    Args:
+        run: the program.
+        inputs: how many arrays it reads.
+        made: shapes and dtypes of the results.
+        targets: for each array that it writes the number of the result, and which part of that.
+    """
+    names: dict[str, Any] = {"run": run}
+    given = [f"a{i}" for i in range(inputs)]
+    lines, written = [f"def fused({', '.join(given)}):"], []
+    for i, (shape, dtype) in enumerate(made):
+        kind = TO_NUMPY[dtype]
+        small = prod(shape) * kind.itemsize < THRESHOLD
+        names |= {f"s{i}": shape, f"d{i}": kind, f"e{i}": np.empty if small else empty}
+        lines.append(f"    o{i} = e{i}(s{i}, d{i})")
+    for number, (i, part) in enumerate(targets):
+        names[f"p{number}"] = part
+        written.append(f"o{i}" if part is None else f"o{i}[p{number}]")
+    lines.append(f"    run({', '.join([*given, *written])})")
+    lines.append(f"    return {', '.join(f'o{i}' for i in range(len(made)))}")
+    found: dict[str, Any] = {}
+    exec("\n".join(lines), names, found)
+    return found["fused"]

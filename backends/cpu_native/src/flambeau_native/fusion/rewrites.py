@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from operator import is_
 from typing import Any
 
 import numpy as np
@@ -30,13 +29,10 @@ _VIEWS = frozenset("view permute slice as_strided expand detach diagonal unfold"
 Part = tuple[Slot, tuple[slice, ...]]
 
 
-def simplified(plan: Plan) -> Plan:
-    """A plan that gives the same by fewer calls, or `plan`."""
+def simplified(plan: Plan) -> tuple[Sequence[Step], dict[int, Any]]:
+    """Steps that give the same by fewer calls, and constants that these read."""
     steps, constants = _folded(plan, plan.steps)
-    steps = [_direct(plan, step) for step in _placed(plan, steps)]
-    if len(steps) == len(plan.steps) and all(map(is_, steps, plan.steps)):
-        return plan
-    return plan.with_steps(steps, constants)
+    return [_direct(plan, step) for step in _placed(plan, steps)], {**plan.constants, **constants}
 
 
 def _direct(plan: Plan, step: Step) -> Step:
