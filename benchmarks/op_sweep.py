@@ -24,6 +24,11 @@ FORWARD = {
     "add number": "x + 0.5",
     "mul broadcast": "m * row",
     "pow 2": "x ** 2",
+    "pow 3": "x ** 3",
+    "pow of integers": "k ** 3",
+    "bmm 16x16": "c @ c",
+    "convolution 1x1": "F.conv2d(b, one)",
+    "adaptive_max_pool3d": "F.adaptive_max_pool3d(v, 2)",
     "maximum": "t.maximum(x, y)",
     "where": "t.where(x > 0, x, y)",
     "clamp": "x.clamp(-0.5, 0.5)",
@@ -58,6 +63,7 @@ FORWARD = {
     "mse_loss": "F.mse_loss(x, y)",
     "embedding": "F.embedding(i, m)",
     "index_select": "m.index_select(0, i)",
+    "index": "m[i]",
     "gather": "m.gather(1, columns)",
     "boolean mask": "x[mask]",
     "sort": "x.sort()",
@@ -72,12 +78,15 @@ FORWARD = {
     "randperm": "t.randperm(size)",
     "zeros": "t.zeros(size)",
     "arange": "t.arange(size)",
+    "linspace": "t.linspace(0, 1, size)",
+    "eye": "t.eye(side)",
 }
 BACKWARD = {
     "mul": "(gx * gy).backward(x)",
     "tanh": "gx.tanh().backward(x)",
     "gelu": "F.gelu(gx).backward(x)",
     "sum": "gx.sum().backward()",
+    "two summed": "(gx + gy).sum().backward()",
     "softmax": "gm.softmax(-1).backward(m)",
     "layer_norm": "F.layer_norm(gm, (n,)).backward(m)",
     "batch_norm": "F.batch_norm(gb, None, None, training=True).backward(b)",
@@ -109,6 +118,7 @@ def names_of(size: int) -> Any:
         side = max(2, math.isqrt(max(4, size // (8 * channels))))
         b = t.randn(8, channels, side, side)
         rows = m.shape[0]
+        deep = max(2, round((size / 8) ** (1 / 3)))
         names = {
             "t": t,
             "F": importlib.import_module(f"{t.__name__}.nn.functional"),
@@ -119,6 +129,11 @@ def names_of(size: int) -> Any:
             "p": x.abs() + 0.1,
             "m": m,
             "b": b,
+            "one": t.randn(channels, channels, 1, 1),
+            "c": t.randn(max(1, size // 256), 16, 16),
+            "v": t.randn(2, 4, deep, deep, deep),
+            "k": t.randint(-9, 9, (size,)),
+            "side": max(1, math.isqrt(size)),
             "row": t.randn(n),
             "i": t.randint(0, rows, (rows,)),
             "columns": t.randint(0, n, (rows, n)),

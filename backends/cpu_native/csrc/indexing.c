@@ -172,7 +172,48 @@ typedef struct {
     int64_t rows, columns, strips;
 } Transposed;
 
-#define TRANSPOSE(W, S)                                                                       \
+/* Squares of as many words as a line of the cache holds, which is read and written as a whole: through memory
+   that no other line competes with, as the lines of a column do where rows are a power of two apart. */
+#if defined(__x86_64__) && defined(__GNUC__)
+INLINE void turn_w4(uint32_t *out, int64_t wide, const uint32_t *a, int64_t high) {
+    _Alignas(64) uint32_t turned[16][16];
+    for (int i = 0; i < 16; i += 4) {
+        const float *row = (const float *)(const void *)(a + i * high);
+        for (int j = 0; j < 16; j += 4) {
+            __m128 w = _mm_loadu_ps(row + j), x = _mm_loadu_ps(row + high + j),
+                   y = _mm_loadu_ps(row + 2 * high + j), z = _mm_loadu_ps(row + 3 * high + j);
+            _MM_TRANSPOSE4_PS(w, x, y, z);
+            _mm_store_ps((float *)(void *)&turned[j][i], w);
+            _mm_store_ps((float *)(void *)&turned[j + 1][i], x);
+            _mm_store_ps((float *)(void *)&turned[j + 2][i], y);
+            _mm_store_ps((float *)(void *)&turned[j + 3][i], z);
+        }
+    }
+    for (int j = 0; j < 16; j++) memcpy(out + j * wide, turned[j], sizeof turned[j]);
+}
+INLINE void turn_w8(uint64_t *out, int64_t wide, const uint64_t *a, int64_t high) {
+    _Alignas(64) uint64_t turned[8][8];
+    for (int i = 0; i < 8; i += 2) {
+        const double *row = (const double *)(const void *)(a + i * high);
+        for (int j = 0; j < 8; j += 2) {
+            const __m128d x = _mm_loadu_pd(row + j), y = _mm_loadu_pd(row + high + j);
+            _mm_store_pd((double *)(void *)&turned[j][i], _mm_unpacklo_pd(x, y));
+            _mm_store_pd((double *)(void *)&turned[j + 1][i], _mm_unpackhi_pd(x, y));
+        }
+    }
+    for (int j = 0; j < 8; j++) memcpy(out + j * wide, turned[j], sizeof turned[j]);
+}
+#else
+#define PLAIN_TURN(W, S, LINE)                                                            \
+    INLINE void turn_##S(W *out, int64_t wide, const W *a, int64_t high) {                \
+        for (int j = 0; j < LINE; j++)                                                    \
+            for (int i = 0; i < LINE; i++) out[j * wide + i] = a[i * high + j];           \
+    }
+PLAIN_TURN(uint32_t, w4, 16)
+PLAIN_TURN(uint64_t, w8, 8)
+#endif
+
+#define TRANSPOSE(W, S, LINE)                                                                 \
     WIDE static void transpose_step_##S(const void *context, int64_t begin, int64_t end) {     \
         const Transposed *c = context;                                                        \
         for (int64_t strip = begin; strip < end; strip++) {                                   \
@@ -182,6 +223,13 @@ typedef struct {
             W *restrict out = (W *)c->out + b * c->rows * c->columns;                         \
             for (int64_t i0 = 0; i0 < c->rows; i0 += SIDE) {                                  \
                 const int64_t i1 = i0 + SIDE < c->rows ? i0 + SIDE : c->rows;                 \
+                if (i1 - i0 == SIDE && j1 - j0 == SIDE) {                                     \
+                    for (int64_t j = j0; j < j1; j += LINE)                                   \
+                        for (int64_t i = i0; i < i1; i += LINE)                               \
+                            turn_##S(out + j * c->rows + i, c->rows, a + i * c->columns + j,  \
+                                     c->columns);                                             \
+                    continue;                                                                 \
+                }                                                                             \
                 for (int64_t j = j0; j < j1; j++) {                                           \
                     _Pragma("omp simd") for (int64_t i = i0; i < i1; i++)                     \
                         out[j * c->rows + i] = a[i * c->columns + j];                         \
@@ -194,8 +242,8 @@ typedef struct {
         Transposed c = {k->p[0], k->p[1], k->n[1], k->n[2], strips};                          \
         split(transpose_step_##S, &c, k->n[0] * strips, team(k, k->n[0] * k->n[1] * k->n[2])); \
     }
-TRANSPOSE(uint32_t, w4)
-TRANSPOSE(uint64_t, w8)
+TRANSPOSE(uint32_t, w4, 16)
+TRANSPOSE(uint64_t, w8, 8)
 
 /* Numbers as unsigned keys of the same order: NaN are equal and greatest, the two zeros are equal. */
 INLINE uint32_t key_f32(float x) {

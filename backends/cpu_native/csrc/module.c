@@ -67,7 +67,7 @@ static void release(Held *held, int count) {
 }
 
 #define MAX_ARRAYS 10
-#define MAX_FACTORS 3
+#define MAX_FACTORS 4
 
 /* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero. */
 typedef struct {

@@ -267,6 +267,7 @@ UNARY_ALL(clamp, x < u ? u : (x > v ? v : x), IF(IS(x, LT, u), IF(IS(x, GT, v), 
 UNARY_ALL(rsqrt, 1 / SQRT(x), rsqrt_v(x))
 UNARY_BOTH(neg, -x, -x)
 UNARY_BOTH(square, x *x, x *x)
+UNARY_BOTH(cube, x *x *x, x *x *x)
 UNARY_BOTH(abs, ABS(x), _mm512_abs_ps(x))
 UNARY_BOTH(sqrt, SQRT(x), _mm512_sqrt_ps(x))
 UNARY_BOTH(floor, FLOOR(x), _mm512_roundscale_ps(x, 9))
@@ -424,7 +425,7 @@ const Row pointwise_rows[] = {
     {"log_f32", "wri", ONE_EACH, log_f32}, HALF(log, "wri", ONE_EACH),
     {"tanh_f32", "wri", ONE_EACH, tanh_f32}, HALF(tanh, "wri", ONE_EACH),
     {"sin_f32", "wri", ONE_EACH, sin_f32}, {"cos_f32", "wri", ONE_EACH, cos_f32},
-    ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
+    ROWS(neg, "wri", ONE_EACH), ROWS(square, "wri", ONE_EACH), ROWS(cube, "wri", ONE_EACH), ROWS(abs, "wri", ONE_EACH), ROWS(sqrt, "wri", ONE_EACH),
     ROWS(floor, "wri", ONE_EACH), ROWS(ceil, "wri", ONE_EACH), ROWS(trunc, "wri", ONE_EACH), ROWS(round, "wri", ONE_EACH),
     {"cast_f32", "wri", "d0,w0", cast_f32}, {"cast_f64", "wri", "w0,d0", cast_f64},
     ROWS(add, "wrriii", REPEATED), ROWS(sub, "wrriii", REPEATED), ROWS(mul, "wrriii", REPEATED), ROWS(div, "wrriii", REPEATED),

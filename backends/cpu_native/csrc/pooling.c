@@ -64,9 +64,13 @@ static void quartered_step(const void *context, int64_t begin, int64_t end) {
 }
 #endif
 
+/* Volumes, their three sizes, the windows along each, and the steps within a window. */
+#define BOXES "t0456,d0456,t0123,d4,d4,d5,d5,d6,d6"
 const Row pooling_rows[] = {
     {"max_pool2d_f32", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f32},
     {"max_pool2d_f64", "wwriiiiiiiiiiiii", "t034,d034,t012", max_pool2d_f64},
+    {"max_boxes_f32", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f32},
+    {"max_boxes_f64", "wwrrrrrrriiiiiiiiii", BOXES, max_boxes_f64},
     {"max_pool2d_backward_f32", "wrriii", "t01,t02,d02", max_pool2d_backward_f32},
     {"max_pool2d_backward_f64", "wrriii", "t01,t02,d02", max_pool2d_backward_f64},
     {"avg_pool2d_f32", "wriiiiiiiiiiiif", "t034,t012", avg_pool2d_f32},

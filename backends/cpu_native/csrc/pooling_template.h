@@ -86,6 +86,90 @@ static void NAME(max_pool2d)(const Args *k) {
     split(step, &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
 }
 
+/* The greatest number of a line; whether one of its numbers is a NaN. */
+INLINE T NAME(line_max)(const T *restrict x, int64_t n, int *has_nan) {
+    T best = x[0];
+    int nan = 0;
+#pragma omp simd reduction(max : best) reduction(| : nan)
+    for (int64_t i = 0; i < n; i++) {
+        nan |= x[i] != x[i];
+        best = x[i] > best ? x[i] : best;
+    }
+    *has_nan = nan;
+    return best;
+}
+
+typedef struct {
+    const T *x;
+    T *out;
+    int64_t *places;
+    const int64_t *first[3], *end[3]; /* of each window along each dimension */
+    int64_t size[3], count[3], step[3];
+    Flag *outside; /* becomes 1 where a step finds a window that leaves the volume */
+} NAME(Boxes);
+
+#define LONG_LINE 32
+
+/* One window of a volume: of equals the first, of NaNs the last. */
+INLINE void NAME(max_box)(const NAME(Boxes) * c, const T *x, const int64_t *from, const int64_t *to,
+                          T *value, int64_t *place) {
+    T best = 0;
+    int64_t at = -1;
+    for (int64_t i = from[0]; i < to[0]; i += c->step[0]) {
+        for (int64_t j = from[1]; j < to[1]; j += c->step[1]) {
+            const int64_t line = (i * c->size[1] + j) * c->size[2];
+            const int64_t begin = line + from[2], end = line + to[2];
+            if (c->step[2] == 1 && end - begin >= LONG_LINE) {
+                int has_nan;
+                const T most = NAME(line_max)(x + begin, end - begin, &has_nan);
+                if (!has_nan && at >= 0 && !(most > best)) continue;
+            }
+            for (int64_t k = begin; k < end; k += c->step[2])
+                if (x[k] > best || x[k] != x[k] || at < 0) best = x[k], at = k;
+        }
+    }
+    *value = best;
+    *place = at;
+}
+
+WIDE static void NAME(max_boxes_step)(const void *context, int64_t begin, int64_t end) {
+    const NAME(Boxes) *c = context;
+    const int64_t volume = c->size[0] * c->size[1] * c->size[2];
+    int64_t from[3], to[3];
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t frame = line / c->count[1];
+        const int64_t at[2] = {frame % c->count[0], line % c->count[1]};
+        for (int64_t i = 0; i < c->count[2]; i++) {
+            for (int d = 0; d < 3; d++) {
+                const int64_t window = d < 2 ? at[d] : i;
+                from[d] = (int64_t)place_of(c->first[d] + window);
+                to[d] = (int64_t)place_of(c->end[d] + window);
+                if (from[d] < 0 || from[d] >= to[d] || to[d] > c->size[d]) {
+                    *c->outside = 1;
+                    return;
+                }
+            }
+            const int64_t result = line * c->count[2] + i;
+            NAME(max_box)(c, c->x + frame / c->count[0] * volume, from, to, c->out + result,
+                          c->places + result);
+        }
+    }
+}
+#undef LONG_LINE
+
+static void NAME(max_boxes)(const Args *k) {
+    const int64_t *n = k->n;
+    Flag outside = 0;
+    NAME(Boxes) c = {.out = k->p[0], .places = k->p[1], .x = k->p[2],
+                     .first = {k->p[3], k->p[5], k->p[7]}, .end = {k->p[4], k->p[6], k->p[8]},
+                     .size = {n[1], n[2], n[3]}, .count = {n[4], n[5], n[6]},
+                     .step = {n[7], n[8], n[9]}, .outside = &outside};
+    for (int d = 0; d < 3; d++)
+        if (c.step[d] < 1) outside = 1;
+    if (!outside) split(NAME(max_boxes_step), &c, n[0] * n[4] * n[5], team(k, n[0] * n[1] * n[2] * n[3]));
+    if (outside) *k->error = "window out of range";
+}
+
 static void NAME(max_pool2d_backward_step)(const void *context, int64_t begin, int64_t end) {
     const NAME(Pool) *c = context;
     const int64_t size = c->h, windows = c->w;

@@ -668,7 +668,9 @@ def test_clamp(dtype, limits):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.complex64])
-@pytest.mark.parametrize("shape", [(40, 70), (33, 65), (2, 40, 31), (1, 2000)])
+@pytest.mark.parametrize(
+    "shape", [(40, 70), (33, 65), (2, 40, 31), (1, 2000), (64, 100), (3, 96, 64)]
+)
 def test_copies_of_transposed_matrices(shape, dtype):
     x = numbers(shape, np.float64).astype(dtype)
     found = COMPILED["contiguous"](x.swapaxes(-1, -2))

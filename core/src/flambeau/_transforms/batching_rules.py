@@ -355,7 +355,8 @@ def _unfolded(level: BatchLevel, t: Tensor) -> Tensor:
     return t.reshape((level.size, shape[0] // level.size, *shape[1:]))
 
 
-@_rule("max_pool2d", "max_pool3d", "avg_pool2d", "avg_pool3d", "im2col", "col2im")
+@_rule("max_pool2d", "max_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+@_rule("avg_pool2d", "avg_pool3d", "im2col", "col2im")
 def _pool(level: BatchLevel, op: Any, a: BatchedArray, *rest: Any) -> Any:
     if not level.size:
         return level.decomposed(level.over(a.value._be), op, (a, *rest))

@@ -69,6 +69,7 @@ _NO_VOLUMES = Sample(
 CONVOLUTION = convolutions("conv3d", _CONVOLUTIONS, _NO_VOLUMES)
 
 _VOLUME = Arr((1, 2, 4, 3, 5), kind="distinct", low=-4, high=4)
+_IMAGES = Arr((2, 1, 4, 5), kind="distinct", low=-4, high=4)
 _AVERAGES: list[Average] = [
     (
         "padded, ceil mode",
@@ -90,6 +91,14 @@ POOLING = {
         Sample((_VOLUME, (3, 2, 2), (2, 2, 2), (1, 0, 1), (1, 1, 1), True), "ceil mode", True),
     ],
     **averages("avg_pool3d", _AVERAGES),
+    "adaptive_max_pool2d": [
+        Sample((_IMAGES, (2, 3)), "windows of several lengths", True),
+        Sample((_IMAGES, (2, 1)), "windows of one length", True),
+    ],
+    "adaptive_max_pool3d": [
+        Sample((_VOLUME, (2, 2, 3)), "windows of several lengths", True),
+        Sample((_VOLUME, (1, 3, 5)), "windows of one length", True),
+    ],
 }
 
 _COLUMNS: list[tuple[str, Shape, Shape, tuple[Any, ...]]] = [

@@ -93,8 +93,8 @@ def clone(a: Array) -> Any:
     return copied(a)
 
 
-def _large_unary(name: str) -> Kernel:
-    general, find = otherwise(name), compiled(name).get
+def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
+    general, find = general or otherwise(name), compiled(name).get
 
     def large(a: Array) -> Any:
         run = find(a.dtype) if a.flags.c_contiguous else None
@@ -179,7 +179,7 @@ def _make_clamp() -> Kernel:
 
 def _make_pow() -> Kernel:
     general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
-    product = _large_binary("mul")
+    cube = _large_unary("cube", lambda a: a * a * a)
 
     def power(a: Array, b: Array) -> Any:
         if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.itemsize > 2:
@@ -187,7 +187,7 @@ def _make_pow() -> Kernel:
             if exponent == 2:
                 return square(a)
             if exponent == 3:
-                return product(square(a), a)
+                return cube(a)
             if exponent == 4:
                 return square(square(a))
             if exponent == 0.5:

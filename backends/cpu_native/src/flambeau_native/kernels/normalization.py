@@ -18,7 +18,8 @@ from flambeau_native.kernels._common import (
 )
 
 BLOCKS = 32  # at most so many partial sums of the gradients of weight and bias
-SMALLEST_PLANE = 8  # elements; tinier planes are the business of the NumPy kernel, which turns them
+SMALLEST_PLANE = 8  # elements; many tinier ones are the NumPy kernel's business, which turns them
+FEW = 4096  # elements in all
 
 
 def _make_layer_norm() -> Kernel:
@@ -74,7 +75,8 @@ def _planes(x: Array) -> tuple[int, int, int] | None:
     """Images, channels and elements of a plane; None if there are no planes worth it."""
     shape = x.shape
     size = prod(shape[2:])
-    return (shape[0], shape[1], size) if size >= SMALLEST_PLANE and x.size else None
+    worth = size >= SMALLEST_PLANE or x.size <= FEW
+    return (shape[0], shape[1], size) if worth and x.size else None
 
 
 def _make_batch_norm() -> Kernel:

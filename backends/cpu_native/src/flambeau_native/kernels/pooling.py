@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache
 from math import prod
 from typing import Any
+
+import numpy as np
 
 from flambeau_native.kernels._common import INT64, Array, Kernel, compiled, made, otherwise
 from flambeau_numpy.extending.parts import out_size
 
 Pair = tuple[int, int]
+Sizes = tuple[int, ...]
 _LARGEST = 1 << 31  # positions in a plane are counted in 32 bits
 
 
@@ -31,6 +36,63 @@ def _make_max_pool2d() -> Kernel:
         return values, places
 
     return max_pool2d
+
+
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
+def _windows(size: int, k: int, s: int, p: int, d: int, ceil_mode: bool) -> tuple[Array, Array]:
+    """First element and end of each window along a dimension, inside of it."""
+    starts = np.arange(out_size(size, k, s, p, d, ceil_mode)) * s - p
+    ends = np.minimum(starts + (k - 1) * d + 1, size)
+    return np.where(starts < 0, starts + -(starts // d) * d, starts), ends
+
+
+@lru_cache(maxsize=256)
+def _shares(size: int, count: int) -> tuple[Array, Array]:
+    """First element and end of windows that cover a dimension."""
+    i = np.arange(count)
+    return i * size // count, -(-(i + 1) * size // count)
+
+
+def _largest(run: Kernel, x: Array, dims: Sequence[tuple[Array, Array]], steps: Sizes) -> Any:
+    """The maxima of windows of planes or volumes, and their places there."""
+    rank = len(dims)
+    sizes, counts = x.shape[-rank:], tuple([first.size for first, _ in dims])
+    shape = (*x.shape[:-rank], *counts)
+    values, places = made(shape, x.dtype), made(shape, INT64)
+    if rank == 2:
+        dims, sizes, counts = [_shares(1, 1), *dims], (1, *sizes), (1, *counts)
+    arrays = [array for pair in dims for array in pair]
+    run(values, places, x, *arrays, x.size // prod(sizes), *sizes, *counts, *steps)
+    return values, places
+
+
+def _make_max_pool3d() -> Kernel:
+    general, find = otherwise("max_pool3d"), compiled("max_boxes").get
+
+    def max_pool3d(
+        x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+    ) -> Any:
+        run = find(x.dtype)
+        if run is None or not x.flags.c_contiguous or not x.size:
+            return general(x, kernel, stride, padding, dilation, ceil_mode)
+        how = zip(x.shape[-3:], kernel, stride, padding, dilation, strict=True)
+        return _largest(run, x, [_windows(*one, ceil_mode) for one in how], dilation)
+
+    return max_pool3d
+
+
+def _make_adaptive_max_pool(name: str) -> Kernel:
+    general, find = otherwise(name), compiled("max_boxes").get
+
+    def adaptive_max_pool(x: Array, counts: Sizes) -> Any:
+        run = find(x.dtype)
+        if run is None or not x.flags.c_contiguous or not x.size:
+            return general(x, counts)
+        sizes = x.shape[-len(counts) :]
+        dims = [_shares(size, count) for size, count in zip(sizes, counts, strict=True)]
+        return _largest(run, x, dims, (1, 1, 1))
+
+    return adaptive_max_pool
 
 
 def _make_max_pool2d_backward() -> Kernel:
@@ -105,6 +167,9 @@ def _make_avg_pool2d_backward() -> Kernel:
 KERNELS: dict[str, Kernel] = {
     "max_pool2d": _make_max_pool2d(),
     "max_pool2d_backward": _make_max_pool2d_backward(),
+    "max_pool3d": _make_max_pool3d(),
+    "adaptive_max_pool2d": _make_adaptive_max_pool("adaptive_max_pool2d"),
+    "adaptive_max_pool3d": _make_adaptive_max_pool("adaptive_max_pool3d"),
     "avg_pool2d": _make_avg_pool2d(),
     "avg_pool2d_backward": _make_avg_pool2d_backward(),
 }

@@ -232,6 +232,8 @@ def pow_into(a: Array, b: Array, out: Array | None = None) -> Any:
             return np.reciprocal(a, out)
     if a.dtype.kind == "b":
         return np.greater_equal(a, b, out)
+    if b.ndim == 0 and a.dtype.kind == "i" and (exponent := b.item()) >= 0:
+        return np.multiply(a, a, out) if exponent == 2 else np.power(a, b, out)
     if a.dtype.kind != "i" or not np.any(b < 0):
         return np.power(a, b, out)
     # NumPy refuses negative exponents of integers, after writing some results.

@@ -137,6 +137,57 @@ def _largest(x: Array, values: Array, taps: list[Any]) -> Array:
     return which
 
 
+def max_pool3d(
+    x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
+) -> tuple[Array, Array]:
+    """Largest element of each window and its position in the D·H·W volume.
+
+    The maxima of every frame, then those of columns of frames: both searches are ascending, so
+    that the first of equals and the last of NaNs stay what they are.
+    """
+    *lead, depth, h, w = x.shape
+    frames = x.reshape((prod(lead) * depth, h, w))
+    k, s, p, d = [(how[1], how[2]) for how in (kernel, stride, padding, dilation)]
+    values, inside = max_pool2d(frames, k, s, p, d, ceil_mode)
+    area = prod(values.shape[1:])
+    columns = values.reshape((prod(lead), depth, area))
+    k, s, p, d = (kernel[0], 1), (stride[0], 1), (padding[0], 0), (dilation[0], 1)
+    best, which = max_pool2d(columns, k, s, p, d, ceil_mode)
+    shape = (*lead, best.shape[1], *values.shape[1:])
+    rows = which.reshape(prod(lead), best.shape[1] * area)
+    places = np.take_along_axis(inside.reshape(prod(lead), depth * area), rows, 1)
+    if area:
+        places += rows // area * (h * w)
+    return best.reshape(shape), places.reshape(shape)
+
+
+@quiet
+def adaptive_max_pool(x: Array, counts: Sizes) -> tuple[Array, Array]:
+    """Largest element of each of `counts` windows that cover the last dimensions, and its place.
+
+    All windows are copied out at the length of the longest: shorter ones repeat their last element.
+    """
+    rank = len(counts)
+    lead, size = x.shape[:-rank], x.shape[-rank:]
+    flat: Any = 0
+    for d, (n, count) in enumerate(zip(size, counts, strict=True)):
+        first = np.arange(count) * n // count
+        end = -(-(np.arange(count) + 1) * n // count)
+        places = np.minimum(first[:, None] + np.arange((end - first).max()), end[:, None] - 1)
+        shape = [1] * (2 * rank)
+        shape[d], shape[rank + d] = places.shape
+        flat = flat * n + places.reshape(shape)
+    flat = flat.reshape((prod(counts), -1))
+    windows = x.reshape((prod(lead), prod(size)))[:, flat]
+    best = windows.argmax(-1)
+    if (nan := windows != windows).any():
+        last = windows.shape[-1] - 1 - nan[..., ::-1].argmax(-1)
+        best = np.where(nan.any(-1), last, best)
+    values = np.take_along_axis(windows, best[..., None], -1)
+    found = flat[np.arange(len(flat)), best]
+    return values.reshape((*lead, *counts)), found.reshape((*lead, *counts))
+
+
 @quiet
 def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...]) -> Array:
     """The gradient, added at the position of each window's maximum."""
@@ -248,6 +299,9 @@ def avg_pool_backward(
 KERNELS = {
     "max_pool2d": max_pool2d,
     "max_pool2d_backward": max_pool2d_backward,
+    "max_pool3d": max_pool3d,
+    "adaptive_max_pool2d": adaptive_max_pool,
+    "adaptive_max_pool3d": adaptive_max_pool,
     "avg_pool2d": avg_pool,
     "avg_pool2d_backward": avg_pool_backward,
     "avg_pool3d": avg_pool,

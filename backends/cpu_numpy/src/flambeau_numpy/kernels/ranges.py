@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from flambeau import plugin
+from flambeau_numpy.allocator import empty
 from flambeau_numpy.dtypes import TO_NUMPY
-from flambeau_numpy.pointwise import Array
+from flambeau_numpy.pointwise import BLOCK, Array
 from flambeau_numpy.silence import quiet
 
 _INT64 = TO_NUMPY[plugin.int64]
@@ -30,12 +31,32 @@ def arange(start: Any, step: Any, length: int, dtype: Any) -> Array:
 @quiet
 def _arange(start: Any, step: Any, length: int, kind: np.dtype) -> Array:
     whole = type(start) is int and type(step) is int
-    made = np.arange(length, dtype=np.int64 if whole else np.float64)
+    work = np.int64 if whole else np.float64
+    if length > BLOCK:
+        return _in_blocks(start, step, length, kind, np.dtype(work))
+    made = np.arange(length, dtype=work)
     if step != 1:
         made *= step
     if start != 0:
         made += start
     return made if made.dtype == kind else made.astype(kind)
+
+
+def _in_blocks(start: Any, step: Any, length: int, kind: np.dtype, work: np.dtype) -> Array:
+    """The same, a block in the cache at a time."""
+    out = empty((length,), kind)
+    first = np.arange(BLOCK, dtype=work)
+    made = np.empty(BLOCK, work)
+    for at in range(0, length, BLOCK):
+        piece = out[at : at + BLOCK]
+        numbers = made[: piece.size]
+        np.add(first[: piece.size], at, numbers)
+        if step != 1:
+            numbers *= step
+        if start != 0:
+            numbers += start
+        piece[...] = numbers
+    return out
 
 
 KERNELS = {"arange": arange}

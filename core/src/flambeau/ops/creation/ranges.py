@@ -122,6 +122,15 @@ def linspace(
     # Counted from both ends, so that the last value is exactly `end`.
     step = (end - start) / (n - 1) if n > 1 else 0.0
     half = n // 2
+    if dtype in (D.float32, D.float64) and n > 1:
+        be = home(device_or(device, out))
+        try:
+            first = be.arange(start, step, *checked_sizes((half,)), dtype)
+            rest = be.flip(be.arange(end, -step, *checked_sizes((n - half,)), dtype), (0,))
+            native = be.cat((first, rest), 0)
+        except be.error as error:
+            raise cannot_create(f"{n} elements", error, (n,), dtype) from error
+        return finished_range(wrap(be, native, dtype), requires_grad, out)
 
     def value(i: int) -> float:
         return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)

@@ -8,12 +8,13 @@ from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.bound import home
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished
+from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished, zeros
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
@@ -218,6 +219,11 @@ def eye(
     m = n if m is None else m
     if n < 0 or m < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
-    where = device_or(device, out)
-    rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
-    return finished(cast(rows == columns, dtype_or(dtype, out)), requires_grad, out)
+    where, dtype = device_or(device, out), dtype_or(dtype, out)
+    if home(where).strided:
+        made = zeros((n, m), dtype=dtype, device=where)
+        made._be.fill_(made._be.diagonal(made._a, 0, 0, 1), 1)
+    else:
+        rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)
+        made = cast(rows == columns, dtype)
+    return finished(made, requires_grad, out)

@@ -13,9 +13,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import zeros
 from flambeau.ops.declaration.public import public
+from flambeau.ops.declaration.table import composite
 from flambeau.ops.shapes.movement import cat
-from flambeau.ops.spatial.image_windows import Places, Sizes
-from flambeau.ops.spatial.pooling import _max_pool2d, _max_pool3d, largest
+from flambeau.ops.spatial.image_windows import Pair, Places, Sizes, Triple
+from flambeau.ops.spatial.pooling import largest
 
 
 def _spans(size: int, count: int) -> list[tuple[int, int]]:
@@ -158,21 +159,40 @@ def _maxima(where: str, input: Tensor, output_size: Any, rank: int) -> tuple[Ten
 
 
 def _largest_of_spans(x: Tensor, wanted: Sizes) -> tuple[Tensor, Tensor]:
-    n, c, *size = x.shape
-    if 0 in wanted:
-        shape = (n, c, *wanted)
+    if 0 in wanted or not x.numel():
+        shape = (*x.shape[:2], *wanted)
         empty = zeros(shape, dtype=D.int64, device=x.device)
         return x.sum() * zeros(shape, dtype=x.dtype, device=x.device), empty
-    if all(m % o == 0 for m, o in zip(size, wanted, strict=True)):
-        kernel = tuple(m // o for m, o in zip(size, wanted, strict=True))
-        none, one = (0,) * len(size), (1,) * len(size)
-        pool = _max_pool2d if len(size) == 2 else _max_pool3d
-        return pool(x, kernel, kernel, none, one, False)
-    dims = [_places(m, o) for m, o in zip(size, wanted, strict=True)]
-    # The gradient needs only the positions, hence a gather and not a search is recorded.
-    indices = largest(x.detach(), dims)[1]
-    values = x.flatten(2).gather(2, indices.flatten(2)).reshape(indices.shape)
-    return values, indices
+    pool = _adaptive_max_pool2d if len(wanted) == 2 else _adaptive_max_pool3d
+    return pool(x, tuple(wanted))
+
+
+@composite(results=2)
+def _adaptive_max_pool2d(input: Tensor, output_size: Pair) -> tuple[Tensor, Tensor]:
+    """The largest element of each window and its position in H·W."""
+    dims = [_places(m, o) for m, o in zip(input.shape[2:], output_size, strict=True)]
+    return largest(input, dims)
+
+
+@composite(results=2)
+def _adaptive_max_pool3d(input: Tensor, output_size: Triple) -> tuple[Tensor, Tensor]:
+    """The largest element of each window and its position in D·H·W."""
+    dims = [_places(m, o) for m, o in zip(input.shape[2:], output_size, strict=True)]
+    return largest(input, dims)
+
+
+@_adaptive_max_pool2d.gradient
+def _(F, g, input_shape, result1):
+    return F.max_pool2d_backward(g[0], result1, input_shape)
+
+
+@_adaptive_max_pool3d.gradient
+def _(F, g, input_shape, result1):
+    # In a row of all positions, so that the images' op serves.
+    n, c, d, h, w = input_shape
+    row = (n, c, 1, result1.shape[2] * result1.shape[3] * result1.shape[4])
+    grads, indices = F.reshape(g[0], row), F.reshape(result1, row)
+    return F.reshape(F.max_pool2d_backward(grads, indices, (n, c, 1, d * h * w)), input_shape)
 
 
 def _places(size: int, count: int) -> Places:
