@@ -8,6 +8,10 @@ import sys
 
 import pytest
 
+import flambeau as fb
+from flambeau import nn
+from flambeau._autograd import modes
+
 PROGRAM = """
 import gc, random, signal, sys, time
 import flambeau as fb
@@ -127,3 +131,46 @@ def test_interrupts_leave_everything_in_order(threads):
     assert child.returncode == 0, child.stderr[-3000:]
     assert not child.stderr
     assert int(child.stdout) > 100
+
+
+def _sampled() -> None:
+    fb.distributions.Normal(fb.zeros(2), 1.0).sample()
+    fb.distributions.Gamma(fb.ones(2), 1.0).sample()
+    fb.distributions.VonMises(0.0, 1.0).sample()
+
+
+def _initialised() -> None:
+    layer = nn.Conv2d(3, 3, 3)
+    for name in ("normal_", "uniform_", "ones_", "kaiming_normal_", "orthogonal_", "trunc_normal_"):
+        getattr(nn.init, name)(layer.weight)
+    nn.MultiheadAttention(4, 2)
+
+
+def _stepped() -> None:
+    weight = nn.Parameter(fb.ones(2))
+    optimiser = fb.optim.LBFGS([weight], max_iter=2)
+
+    def closure():
+        optimiser.zero_grad()
+        loss = (weight * weight).sum()
+        loss.backward()
+        return loss
+
+    optimiser.step(closure)
+
+
+@pytest.mark.parametrize("work", [_sampled, _initialised, _stepped])
+def test_no_interrupt_can_keep_the_end_of_a_mode_from_beginning(work):
+    ends = []
+
+    def seen(frame, event, _):
+        if event == "call" and frame.f_code is modes._GradMode.__exit__.__code__:
+            ends.append(f"{frame.f_back.f_code.co_qualname}")
+
+    work()  # what is imported late is here
+    sys.setprofile(seen)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    assert not ends

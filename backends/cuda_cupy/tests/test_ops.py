@@ -973,3 +973,50 @@ def test_a_slice_of_the_conformance_kit_passes_on_the_stand_in():
     )
     assert done.returncode == 0, done.stdout[-3000:]
     assert "passed" in done.stdout
+
+
+MISFITS = {
+    "layer_norm of other rows": ("layer_norm", (2, 4), None, None, (3,), 1e-5),
+    "layer_norm by a longer weight": ("layer_norm", (2, 3), (4,), None, (3,), 1e-5),
+    "layer_norm plus a shorter bias": ("layer_norm", (2, 3), None, (2,), (3,), 1e-5),
+    "batch_norm by a shorter weight": ("batch_norm", (2, 3), (2,), None, (3,), (3,)),
+    "batch_norm with one mean": ("batch_norm", (2, 3), None, None, (1,), (3,)),
+    "batch_norm_train plus a shorter bias": ("batch_norm_train", (2, 3), None, (2,), 1e-5),
+    "nll_loss of more targets": ("nll_loss", (2, 3), (5, "i"), None, "mean", -100),
+    "nll_loss of fewer targets": ("nll_loss", (2, 3), (1, "i"), None, "none", -100),
+    "nll_loss by a shorter weight": ("nll_loss", (2, 3), (2, "i"), (2,), "sum", -100),
+    "cross_entropy of more targets": ("cross_entropy", (2, 3), (5, "i"), -100),
+    "ctc_loss of fewer targets": ("ctc_loss", (4, 2, 3), (1, 2, "i"), (4, 4), (1, 1), 0, False),
+    "ctc_loss of more steps": ("ctc_loss", (4, 2, 3), (2, 2, "i"), (5, 4), (1, 1), 0, False),
+    "ctc_loss of more labels": ("ctc_loss", (4, 2, 3), (2, 2, "i"), (4, 4), (3, 1), 0, False),
+    "ctc_loss of another blank": ("ctc_loss", (4, 2, 3), (2, 2, "i"), (4, 4), (1, 1), 3, False),
+}
+TENSORS = {"layer_norm": 3, "batch_norm": 5, "batch_norm_train": 3, "nll_loss": 3}
+
+
+@pytest.mark.parametrize("case", MISFITS)
+def test_operands_that_do_not_fit_never_reach_a_kernel(case, device, launched):
+    name, *given = MISFITS[case]
+    count = TENSORS.get(name, 2)
+
+    def made(shape):
+        if shape is None:
+            return None
+        if shape[-1] == "i":
+            return fb.zeros(shape[:-1], dtype=fb.int64, device=device)
+        return fb.ones(shape, device=device)
+
+    args = [*map(made, given[:count]), *given[count:]]
+    with pytest.raises((RuntimeError, IndexError, ValueError)):
+        getattr(fb.ops, name)(*args)
+    assert not launched() & {"layer_norm_forward", "batch_norm_transform", "ctc_forward"}
+    assert not launched() & {"nll_rows", "nll_total"}
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_a_target_that_names_no_class_is_never_read_with(reduction, device):
+    y = numbers(3, 4).to(device, fb.float32).log_softmax(1)
+    for wrong in (-1, 4, 2**40, -(2**40)):
+        target = fb.tensor([0, wrong, -100], device=device)
+        loss = fb.ops.nll_loss(y, target, None, reduction, -100)[0].cpu()
+        assert loss.isnan().tolist() == ([False, True, False] if reduction == "none" else True)

@@ -461,12 +461,12 @@ class _Graphed:
         return module
 
 
+@fb.no_grad()
 def _fill(places: Sequence[Any], values: Sequence[Any]) -> None:
     """Copy values into the tensors that a recording reads, unless they are these."""
-    with fb.no_grad():
-        for place, value in zip(places, values, strict=False):
-            if value is not None and place.data_ptr() != value.data_ptr():
-                place.copy_(value)
+    for place, value in zip(places, values, strict=False):
+        if value is not None and place.data_ptr() != value.data_ptr():
+            place.copy_(value)
 
 
 def _check_same(what: str, held: Sequence[Any], given: Sequence[Any]) -> None:

@@ -271,6 +271,7 @@ class GradScaler:
         state["stage"] = OptState.STEPPED
         return result
 
+    @fb.no_grad()
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Choose the next scale, `new_scale` if given, when all optimisers have made their step.
 
@@ -281,16 +282,15 @@ class GradScaler:
         if not self._enabled:
             return
         scale, tracker = self._begun("update")
-        with fb.no_grad():
-            if isinstance(new_scale, (int, float)):
-                scale.fill_(new_scale)
-            elif new_scale is not None:
-                fits = new_scale.device.type == self._device and new_scale.numel() == 1
-                if not fits or new_scale.requires_grad:
-                    raise AssertionError(_NEW_SCALE)
-                scale.copy_(new_scale.reshape(()))
-            else:
-                self._choose(scale, tracker)
+        if isinstance(new_scale, (int, float)):
+            scale.fill_(new_scale)
+        elif new_scale is not None:
+            fits = new_scale.device.type == self._device and new_scale.numel() == 1
+            if not fits or new_scale.requires_grad:
+                raise AssertionError(_NEW_SCALE)
+            scale.copy_(new_scale.reshape(()))
+        else:
+            self._choose(scale, tracker)
         self._per_optimizer_states = defaultdict(_fresh_state)
 
     def _choose(self, scale: Tensor, tracker: Tensor) -> None:

@@ -72,10 +72,10 @@ class Binomial(BinaryOdds, BetaTails):
     def variance(self) -> Tensor:
         return self.total_count * self.probs * (1 - self.probs)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with fb.no_grad():
-            return fb.binomial(self.total_count.expand(shape), self.probs.expand(shape))
+        return fb.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

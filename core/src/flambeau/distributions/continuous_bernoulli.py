@@ -122,9 +122,9 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         taylor = 1.0 / 12.0 - (1.0 / 15.0 - 128.0 / 945.0 * x) * x
         return fb.where(self._outside_unstable_region(), variance, taylor)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with fb.no_grad():
-            return self.rsample(sample_shape)
+        return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)

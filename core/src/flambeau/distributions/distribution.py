@@ -193,10 +193,10 @@ class Distribution:
         """The standard deviation."""
         return self.variance.sqrt()
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         """Draws of shape ``sample_shape + batch_shape + event_shape``, without a gradient."""
-        with fb.no_grad():
-            return self.rsample(sample_shape)
+        return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         """Draws that are differentiable in the parameters (reparametrised)."""

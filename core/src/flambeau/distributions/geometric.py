@@ -65,11 +65,11 @@ class Geometric(BinaryOdds, Distribution):
     def variance(self) -> Tensor:
         return (1.0 / self.probs - 1.0) / self.probs
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with fb.no_grad():
-            u = self.probs.new(shape).uniform_(fb.finfo(self.probs.dtype).tiny, 1)
-            return (u.log() / (-self.probs).log1p()).floor()
+        u = self.probs.new(shape).uniform_(fb.finfo(self.probs.dtype).tiny, 1)
+        return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -60,16 +60,16 @@ class LKJCholesky(Distribution):
         batch_shape = self.concentration.size()
         super().__init__(batch_shape, Size((dim, dim)), validate_args=validate_args)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with fb.no_grad():
-            y = self._beta.sample(sample_shape).unsqueeze(-1)
-            shape = self._extended_shape(sample_shape)
-            normal = fb.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
-            direction = normal / normal.norm(dim=-1, keepdim=True)
-            direction[..., 0, :].fill_(0.0)  # 0/0 in the first row
-            w = fb.sqrt(y) * direction
-            tiny = fb.finfo(w.dtype).tiny
-            return w + fb.diag_embed(fb.clamp(1 - fb.sum(w**2, dim=-1), min=tiny).sqrt())
+        y = self._beta.sample(sample_shape).unsqueeze(-1)
+        shape = self._extended_shape(sample_shape)
+        normal = fb.randn(shape, dtype=y.dtype, device=y.device).tril(-1)
+        direction = normal / normal.norm(dim=-1, keepdim=True)
+        direction[..., 0, :].fill_(0.0)  # 0/0 in the first row
+        w = fb.sqrt(y) * direction
+        tiny = fb.finfo(w.dtype).tiny
+        return w + fb.diag_embed(fb.clamp(1 - fb.sum(w**2, dim=-1), min=tiny).sqrt())
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -139,15 +139,15 @@ class MixtureSameFamily(Distribution):
             self._validate_sample(x)
         return self._mixed("log_prob", x)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with fb.no_grad():
-            dim = len(sample_shape) + len(self.batch_shape)
-            chosen = self.mixture_distribution.sample(sample_shape)
-            samples = self.component_distribution.sample(sample_shape)
-            event = self.event_shape
-            index = chosen.reshape((*chosen.shape, *(1 for _ in range(len(event) + 1))))
-            index = index.repeat((*(1 for _ in chosen.shape), 1, *event))
-            return fb.gather(samples, dim, index).squeeze(dim)
+        dim = len(sample_shape) + len(self.batch_shape)
+        chosen = self.mixture_distribution.sample(sample_shape)
+        samples = self.component_distribution.sample(sample_shape)
+        event = self.event_shape
+        index = chosen.reshape((*chosen.shape, *(1 for _ in range(len(event) + 1))))
+        index = index.repeat((*(1 for _ in chosen.shape), 1, *event))
+        return fb.gather(samples, dim, index).squeeze(dim)
 
     def _pad(self, x: Tensor) -> Tensor:
         return x.unsqueeze(-1 - self._event_ndims)

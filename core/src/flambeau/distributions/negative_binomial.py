@@ -71,9 +71,9 @@ class NegativeBinomial(BinaryOdds, BetaTails):
         # A total count of 0 is allowed here but is no concentration.
         return Gamma(self.total_count, fb.exp(-self.logits), validate_args=False)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with fb.no_grad():
-            return fb.poisson(self._gamma.sample(sample_shape=sample_shape))
+        return fb.poisson(self._gamma.sample(sample_shape=sample_shape))
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         n, count, x, y = fb.broadcast_tensors(

@@ -51,10 +51,10 @@ class Normal(Symmetric, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.stddev.pow(2)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with fb.no_grad():
-            return fb.normal(self.loc.expand(shape), self.scale.expand(shape))
+        return fb.normal(self.loc.expand(shape), self.scale.expand(shape))
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)

@@ -53,10 +53,10 @@ class Poisson(GammaTails, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.rate
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with fb.no_grad():
-            return fb.poisson(self.rate.expand(shape))
+        return fb.poisson(self.rate.expand(shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -119,9 +119,9 @@ class TransformedDistribution(Distribution):
             x = transform(x)
         return x
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
-        with fb.no_grad():
-            return self._forward(self.base_dist.sample(sample_shape))
+        return self._forward(self.base_dist.sample(sample_shape))
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))

@@ -126,8 +126,7 @@ class lazy_property(Generic[T, Value]):  # noqa: N801 - PyTorch's name
     def __get__(self, instance: T | None, obj_type: Any = None) -> Any:
         if instance is None:
             return _ShownLazyProperty(self.wrapped)
-        with fb.enable_grad():
-            value = self.wrapped(instance)
+        value = fb.enable_grad()(self.wrapped)(instance)
         setattr(instance, self.wrapped.__name__, value)
         return value
 

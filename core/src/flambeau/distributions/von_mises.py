@@ -131,11 +131,11 @@ class VonMises(Distribution):
         # Near 0 the formula cancels; the first two terms of its series are exact there.
         return fb.where(kappa < 1e-5, 1 / kappa + kappa, r)
 
+    @fb.no_grad()
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        with fb.no_grad():
-            x = fb.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
-            return self._accepted(x).to(self.loc.dtype)
+        x = fb.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
+        return self._accepted(x).to(self.loc.dtype)
 
     def _accepted(self, x: Tensor) -> Tensor:
         r, kappa = self._proposal_r, self._concentration.clamp(max=_NORMAL)

@@ -101,14 +101,14 @@ def _need_module(value: Any, function: str, argument: str) -> Any:
     return value
 
 
+@fb.no_grad()
 def _stacked(leaves: tuple[Any, ...]) -> Any:
     wanted = leaves[0].requires_grad
     if any(leaf.requires_grad is not wanted for leaf in leaves):
         raise RuntimeError(
             "Expected all parameters or buffers of one name to have the same .requires_grad"
         )
-    with fb.no_grad():
-        joined = fb.stack(leaves)
+    joined = fb.stack(leaves)
     return joined.requires_grad_(wanted)
 
 

@@ -533,23 +533,23 @@ def empty(size: Sequence[int], like: Tensor, sparse_dim: int | None = None) -> S
     return SparseTensor.make(indices, like.new_empty((0, *size[n:])), size, coalesced=True)
 
 
+@no_grad()
 def sorted_groups(where: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """The order that sorts positions, the group of each sorted one, and where groups begin.
 
     Positions are the columns of `where`, compared by its first row first.  They are sorted row by
     row, the last one first, so that no product of sizes can overflow.
     """
-    with no_grad():
-        rows, n = where.shape
-        order = arange(n, device=where.device)
-        for d in reversed(range(rows)):
-            keys = where[d].index_select(0, order)
-            order = order.index_select(0, keys.sort(stable=True)[1])
-        ordered = where.index_select(1, order)
-        begins = where.new_ones((n,), dtype=D.bool_)
-        if n > 1:
-            begins[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(0)
-            if not rows:
-                begins[1:] = False
-        group = begins.to(D.int64).cumsum(0) - 1
-        return order, group, begins.nonzero().reshape((-1,))
+    rows, n = where.shape
+    order = arange(n, device=where.device)
+    for d in reversed(range(rows)):
+        keys = where[d].index_select(0, order)
+        order = order.index_select(0, keys.sort(stable=True)[1])
+    ordered = where.index_select(1, order)
+    begins = where.new_ones((n,), dtype=D.bool_)
+    if n > 1:
+        begins[1:] = (ordered[:, 1:] != ordered[:, :-1]).any(0)
+        if not rows:
+            begins[1:] = False
+    group = begins.to(D.int64).cumsum(0) - 1
+    return order, group, begins.nonzero().reshape((-1,))

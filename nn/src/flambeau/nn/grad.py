@@ -37,8 +37,7 @@ def _gradient(
     """The gradient with respect to `wanted`, which is `input` or `weight`, itself recorded."""
     recorded = fb.is_grad_enabled()
     wanted.requires_grad_()
-    with fb.enable_grad():
-        result = convolution(input, weight, **settings)
+    result = fb.enable_grad()(convolution)(input, weight, **settings)
     (found,) = fb.autograd.grad(result, wanted, grad_output, create_graph=recorded)
     return found
 

@@ -56,6 +56,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 @takes_as_annotated
+@fb.no_grad()
 def uniform_(
     tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -66,11 +67,11 @@ def uniform_(
     >>> bool(((w >= 1) & (w < 2)).all())
     True
     """
-    with fb.no_grad():
-        return tensor.uniform_(a, b, generator=generator)
+    return tensor.uniform_(a, b, generator=generator)
 
 
 @takes_as_annotated
+@fb.no_grad()
 def normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None
 ) -> Tensor:
@@ -80,11 +81,11 @@ def normal_(
     >>> fb.nn.init.normal_(fb.empty(3, 5), 2.0, 0.0)[0]
     tensor([2., 2., 2., 2., 2.])
     """
-    with fb.no_grad():
-        return tensor.normal_(mean, std, generator=generator)
+    return tensor.normal_(mean, std, generator=generator)
 
 
 @takes_as_annotated
+@fb.no_grad()
 def trunc_normal_(
     tensor: Tensor,
     mean: float = 0.0,
@@ -116,15 +117,15 @@ def trunc_normal_(
         return (1.0 + math.erf((x - mean) / std / math.sqrt(2.0))) / 2.0
 
     # Rejection, from the proposal that accepts more; every round redraws the whole tensor.
-    with fb.no_grad():
-        if below(b) - below(a) > 0.3:
-            _fills.by_rejection_from_normal(tensor, mean, std, a, b, generator)
-        else:
-            _fills.by_rejection_from_uniform(tensor, mean, std, a, b, generator)
+    if below(b) - below(a) > 0.3:
+        _fills.by_rejection_from_normal(tensor, mean, std, a, b, generator)
+    else:
+        _fills.by_rejection_from_uniform(tensor, mean, std, a, b, generator)
     return tensor
 
 
 @takes_as_annotated
+@fb.no_grad()
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Set every element to `val`.
 
@@ -132,8 +133,7 @@ def constant_(tensor: Tensor, val: float) -> Tensor:
     >>> fb.nn.init.constant_(fb.empty(2), 0.5)
     tensor([0.5000, 0.5000])
     """
-    with fb.no_grad():
-        return tensor.fill_(val)
+    return tensor.fill_(val)
 
 
 @takes_as_annotated
@@ -159,6 +159,7 @@ def zeros_(tensor: Tensor) -> Tensor:
 
 
 @takes_as_annotated
+@fb.no_grad()
 def eye_(tensor: Tensor) -> Tensor:
     """Make a matrix the identity, as far as its shape allows.
 
@@ -174,12 +175,12 @@ def eye_(tensor: Tensor) -> Tensor:
         raise ValueError(
             f"Only tensors with 2 dimensions are supported, got shape {list(tensor.shape)}"
         )
-    with fb.no_grad():
-        rows, columns = tensor.shape
-        return tensor.copy_(fb.eye(rows, columns, dtype=tensor.dtype, device=tensor.device))
+    rows, columns = tensor.shape
+    return tensor.copy_(fb.eye(rows, columns, dtype=tensor.dtype, device=tensor.device))
 
 
 @takes_as_annotated
+@fb.no_grad()
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     """Make a convolution's weight pass its input channels through, per group.
 
@@ -201,11 +202,10 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
         )
     per_group = tensor.shape[0] // groups
     centre = tuple(size // 2 for size in tensor.shape[2:])
-    with fb.no_grad():
-        tensor.zero_()
-        for group in range(groups):
-            for channel in range(min(per_group, tensor.shape[1])):
-                tensor[(group * per_group + channel, channel, *centre)] = 1
+    tensor.zero_()
+    for group in range(groups):
+        for channel in range(min(per_group, tensor.shape[1])):
+            tensor[(group * per_group + channel, channel, *centre)] = 1
     return tensor
 
 
@@ -315,6 +315,7 @@ def kaiming_normal_(
 
 
 @takes_as_annotated
+@fb.no_grad()
 def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = None) -> Tensor:
     """Make the rows or, if they are more, the columns orthogonal, with norm `gain`.
 
@@ -337,14 +338,14 @@ def orthogonal_(tensor: Tensor, gain: float = 1, generator: Generator | None = N
         return tensor
     rows = tensor.shape[0]
     columns = tensor.numel() // rows
-    with fb.no_grad():
-        flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
-        q = _fills.orthonormal_columns(flat.t() if rows < columns else flat)
-        tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
-        return tensor.mul_(gain)
+    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator)
+    q = _fills.orthonormal_columns(flat.t() if rows < columns else flat)
+    tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape))
+    return tensor.mul_(gain)
 
 
 @takes_as_annotated
+@fb.no_grad()
 def sparse_(
     tensor: Tensor, sparsity: float, std: float = 0.01, generator: Generator | None = None
 ) -> Tensor:
@@ -363,11 +364,10 @@ def sparse_(
         )
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
-    with fb.no_grad():
-        tensor.normal_(0, std, generator=generator)
-        for column in range(columns):
-            # From the default generator even where one is given, as PyTorch does.
-            tensor[fb.randperm(rows)[:zeros].to(tensor.device), column] = 0
+    tensor.normal_(0, std, generator=generator)
+    for column in range(columns):
+        # From the default generator even where one is given, as PyTorch does.
+        tensor[fb.randperm(rows)[:zeros].to(tensor.device), column] = 0
     return tensor
 
 

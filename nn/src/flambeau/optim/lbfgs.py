@@ -85,6 +85,7 @@ class LBFGS(Optimizer):
     def _params(self) -> list[Tensor]:
         return self.param_groups[0]["params"]
 
+    @fb.no_grad()
     def step(self, closure: Callable[[], Any]) -> Any:  # type: ignore[override]
         """Iterate until a tolerance or a limit is reached.
 
@@ -97,8 +98,7 @@ class LBFGS(Optimizer):
         Raises:
             RuntimeError: `line_search_fn` is neither None nor "strong_wolfe".
         """
-        with fb.no_grad():
-            return self._step(closure)
+        return self._step(closure)
 
     def _step(self, closure: Callable[[], Any]) -> Any:
         group = self.param_groups[0]

@@ -171,11 +171,11 @@ class Optimizer:
         """
         raise NotImplementedError(f"{type(self).__name__} does not define step()")
 
+    @fb.enable_grad()
     def _evaluate(self, closure: Callable[[], Any] | None) -> Any:
         if closure is None:
             return None
-        with fb.enable_grad():
-            return closure()
+        return closure()
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Clear the gradients of all parameters.

@@ -7,6 +7,7 @@ import numpy as np
 from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for
 from flambeau_cupy.kernels.activation import log_softmax
+from flambeau_cupy.kernels.operands import demand
 from flambeau_cupy.layer import Layer
 
 
@@ -20,6 +21,9 @@ def nll_loss(
 ) -> tuple[Array, Array]:
     xp = layer.xp
     kind, classes = log_probs.dtype, log_probs.shape[-1]
+    if target.size * classes != log_probs.size:
+        demand("nll_loss", "target", target, log_probs.shape[:-1])
+    demand("nll_loss", "weight", weight, (classes,))
     table, target = layer.dense(log_probs), layer.dense(target)
     factors = None if weight is None else layer.dense(weight.astype(kind, copy=False))
     given = table, target, factors, np.int64(ignore_index)

@@ -10,6 +10,7 @@ import numpy as np
 from flambeau_cupy.device.array_module import Array, Kernel, channels_last
 from flambeau_cupy.device.launch import blocks_for, columns_for, rows_for
 from flambeau_cupy.dtypes import accumulator
+from flambeau_cupy.kernels.operands import demand
 from flambeau_cupy.layer import Layer
 
 Three = tuple[Array, Array, Array]
@@ -38,6 +39,9 @@ def layer_norm(
     eps: float,
 ) -> Three:
     xp = layer.xp
+    demand("layer_norm", "input", x, (*x.shape[: x.ndim - len(shape)], *shape))
+    for what, vector in (("weight", weight), ("bias", bias)):
+        demand("layer_norm", what, vector, shape)
     x, kind = layer.dense(x), x.dtype
     kept = (*x.shape[: x.ndim - len(shape)], *(1,) * len(shape))
     out = xp.empty(x.shape, kind)
@@ -131,6 +135,9 @@ def transformed(
 def batch_norm(
     layer: Layer, x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
 ) -> Array:
+    statistics = (("mean", mean), ("invstd", invstd))
+    for what, vector in (("weight", weight), ("bias", bias), *statistics):
+        demand("batch_norm", what, vector, x.shape[1:2])
     if not x.size:
         return layer.xp.empty(x.shape, x.dtype)
     last = channels_last(x)
@@ -154,6 +161,8 @@ def batch_norm_train(
     layer: Layer, x: Array, weight: Array | None, bias: Array | None, eps: float
 ) -> Three:
     xp = layer.xp
+    for what, vector in (("weight", weight), ("bias", bias)):
+        demand("batch_norm_train", what, vector, x.shape[1:2])
     kind, last = x.dtype, channels_last(x)
     channels = x.shape[1]
     if not x.size:

@@ -9,6 +9,7 @@ import numpy as np
 from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import rows_for
 from flambeau_cupy.dtypes import accumulator
+from flambeau_cupy.kernels.operands import demand
 from flambeau_cupy.layer import Layer
 
 Lengths = tuple[int, ...]
@@ -22,6 +23,14 @@ def run(
     kind = log_probs.dtype
     steps, count, classes = log_probs.shape
     width = targets.shape[1]
+    demand("ctc_loss", "targets", targets, (count, width))
+    for what, some, most in (("input", inputs, steps), ("target", labels, width)):
+        if len(some) != count or not all(0 <= n <= most for n in some):
+            raise RuntimeError(
+                f"ctc_loss: expected {count} {what}_lengths in [0, {most}], got {list(some)}"
+            )
+    if not 0 <= blank < classes:
+        raise RuntimeError(f"ctc_loss: blank must be in [0, {classes}), got {blank}")
     lengths = [layer.placed(np.array(some, np.int64)) for some in (inputs, labels)]
     losses, exact = xp.empty((count,), kind), xp.empty((count,), accumulator(kind))
     alphas = xp.empty((steps, count, 2 * width + 1), accumulator(kind))
@@ -57,6 +66,7 @@ def ctc_loss_backward(
 ) -> Array:
     kind = log_probs.dtype
     _, exact, alphas, given, sizes = run(layer, log_probs, targets, inputs, labels, blank)
+    demand("ctc_loss_backward", "grad", grad, log_probs.shape[1:2])
     out = layer.xp.empty(log_probs.shape, kind)
     if out.size:
         betas, shares = (layer.xp.empty((n, *alphas.shape[1:]), alphas.dtype) for n in (2, 1))

@@ -8,13 +8,17 @@ __device__ inline A log_sum(A a, A b, A c) {
 
 struct Sequence {
   const int64* labels;
-  int64 steps, states, blank;
+  int64 steps, states, blank, classes;
   __device__ Sequence(
       const int64* targets, const int64* input_lengths, const int64* target_lengths, int64 n,
-      int64 width, int64 b)
+      int64 width, int64 b, int64 c)
       : labels(targets + n * width), steps(input_lengths[n]), states(2 * target_lengths[n] + 1),
-        blank(b) {}
-  __device__ int64 label(int64 s) const { return s % 2 ? labels[s / 2] : blank; }
+        blank(b), classes(c) {}
+  // A label that names no class, which may have changed since it was looked at, is a blank.
+  __device__ int64 label(int64 s) const {
+    int64 l = s % 2 ? labels[s / 2] : blank;
+    return l < 0 || l >= classes ? blank : l;
+  }
   // Whether s may follow s - 2: no blank between different labels is needed.
   __device__ bool skips(int64 s) const {
     return s >= 2 && s < states && label(s) != blank && label(s) != label(s - 2);
@@ -27,7 +31,7 @@ extern "C" __global__ void ctc_forward(
     const int64* input_lengths, const int64* target_lengths, int64 blank, int64 count,
     int64 classes, int64 width) {
   for (int64 n = blockIdx.x; n < count; n += gridDim.x) {
-    Sequence q(targets, input_lengths, target_lengths, n, width, blank);
+    Sequence q(targets, input_lengths, target_lengths, n, width, blank, classes);
     int64 row = count * (2 * width + 1);
     A* alpha = alphas + n * (2 * width + 1);
     for (int64 t = 0; t < q.steps; t++) {
@@ -65,7 +69,7 @@ extern "C" __global__ void ctc_backward(
     const int64* target_lengths, int64 blank, int zero_infinity, int64 steps, int64 count,
     int64 classes, int64 width) {
   for (int64 n = blockIdx.x; n < count; n += gridDim.x) {
-    Sequence q(targets, input_lengths, target_lengths, n, width, blank);
+    Sequence q(targets, input_lengths, target_lengths, n, width, blank, classes);
     int64 states = 2 * width + 1, row = count * states;
     A* share = shares + n * states;
     A loss = exact[n], g = grad[n];

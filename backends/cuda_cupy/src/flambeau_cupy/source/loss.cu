@@ -4,14 +4,18 @@ __device__ inline A weight_of(const T* weight, int64 t, int64 ignored) {
   return t == ignored ? (A)0 : weight ? (A)weight[t] : (A)1;
 }
 
+// Whether a target names no class: compared where it is used, for it may have changed since.
+__device__ inline bool no_class(int64 t, int64 classes) { return t < 0 || t >= classes; }
+
 extern "C" __global__ void nll_rows(
     T* loss, const T* log_probs, const int64* target, const T* weight, int64 ignored, int64 rows,
     int64 classes) {
   GRID_LOOP(row, rows) {
     int64 t = target[row];
-    loss[row] = t == ignored
-                    ? (T)0
-                    : (T)(-weight_of(weight, t, ignored) * (A)log_probs[row * classes + t]);
+    A value = 0;
+    if (no_class(t, classes)) value /= value;
+    else value = -weight_of(weight, t, ignored) * (A)log_probs[row * classes + t];
+    loss[row] = t == ignored ? (T)0 : (T)value;
   }
 }
 
@@ -24,6 +28,10 @@ extern "C" __global__ void nll_total(
   BLOCK_LOOP(row, rows) {
     int64 t = target[row];
     if (t == ignored) continue;
+    if (no_class(t, classes)) {
+      total = (A)0 / (A)0;
+      continue;
+    }
     A w = weight_of(weight, t, ignored);
     weights += w;
     total -= w * (A)log_probs[row * classes + t];

@@ -372,8 +372,8 @@ def triangular_solve(
             f"{a.shape[-1]} but each b matrix is {b.shape[-2]} by {b.shape[-1]}"
         )
     a, b = batched(a, b)
-    matrix, above = (a.mT, not upper) if transpose else (a, upper)
-    result = OPS["triangular_solve"](matrix, b, above, unitriangular)
+    matrix, above = (a.mT, not upper) if transpose else (a, bool(upper))
+    result = OPS["triangular_solve"](matrix, b, above, bool(unitriangular))
     copied = a.mT.clone(memory_format=contiguous_format).mT
     return deliver_all(
         R.triangular_solve(result, copied), out, input, A, exact=True, share="anything"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau._autograd.modes import recording
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     broadcast_shapes,
     check_values,
@@ -447,6 +448,7 @@ def multinomial(
 
 
 @public(method=False)
+@takes_as_annotated
 def normal(
     mean: Any,
     std: Any = 1.0,

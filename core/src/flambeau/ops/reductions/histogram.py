@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
@@ -35,6 +36,7 @@ class histogramdd_return(NamedTuple):  # noqa: N801
 
 
 @public
+@takes_as_annotated
 def histogram(
     input: Tensor,
     bins: Any,
@@ -77,6 +79,7 @@ def histogram(
 
 
 @public(method=False)
+@takes_as_annotated
 def histogramdd(
     input: Tensor,
     bins: Any,

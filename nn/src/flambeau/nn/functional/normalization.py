@@ -186,7 +186,7 @@ def local_response_norm(
             "Expected 3D or higher dimensionality                          "
             f"input (got {input.dim()} dimensions)"
         )
-    return input / neighbours(input, size).mul(alpha / size).add(k).pow(beta)
+    return input / neighbours(input, size).mul(float(alpha) / size).add(k).pow(beta)
 
 
 def neighbours(input: Tensor, size: int) -> Tensor:

@@ -125,10 +125,10 @@ class PReLU(Module):
         self.weight = Parameter(fb.empty(num_parameters, device=device, dtype=dtype))
         self.reset_parameters()
 
+    @fb.no_grad()
     def reset_parameters(self) -> None:
         """Set the slopes to the initial value again."""
-        with fb.no_grad():
-            self.weight.fill_(self.init)
+        self.weight.fill_(self.init)
 
     def forward(self, input: Tensor) -> Tensor:
         """`functional.prelu` with this weight."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 import copy
 from typing import Any, TypeVar
 
+import flambeau as fb
 from flambeau import Tensor
+from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.overrides import takes_as_annotated
@@ -71,7 +73,11 @@ def fuse_conv_bn_weights(
     >>> w.item(), b.item()
     (2.0, 3.0)
     """
-    scale = (bn_rv + bn_eps).rsqrt()
+    for name, value in (("conv_b", conv_b), ("bn_w", bn_w), ("bn_b", bn_b)):
+        if value is not None:
+            require_tensors("fuse_conv_bn_weights", **{name: value})
+    require_tensors("fuse_conv_bn_weights", conv_w=conv_w, bn_rm=bn_rm, bn_rv=bn_rv)
+    scale = fb.add(bn_rv, bn_eps).rsqrt()
     if bn_w is not None:
         scale = scale * bn_w
     bias = -bn_rm if conv_b is None else conv_b - bn_rm

@@ -77,11 +77,11 @@ class _SpectralNorm(Module):
     def _matrix(self, weight: Tensor) -> Tensor:
         return weight.movedim(self.dim, 0).flatten(1)
 
+    @fb.no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
-        with fb.no_grad():
-            for _ in range(times):
-                self._u.copy_(normalize(matrix @ self._v, dim=0, eps=self.eps))
-                self._v.copy_(normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
+        for _ in range(times):
+            self._u.copy_(normalize(matrix @ self._v, dim=0, eps=self.eps))
+            self._v.copy_(normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight over its largest singular value."""

@@ -109,6 +109,7 @@ class ParametrizationList(ModuleList):
             wants = original.requires_grad and value.dtype.is_floating_point
             self.register_parameter(name, Parameter(value.detach(), wants))
 
+    @fb.no_grad()
     def right_inverse(self, value: Tensor) -> None:
         """Set the tensors so that the result is `value`.
 
@@ -116,23 +117,22 @@ class ParametrizationList(ModuleList):
             RuntimeError: a parametrization has no ``right_inverse``.
         """
         start: Any = value
-        with fb.no_grad():
-            for module in reversed(list(self)):
-                if not hasattr(module, "right_inverse"):
-                    raise RuntimeError(
-                        f"parametrization {type(module).__name__} does not implement right_inverse."
-                    )
-                start = module.right_inverse(start)
-            parts = [start] if self.is_tensor else list(start)
-            if len(parts) != self.ntensors:
-                raise ValueError(
-                    "'right_inverse' must return as many tensors as at registration: "
-                    f"{self.ntensors}, got {len(parts)}"
+        for module in reversed(list(self)):
+            if not hasattr(module, "right_inverse"):
+                raise RuntimeError(
+                    f"parametrization {type(module).__name__} does not implement right_inverse."
                 )
-            for name, part in zip(self._names, parts, strict=True):
-                held = getattr(self, name)
-                _check_same(f"while assigning {name}: held", held, "new", part)
-                held.copy_(part)
+            start = module.right_inverse(start)
+        parts = [start] if self.is_tensor else list(start)
+        if len(parts) != self.ntensors:
+            raise ValueError(
+                "'right_inverse' must return as many tensors as at registration: "
+                f"{self.ntensors}, got {len(parts)}"
+            )
+        for name, part in zip(self._names, parts, strict=True):
+            held = getattr(self, name)
+            _check_same(f"while assigning {name}: held", held, "new", part)
+            held.copy_(part)
 
     def forward(self) -> Tensor:
         """The tensor that the modules compute."""
