@@ -63,9 +63,9 @@ PARTS = (
     Part("torch.cuda.amp", "real", "as `torch.amp`"),
     Part(
         "torch.distributed",
-        "refused",
-        "there is one process, and `is_available()` is False; `nn.DataParallel` uses several "
-        "devices of one process",
+        "partial",
+        "groups, collectives, messages, stores, `launch`; no meshes, sharded tensors, RPC; "
+        "`is_available()` is False until flambeau-mpi is installed",
     ),
     Part("torch.export", "refused", "programs are not exported; `torch.save` writes weights"),
     Part("torch.futures", "refused", "`concurrent.futures` has what one process needs"),

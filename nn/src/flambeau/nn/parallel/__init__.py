@@ -1,5 +1,6 @@
 """One module on several devices: copies of it work on parts of a batch."""
 
+from flambeau.nn.parallel import deprecated as deprecated
 from flambeau.nn.parallel.data_parallel import DataParallel, data_parallel
 from flambeau.nn.parallel.distributed import (
     DistributedDataParallel,
