@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 import types
@@ -100,6 +101,52 @@ def test_a_training_script_runs_unchanged(tmp_path):
     assert version.startswith("2.") and version.endswith(f"flambeau{fb.__version__}")
     assert float(accuracy) > 0.9
     assert "conv.weight" in fb.load(tmp_path / "net.pt")
+
+
+STARTING = """
+import sys
+import torch
+import torch.multiprocessing as mp
+
+
+def tell(queue, tensor):
+    import torch.nn.functional as F
+
+    queue.put((torch.__version__, F.relu(tensor).sum().item()))
+
+
+if __name__ == "__main__":
+    for method in sys.argv[1:]:
+        context = mp.get_context(method)
+        queue = context.SimpleQueue()
+        process = context.Process(target=tell, args=(queue, torch.ones(3)))
+        process.start()
+        print(method, *queue.get())
+        process.join()
+"""
+
+
+def test_processes_that_a_script_starts_mean_the_same_torch(tmp_path):
+    done = run(tmp_path, STARTING, "spawn", "forkserver")
+    told = f"2.13.0+flambeau{fb.__version__} 3.0"
+    assert done.stdout.splitlines() == [f"spawn {told}", f"forkserver {told}"], done.stderr
+
+
+def test_programs_of_the_first_version_load_whole_objects(tmp_path, monkeypatch):
+    monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", raising=False)
+    path = tmp_path / "range.pt"
+    fb.save(range(3), path)
+    for version in ("1.2", "2.13"):
+        with torch_alias(version) as torch:
+            if version == "2.13":
+                with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+                    torch.load(path)
+            else:
+                assert torch.load(path) == range(3)
+                with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+                    torch.load(path, weights_only=True)
+    with pytest.raises(pickle.UnpicklingError, match="weights_only"):
+        fb.load(path)
 
 
 def test_tracebacks_begin_in_the_script(tmp_path):

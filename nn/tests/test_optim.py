@@ -295,6 +295,19 @@ def test_loading_copies_options_and_casts_state_to_the_parameter_but_not_the_ste
     assert source.param_groups[0]["lr"] == 0.25
 
 
+@pytest.mark.parametrize("optimizer", [Adam, Adamax, Adadelta, ASGD, NAdam, RMSprop, Rprop])
+def test_steps_after_loading_leave_the_loaded_dict_as_it_was(optimizer):
+    source = optimizer([with_gradient(1.0, 2.0)], lr=0.25)
+    source.step()
+    saved = source.state_dict()
+    before = copy.deepcopy(saved)
+    target = optimizer([with_gradient(3.0, 1.0)], lr=0.25)
+    target.load_state_dict(saved)
+    target.step()
+    for key, value in before["state"][0].items():
+        assert fb.equal(fb.as_tensor(saved["state"][0][key]), fb.as_tensor(value)), key
+
+
 def test_a_step_count_saved_as_a_number_is_loaded_as_a_tensor():
     source = Adam([with_gradient(1.0)])
     source.step()

@@ -77,7 +77,8 @@ def _parser() -> argparse.ArgumentParser:
         dest="version",
         choices=("1.2", "2.13"),
         default="2.13",
-        help="which PyTorch the script is told that it has; the default is 2.13",
+        help="which PyTorch the script is told that it has; the default is 2.13. With 1.2, "
+        "torch.load reads whole objects, as it did then: only files that you trust",
     )
     script.add_argument("script", metavar="SCRIPT", help="a Python file")
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")

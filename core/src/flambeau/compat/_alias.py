@@ -19,7 +19,9 @@ import flambeau
 from flambeau.compat import _absent, _torch, _versions
 from flambeau.compat._devices import DEVICES, device_module
 from flambeau.compat._distribution import distributions, find_pkg_resources, tell
+from flambeau.compat._era import era
 from flambeau.compat._moved import MOVED, moved
+from flambeau.compat._started import started_processes
 
 # Under these names programs expect something else than what flambeau has there.
 _OTHERS = frozenset({"ops", "version"})
@@ -234,7 +236,9 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
     they have got.
 
     Args:
-        version: which PyTorch programs are told that it is, ``"1.2"`` or ``"2.13"``.
+        version: which PyTorch programs are told that it is, ``"1.2"`` or ``"2.13"``.  With
+            ``"1.2"``, `flambeau.load` reads whole objects unless ``weights_only`` says otherwise,
+            as it did then: only files that you trust.
 
     Raises:
         ValueError: there is no such version.
@@ -255,7 +259,8 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
     if "pkg_resources" in sys.modules:
         tell(sys.modules["pkg_resources"])
     try:
-        yield importlib.import_module("torch")
+        with era(version), started_processes(version):
+            yield importlib.import_module("torch")
     finally:
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if _is_torch(name)]:

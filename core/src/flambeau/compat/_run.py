@@ -16,8 +16,8 @@ from flambeau.compat._versions import DEFAULT
 def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT) -> int:
     """Run a script as the main program and return its exit status.
 
-    Tracebacks begin in the script.  Processes that it starts afresh (the start method ``spawn`` of
-    `multiprocessing`) do not inherit the meaning of ``torch``; forked ones do.
+    Tracebacks begin in the script.  Processes that it starts with `multiprocessing` inherit the
+    meaning of ``torch``, those that it starts as another command do not.
 
     Args:
         path: the script.

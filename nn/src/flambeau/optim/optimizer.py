@@ -403,12 +403,14 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 def _cast(value: Any, param: Tensor, group: dict[str, Any], key: object = None) -> Any:
     """A copy of the state `value` whose tensors have the dtype and device of `param`."""
     if isinstance(value, Tensor):
+        # A copy: the steps that follow write to it, and the caller may load his dict again.
         if key == "step":  # counts stay exact where parameters are float16
             on_device = group.get("capturable") or group.get("fused")
-            return value.to(dtype=fb.float32, device=param.device) if on_device else value
-        if param.is_floating_point():
-            return value.to(dtype=param.dtype, device=param.device)
-        return value.to(device=param.device)
+            if not on_device:
+                return value.clone()
+            return value.to(dtype=fb.float32, device=param.device, copy=True)
+        dtype = param.dtype if param.is_floating_point() else value.dtype
+        return value.to(dtype=dtype, device=param.device, copy=True)
     if isinstance(value, dict):
         return {k: _cast(v, param, group, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

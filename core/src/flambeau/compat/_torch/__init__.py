@@ -31,10 +31,12 @@ __all__ = [
     "_check_tensor_all",
     "_check_tensor_all_with",
     "_check_with",
+    "_nnpack_available",
     "_shape_as_tensor",
     "_softmax_backward_data",
     *FOREACH,
     "complex32",
+    "fbgemm_is_cpu_supported",
     "get_deterministic_debug_mode",
     "get_device_module",
     "legacy_contiguous_format",
@@ -84,6 +86,16 @@ def typename(obj: Any, /) -> str:
     named = obj if hasattr(obj, "__qualname__") else type(obj)
     module = getattr(named, "__module__", None) or ""
     return named.__qualname__ if module in ("", "builtins") else f"{module}.{named.__qualname__}"
+
+
+def fbgemm_is_cpu_supported() -> bool:
+    """Whether there are FBGEMM's products of quantised matrices: no."""
+    return False
+
+
+def _nnpack_available() -> bool:
+    """Whether there are NNPACK's convolutions: no."""
+    return False
 
 
 def _check(cond: bool, message: Callable[[], str] | None = None) -> None:

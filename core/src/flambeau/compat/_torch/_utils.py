@@ -72,3 +72,4 @@ class ExceptionWrapper(CaughtError):  # noqa: N818 - PyTorch's name
         _, error, _ = exc_info or sys.exc_info()
         assert error is not None, "there is no exception to wrap"
         super().__init__(where, error)
+        self.exc_type, self.exc_msg = self.kind, self.text

@@ -128,13 +128,13 @@ class LRScheduler:
             message = (
                 "Seems like `optimizer.step()` has been overridden after learning rate scheduler "
                 "initialization. Please, make sure to call `optimizer.step()` before "
-                "`lr_scheduler.step()`."
+                f"`lr_scheduler.step()`: {_ORDER}"
             )
         elif not vars(self.optimizer).get("_opt_called", False):
             message = (
                 "Detected call of `lr_scheduler.step()` before `optimizer.step()`: the first value "
                 "of the learning rate schedule is skipped. Call `optimizer.step()` first, then "
-                "`lr_scheduler.step()`."
+                f"`lr_scheduler.step()`: {_ORDER}"
             )
         else:
             return
@@ -175,6 +175,9 @@ class LRScheduler:
     def _unchanged(self) -> list[Rate]:
         """Copies of the current rates."""
         return group_values(self.optimizer, "lr")
+
+
+_ORDER = "https://docs.pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
 
 
 def _note_calls(optimizer: Optimizer) -> None:

@@ -217,7 +217,8 @@ class MultiStepLR(LRScheduler):
         return self._scaled(self.gamma ** self.milestones[self.last_epoch])
 
     def _get_closed_form_lr(self) -> list[Rate]:
-        passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
+        milestones = Counter(self.milestones)  # subclasses of programs keep a list of them
+        passed = bisect_right(sorted(milestones.elements()), self.last_epoch)
         return [rate * self.gamma**passed for rate in self.base_lrs]
 
 

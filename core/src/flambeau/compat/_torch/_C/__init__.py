@@ -30,6 +30,8 @@ __all__ = [
 TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
 _VariableFunctions = fb
+has_lapack = True
+_infer_size = fb.broadcast_shapes
 has_cuda = has_mps = has_xpu = has_mkl = has_mkldnn = has_openmp = False
 _has_cuda = _has_mps = _has_xpu = _has_mkldnn = _has_distributed = False
 _get_default_dtype = fb.get_default_dtype

@@ -6,7 +6,45 @@ from typing import Any
 
 import flambeau as fb
 
-__all__ = ["assert_allclose"]
+__all__ = [
+    "assert_allclose",
+    "get_all_device_types",
+    "get_all_dtypes",
+    "get_all_math_dtypes",
+    "make_non_contiguous",
+    "rand_like",
+    "randn_like",
+]
+
+rand_like, randn_like = fb.rand_like, fb.randn_like
+
+
+def get_all_dtypes() -> list[fb.dtype]:
+    """The dtypes that PyTorch 1 had."""
+    integers = [fb.uint8, fb.bool, fb.int8, fb.int16, fb.int32, fb.int64]
+    return [*integers, fb.float32, fb.float64, fb.float16, fb.bfloat16]
+
+
+def get_all_math_dtypes(device: Any) -> list[fb.dtype]:
+    """Those of them that PyTorch 1 computed with: float16 not on the CPU."""
+    integers = [fb.uint8, fb.int8, fb.int16, fb.int32, fb.int64]
+    half = [] if fb.device(device).type == "cpu" else [fb.float16]
+    return [*integers, fb.float32, fb.float64, *half]
+
+
+def get_all_device_types() -> list[str]:
+    """The CPU, and CUDA if it is there."""
+    return ["cpu", "cuda"] if fb.cuda.is_available() else ["cpu"]
+
+
+def make_non_contiguous(tensor: fb.Tensor) -> fb.Tensor:
+    """A copy of a tensor that lies with gaps in a larger one, behind its begin."""
+    if tensor.numel() <= 1:
+        return tensor.clone()
+    room = fb.empty([*(2 * n + 1 for n in tensor.shape)], dtype=tensor.dtype, device=tensor.device)
+    for dim, size in enumerate(tensor.shape):
+        room = room.narrow(dim, 1, 2 * size)[(*(slice(None),) * dim, slice(None, None, 2))]
+    return room.copy_(tensor)
 
 
 def assert_allclose(

@@ -16,7 +16,7 @@ import flambeau as fb
 from flambeau.utils.data._utils import transport
 from flambeau.utils.data._utils.fetch import Fetcher
 
-_CHECK_INTERVAL = 5.0  # seconds between looks at whether the parent still lives
+CHECK_INTERVAL = 5.0  # seconds between looks at whether the parent still lives
 
 # Kinds of messages.  To a worker: a task, or the start of another pass.  From it: a batch, the end
 # of its stream, or an exception.
@@ -168,7 +168,7 @@ def _answer(
 
 
 def _message_waits(connection: Connection, parent: int) -> bool:
-    while not connection.poll(_CHECK_INTERVAL):
+    while not connection.poll(CHECK_INTERVAL):
         # A process forked later may hold the other end open: then there is no end of file.
         if os.getppid() != parent:
             return False

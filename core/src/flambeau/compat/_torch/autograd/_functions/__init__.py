@@ -1,0 +1,1 @@
+"""Helpers of PyTorch 1's functions with gradients."""

@@ -1,0 +1,1 @@
+"""Names of ``torch.nn`` that only programs for PyTorch want."""

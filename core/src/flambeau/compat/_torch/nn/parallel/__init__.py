@@ -1,0 +1,1 @@
+"""Names of ``torch.nn.parallel`` that only programs for PyTorch want."""

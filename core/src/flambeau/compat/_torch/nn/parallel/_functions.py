@@ -1,0 +1,76 @@
+"""Copies between devices that gradients flow back through."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import flambeau as fb
+
+__all__ = ["Broadcast", "Gather", "ReduceAddCoalesced", "Scatter"]
+
+
+class Broadcast:
+    """Copies of tensors on several devices."""
+
+    @staticmethod
+    def apply(target_gpus: Sequence[Any], *inputs: fb.Tensor) -> tuple[fb.Tensor, ...]:
+        """The copies of all tensors on the first device, then those on the next one.
+
+        Raises:
+            TypeError: a tensor is on the CPU.
+        """
+        _refuse_cpu("Broadcast", inputs)
+        return tuple(x.to(_placed(place, x)) for place in target_gpus for x in inputs)
+
+
+class ReduceAddCoalesced:
+    """Sums over devices."""
+
+    @staticmethod
+    def apply(destination: Any, num_inputs: int, *grads: fb.Tensor) -> tuple[fb.Tensor, ...]:
+        """The sum of each of `num_inputs` tensors, which come device by device."""
+        groups = [grads[i::num_inputs] for i in range(num_inputs)]
+        return tuple(
+            sum((x.to(_placed(destination, x)) for x in rest), first.to(_placed(destination, first)))
+            for first, *rest in groups
+        )
+
+
+class Gather:
+    """Tensors of several devices, joined on one."""
+
+    @staticmethod
+    def apply(target_device: Any, dim: int, *inputs: fb.Tensor) -> fb.Tensor:
+        """The tensors joined along a dimension."""
+        return fb.nn.parallel.gather(inputs, _placed(target_device, inputs[0]), dim)
+
+
+class Scatter:
+    """Parts of a tensor, each on a device of its own."""
+
+    @staticmethod
+    def apply(
+        target_gpus: Sequence[Any], chunk_sizes: Sequence[int] | None, dim: int, input: fb.Tensor
+    ) -> tuple[fb.Tensor, ...]:
+        """The parts, of equal sizes unless these are given."""
+        if chunk_sizes is None:
+            parts = input.chunk(len(target_gpus), dim)
+        else:
+            parts = input.split(list(chunk_sizes), dim)
+        pairs = zip(parts, target_gpus, strict=False)
+        return tuple(part.to(_placed(place, input)) for part, place in pairs)
+
+
+def _refuse_cpu(name: str, inputs: Sequence[fb.Tensor]) -> None:
+    if any(x.device.type == "cpu" for x in inputs):
+        raise TypeError(f"{name} function not implemented for CPU tensors")
+
+
+def _placed(place: Any, like: fb.Tensor) -> fb.device:
+    """A device by its number among those of a tensor's type; the CPU by -1."""
+    if not isinstance(place, int):
+        return fb.device(place)
+    if place < 0:
+        return fb.device("cpu")
+    return fb.device("cuda" if like.device.type == "cpu" else like.device.type, place)
