@@ -132,6 +132,7 @@ def test_processes_that_a_script_starts_mean_the_same_torch(tmp_path):
     assert done.stdout.splitlines() == [f"spawn {told}", f"forkserver {told}"], done.stderr
 
 
+@pytest.mark.filterwarnings("ignore:load.weights_only=False.:UserWarning")  # once per process
 def test_programs_of_the_first_version_load_whole_objects(tmp_path, monkeypatch):
     monkeypatch.delenv("TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD", raising=False)
     path = tmp_path / "range.pt"

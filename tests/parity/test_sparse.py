@@ -385,3 +385,145 @@ def test_new_makes_sparse_tensors_of_sparse_ones():
     s = fb.sparse_coo_tensor(fb.tensor([[0, 1]]), fb.ones(2), (2,))
     with pytest.raises(TypeError, match="only accepts sizes"):
         s.new([2, 3])
+
+
+CREATIONS = {
+    "zeros": lambda t: t.zeros(2, 3, layout=t.sparse_coo),
+    "empty": lambda t: t.empty((2, 0), dtype=t.int64, layout=t.sparse_coo),
+    "zeros_like": lambda t: t.zeros_like(t.ones(2), layout=t.sparse_coo),
+    "zeros_like of sparse": lambda t: t.zeros_like(t.eye(2).to_sparse(), dtype=t.int32),
+    "new_zeros": lambda t: t.ones(2, dtype=t.float64).new_zeros((3,), layout=t.sparse_coo),
+    "requires grad": lambda t: t.zeros(2, layout=t.sparse_coo, requires_grad=True).detach(),
+    "strided": lambda t: t.zeros(2, layout=t.strided),
+    "into a sparse one": lambda t: t.zeros(3, out=t.eye(2, dtype=t.float64).to_sparse()),
+    "ones": lambda t: t.ones(2, layout=t.sparse_coo),
+    "full": lambda t: t.full((2,), 1, layout=t.sparse_coo),
+    "no layout": lambda t: t.zeros(2, layout="sparse"),
+}
+
+
+@pytest.mark.parametrize("name", CREATIONS)
+def test_layouts_that_are_asked_for_are_made(name: str) -> None:
+    def outcome(t: Any) -> Any:
+        try:
+            return plain(CREATIONS[name](t))
+        except Exception as error:
+            return type(error)
+
+    assert outcome(fb) == outcome(torch)
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+def test_the_gradient_of_an_element_that_is_stored_twice_counts_once(coalesced: bool) -> None:
+    def gradient(t: Any) -> Any:
+        s = made(t, coalesced=coalesced).requires_grad_()
+        weights = t.arange(12, dtype=t.float64).reshape(SIZE).to_sparse()
+        (s.to_dense() * weights.to_dense()).sum().backward()
+        stored = made(t, coalesced=coalesced).detach() * 0 + made(t)
+        return (s.grad * stored).to_dense().tolist()
+
+    assert gradient(fb) == gradient(torch)
+
+
+def test_a_sparse_gradient_reaches_a_sparse_leaf_by_its_sum() -> None:
+    def gradient(t: Any) -> Any:
+        s = made(t).requires_grad_()
+        (s * 2).backward(made(t))
+        return s.grad.to_dense().tolist()
+
+    assert gradient(fb) == gradient(torch)
+
+
+IN_PLACE = ["asin_", "ceil_", "expm1_", "floor_", "log1p_", "sin_", "sqrt_", "tanh_", "trunc_"]
+
+
+@pytest.mark.parametrize("name", IN_PLACE)
+def test_functions_write_into_coalesced_tensors_alone(name: str) -> None:
+    def outcome(t: Any, coalesced: bool) -> Any:
+        s = made(t, coalesced=coalesced) * 0.1
+        try:
+            return t.allclose(getattr(s, name)().to_dense(), s.to_dense(), equal_nan=True)
+        except RuntimeError as error:
+            return "requires coalesced" in str(error)
+
+    for coalesced in (True, False):
+        assert outcome(fb, coalesced) == outcome(torch, coalesced)
+
+
+def test_resizing_what_a_sparse_tensor_was_made_of_leaves_it_as_it_is() -> None:
+    def size(t: Any) -> Any:
+        where, values = t.tensor([[0], [1]]), t.tensor([[3.0, 4.0]])
+        s = t.sparse_coo_tensor(where, values, (1, 2, 2))
+        values[0, 0] = 7
+        where.resize_(2, 3)
+        values.resize_(4, 5)
+        return tuple(s._indices().shape), s._values().tolist()
+
+    assert size(fb) == size(torch)
+
+
+def test_resize_as_keeps_the_stored_elements() -> None:
+    def resized(t: Any) -> Any:
+        s = t.sparse_coo_tensor([[0]], t.arange(6.0).reshape(1, 2, 3), (2, 2, 3))
+        return s.resize_as_(t.sparse_coo_tensor([[0]], t.ones(1, 2, 4), (4, 2, 4)))
+
+    ours, theirs = resized(fb), resized(torch)
+    assert tuple(ours.shape) == tuple(theirs.shape)
+    assert ours._values().flatten()[:6].tolist() == theirs._values().flatten()[:6].tolist()
+
+
+REFUSED = {
+    "narrow_copy": lambda t, s: s.narrow_copy(-1, 0, 1),
+    "sum": lambda t, s: t.sparse.sum(s, [0, 0]),
+    "cat sizes": lambda t, s: t.cat([s, s.narrow_copy(1, 0, 2)]),
+    "cat dims": lambda t, s: t.cat([s, s.to_dense().to_sparse(1)]),
+    "cat dense": lambda t, s: t.cat([s, s.to_dense()]),
+    "is_nonzero": lambda t, s: s.is_nonzero(),
+    "device": lambda t, s: t.sparse.FloatTensor(t.ones(1, 1).long(), t.ones(1), device="cuda"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_further_refusals_have_the_class_of_pytorch(name: str) -> None:
+    classes = []
+    for t in (torch, fb):
+        try:
+            REFUSED[name](t, made(t))
+        except Exception as error:
+            classes.append(type(error))
+    assert issubclass(classes[1], classes[0])
+
+
+def test_products_by_their_older_names_agree() -> None:
+    def products(t: Any) -> Any:
+        dense = t.arange(8, dtype=t.float64).reshape(4, 2)
+        like = t.ones(3, 2, dtype=t.float64).to_sparse()
+        found = t.hsmm(made(t), dense), t.saddmm(like, made(t), dense)
+        return [x.to_dense().tolist() for x in found]
+
+    assert products(fb) == products(torch)
+
+
+def test_empty_sparse_tensors_add_whatever_dimensions_are_sparse() -> None:
+    def added(t: Any) -> Any:
+        zeros = t.zeros(3, 4, layout=t.sparse_coo).double()
+        s = made(t).to_dense().to_sparse(1)
+        return (zeros + s).to_dense().tolist(), (s + zeros).to_dense().tolist()
+
+    assert added(fb) == added(torch)
+
+
+@pytest.mark.parametrize("coalesced", [True, False])
+def test_gradients_by_sparse_inputs_can_be_checked(coalesced: bool) -> None:
+    def check(t: Any) -> bool:
+        s = made(t, coalesced=coalesced).requires_grad_()
+        dense = t.arange(8, dtype=t.float64).reshape(4, 2).requires_grad_()
+        return t.autograd.gradcheck(t.sparse.mm, (s, dense), masked=True)
+
+    assert check(fb) and check(torch)
+    s = made(fb).requires_grad_()
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        fb.autograd.gradcheck(lambda x: x.to_dense().detach() * x.to_dense(), (s,))
+    with pytest.raises(RuntimeError, match="inputs are dense"):
+        fb.autograd.gradcheck(fb.sparse.sum, (s,), check_sparse_nnz=False)
+    assert fb.autograd.gradgradcheck(lambda x: (x.to_dense() ** 3).sum(), (s,))

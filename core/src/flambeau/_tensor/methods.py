@@ -3541,6 +3541,10 @@ class TensorMethods:
         """other - alpha * input."""
         return _ops.rsub(self, other, alpha=alpha)
 
+    def saddmm(self, *matrices: Any, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, as a sparse matrix."""
+        return _ops.saddmm(self, *matrices, beta=beta, alpha=alpha)
+
     def scatter(self, dim: Any, index: Tensor, src: Any = None, *, value: Any = None, reduce: Any = None, source: Any = None) -> Tensor:
         """A copy of `input` with `src` (or a number) written to positions `index` along `dim`."""
         if source is not None:

@@ -14,6 +14,7 @@ from flambeau.autograd._finite_differences import (
     Check,
     GradcheckError,
     as_tuple,
+    by_stored_elements,
     random_like,
     requires_grad,
 )
@@ -31,7 +32,7 @@ def gradcheck(
     atol: float = 1e-5,
     rtol: float = 1e-3,
     raise_exception: bool = True,
-    check_sparse_nnz: bool = False,
+    check_sparse_nnz: bool | None = None,
     nondet_tol: float = 0.0,
     check_undefined_grad: bool = True,
     check_grad_dtypes: bool = False,
@@ -61,7 +62,7 @@ def gradcheck(
         atol: absolute tolerance.
         rtol: relative tolerance.
         raise_exception: raise `GradcheckError` at the first failure instead of returning False.
-        check_sparse_nnz: accepted; without meaning for dense inputs.
+        check_sparse_nnz: of PyTorch 1; False refuses sparse inputs.
         nondet_tol: by how much two backward passes over one graph may differ.
         check_undefined_grad: whether outputs without a gradient are tried.
         check_grad_dtypes: whether gradients must have the dtype of their inputs.
@@ -71,12 +72,14 @@ def gradcheck(
         check_backward_ad: False skips everything.
         fast_mode: compare one random projection of each Jacobian instead of all elements (real
             functions only; complex ones are checked in full).
-        masked: accepted; without meaning for dense inputs.
+        masked: accepted; of sparse inputs it is always the stored elements that are changed, and
+            the gradients at their positions that are compared.
 
     Raises:
         GradcheckError: a check failed.
-        ValueError: no input requires a gradient, or one is sparse.
-        RuntimeError: elements of an input share memory, so that they cannot be changed one by one.
+        ValueError: no input requires a gradient.
+        RuntimeError: an input is sparse and `check_sparse_nnz` is False, or elements of an input
+            share memory, so that they cannot be changed one by one.
 
     >>> import flambeau as fb
     >>> x = fb.tensor([0.5, 2.0], dtype=fb.float64, requires_grad=True)
@@ -94,7 +97,12 @@ def gradcheck(
         check_forward_ad=check_forward_ad,
         check_batched_forward_grad=check_batched_forward_grad,
     )
-    check = Check(func, as_tuple(inputs), eps, atol, rtol, nondet_tol, check_grad_dtypes)
+    given = as_tuple(inputs)
+    if check_sparse_nnz is False and any(getattr(x, "is_sparse", False) for x in given):
+        raise RuntimeError(
+            "gradcheck expects all tensor inputs are dense when check_sparse_nnz is set to False."
+        )
+    check = Check(func, given, eps, atol, rtol, nondet_tol, check_grad_dtypes)
     try:
         check.run(fast_mode, check_undefined_grad)
     except GradcheckError:
@@ -147,7 +155,7 @@ def gradgradcheck(
             "gradgradcheck: one of check_rev_over_rev and check_fwd_over_rev must be True"
         )
     _refuse("gradgradcheck", "forward-mode differentiation", check_fwd_over_rev=check_fwd_over_rev)
-    given = as_tuple(inputs)
+    func, given = by_stored_elements(func, as_tuple(inputs))
     if grad_outputs is None:
         draw = random.Random(0)
         outputs = [out for out in as_tuple(func(*given)) if requires_grad(out)]

@@ -259,7 +259,7 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
     if "pkg_resources" in sys.modules:
         tell(sys.modules["pkg_resources"])
     try:
-        with era(version), started_processes(version):
+        with era(version), started_processes(_enter, version):
             yield importlib.import_module("torch")
     finally:
         sys.meta_path.remove(finder)
@@ -268,3 +268,11 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
         sys.modules.update(before)
         _bindings.undo()
         _versions.choose(told)
+
+
+_entered = contextlib.ExitStack()
+
+
+def _enter(version: str) -> None:
+    """Make ``torch`` mean flambeau until the process ends: what a started process does first."""
+    _entered.enter_context(torch_alias(version))

@@ -1,10 +1,20 @@
-"""What PyTorch 1.2 did by default, for programs that are told that it is here."""
+"""What PyTorch 1.2 did otherwise, for programs that are told that it is here."""
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+
+SETTINGS: dict[str, tuple[str, Any]] = {
+    "flambeau.nn.functional.grid": ("ALIGNS_CORNERS", True),
+    "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
+    "flambeau.optim.lr_scheduler._base": ("WARNS_OF_EPOCHS", False),
+    "flambeau.sparse._coo": ("COALESCED_BELOW", 0),
+}
+"""Names of modules, which say what they mean, and their values then."""
 
 _WHOLE_OBJECTS = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 _WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
@@ -12,16 +22,29 @@ _WEIGHTS = "TORCH_FORCE_WEIGHTS_ONLY_LOAD"
 
 @contextmanager
 def era(version: str) -> Iterator[None]:
-    """A block in which `flambeau.load` reads whole objects if the version is 1.2.
+    """A block in which defaults are those of a version.
 
-    It is the environment variable that PyTorch has for this, so processes that are started inherit
-    it; if the environment already says something, that holds.
+    That `flambeau.load` reads whole objects is said by the environment variable that PyTorch has
+    for it, so that processes that are started inherit it; what the environment says already holds.
     """
-    if version != "1.2" or {_WHOLE_OBJECTS, _WEIGHTS} & os.environ.keys():
+    if version != "1.2":
         yield
         return
-    os.environ[_WHOLE_OBJECTS] = "1"
+    before: list[tuple[Any, str, Any]] = []
+    for path, (name, value) in SETTINGS.items():
+        try:
+            module = importlib.import_module(path)
+        except ModuleNotFoundError:
+            continue  # flambeau.nn is a distribution of its own
+        before.append((module, name, getattr(module, name)))
+        setattr(module, name, value)
+    asks = not {_WHOLE_OBJECTS, _WEIGHTS} & os.environ.keys()
+    if asks:
+        os.environ[_WHOLE_OBJECTS] = "1"
     try:
         yield
     finally:
-        os.environ.pop(_WHOLE_OBJECTS, None)
+        for module, name, value in before:
+            setattr(module, name, value)
+        if asks:
+            os.environ.pop(_WHOLE_OBJECTS, None)

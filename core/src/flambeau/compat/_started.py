@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from multiprocessing import spawn
 from typing import Any
-
-
-_entered = ExitStack()
 
 
 class _Meaning:
     """Part of what a started process is sent first: receiving it enters the alias there."""
 
-    def __init__(self, version: str) -> None:
-        self.version = version
+    def __init__(self, enter: Callable[[str], None], version: str) -> None:
+        self.enter, self.version = enter, version
 
     def __reduce__(self) -> tuple[Callable[[str], None], tuple[str]]:
-        return _enter, (self.version,)
-
-
-def _enter(version: str) -> None:
-    from flambeau.compat._alias import torch_alias  # which imports this module
-
-    _entered.enter_context(torch_alias(version))  # until the process ends
+        return self.enter, (self.version,)
 
 
 @contextmanager
-def started_processes(version: str) -> Iterator[None]:
-    """A block in which such processes mean by ``torch`` what this one does.
+def started_processes(enter: Callable[[str], None], version: str) -> Iterator[None]:
+    """A block in which such processes call `enter` with a version before anything else.
 
     What they are sent is pickled and read before they import the main module and unpickle what
     they are to do, for the start methods ``spawn`` and ``forkserver`` alike.
@@ -37,7 +28,7 @@ def started_processes(version: str) -> Iterator[None]:
     tell = spawn.get_preparation_data
 
     def and_torch(name: str) -> dict[str, Any]:
-        return {**tell(name), "torch": _Meaning(version)}
+        return {**tell(name), "torch": _Meaning(enter, version)}
 
     spawn.get_preparation_data = and_torch
     try:

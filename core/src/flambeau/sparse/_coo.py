@@ -20,6 +20,10 @@ from flambeau.ops.creation.ranges import arange
 
 _new = object.__new__
 
+COALESCED_BELOW = 2
+"""With fewer stored elements a tensor counts as coalesced: nothing can repeat.  In PyTorch 1.2
+that took `SparseTensor.coalesce`."""
+
 
 class _Elsewhere:
     """Stands in a sparse tensor where a dense one has its array: it knows the shape only."""
@@ -91,7 +95,7 @@ class SparseTensor(Tensor):
         t.dtype = values.dtype
         t._rg = False  # the values have the history
         t._where, t._stored = indices, values
-        t._sorted = coalesced or indices.shape[1] < 2
+        t._sorted = coalesced or indices.shape[1] < COALESCED_BELOW
         return t
 
     def like(self, values: Tensor, *, coalesced: bool | None = None) -> SparseTensor:
@@ -229,7 +233,19 @@ class SparseTensor(Tensor):
     def grad(self) -> Any:
         """The accumulated gradient, a sparse tensor with the positions of this one."""
         g = self._stored.grad
-        return None if g is None else self.like(g)
+        return None if g is None else self._gradient(g)
+
+    def _gradient(self, of_stored: Tensor) -> SparseTensor:
+        """The sparse gradient that gives the stored elements theirs.
+
+        An element that is stored twice has one gradient, which both parts of it have.
+        """
+        if self._sorted:
+            return self.like(of_stored)
+        order, _, first = sorted_groups(self._where)
+        at = order.index_select(0, first)
+        where, values = self._where.index_select(1, at), of_stored.index_select(0, at)
+        return self.make(where, values, self._a.shape, coalesced=True)
 
     @grad.setter
     def grad(self, value: Any) -> None:
@@ -268,7 +284,7 @@ class SparseTensor(Tensor):
         """Call ``hook(grad)`` with the sparse gradient whenever it is computed."""
 
         def on_values(grad: Tensor) -> Tensor | None:
-            new = hook(self.like(grad))
+            new = hook(self._gradient(grad))
             return None if new is None else new.coalesced_at(self)
 
         return self._stored.register_hook(on_values)
@@ -420,19 +436,23 @@ class SparseTensor(Tensor):
         if not self._nnz():
             return self.become(empty(size, self._stored, sparse_dim))
         if (sparse_dim, dense_dim) != (self.sparse_dim(), self.dense_dim()):
+            kind = "dense" if sparse_dim == self.sparse_dim() else "sparse"
             raise RuntimeError(
-                "changing the number of sparse or dense dimensions of a non-empty sparse tensor is "
-                "not supported"
+                f"changing the number of {kind} dimensions of a non-empty sparse tensor is not "
+                f"supported: {self.sparse_dim()} sparse and {self.dense_dim()} dense ones to "
+                f"{sparse_dim} and {dense_dim}"
             )
-        if any(n < m for n, m in zip(size, self._a.shape, strict=True)):
+        less = [n < m for n, m in zip(size, self._a.shape, strict=True)]
+        if any(less):
+            kind = "dense" if any(less[sparse_dim:]) else "sparse"
             raise RuntimeError(
-                "shrinking the size of a non-empty sparse tensor is not supported: "
-                f"{list(self._a.shape)} to {list(size)}"
+                f"shrinking the size of {kind} dimensions of a non-empty sparse tensor is not "
+                f"supported: {list(self._a.shape)} to {list(size)}"
             )
         if tuple(size[sparse_dim:]) != tuple(self._a.shape[sparse_dim:]):
+            # As `resize_` does: the numbers in memory stay where they are.
             grown = self._stored.new_zeros((self._nnz(), *size[sparse_dim:]))
-            region = tuple(slice(0, n) for n in self._stored.shape)
-            grown[region] = self._stored
+            grown.view(-1)[: self._stored.numel()] = self._stored.reshape(-1)
             self._stored = grown
         self._a = _Elsewhere(tuple(size))
         return self
@@ -450,9 +470,7 @@ class SparseTensor(Tensor):
         other = other if tensor is None else tensor
         if not isinstance(other, SparseTensor):
             raise RuntimeError("resize_as_ of a sparse tensor wants a sparse tensor as its model")
-        if not self._nnz() or self._a.shape == other._a.shape:
-            return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
-        return self.sparse_resize_and_clear_(other.shape, other.sparse_dim(), other.dense_dim())
+        return self.sparse_resize_(other.shape, other.sparse_dim(), other.dense_dim())
 
     resizeAs_ = resize_as_  # noqa: N815 - the name of the 1.0 documents
 

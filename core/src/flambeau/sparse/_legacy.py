@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.bound import home
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.sparse import sparse_coo_tensor
@@ -30,6 +31,8 @@ class _Typed(type):
         """``()``, sizes, ``(indices, values)`` or ``(indices, values, size)``."""
         if args and isinstance(args[0], Tensor):
             indices, values, *size = args if len(args) > 1 else (*args, None)
+            if device is not None:
+                home(device)  # what is not there is said first
             if need_tensor(values, f"sparse.{cls.__name__}", "values").dtype is not cls.dtype:
                 raise TypeError(
                     f"sparse.{cls.__name__}: values must be {cls.dtype}, got {values.dtype}"

@@ -27,6 +27,8 @@ def run(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             f"{name}: not implemented for sparse tensors; convert with to_dense() first"
         )
     out = kwargs.pop("out", None)
+    if isinstance(out, SparseTensor) and name in ("zeros", "empty"):
+        kwargs["dtype"] = kwargs.get("dtype") or out.dtype
     try:
         result = handler(*args, **kwargs)
     except AttributeError as error:
@@ -88,6 +90,9 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1) -> Any:
             f"{list(input.shape)} != {list(other.shape)}"
         )
     if input.sparse_dim() != other.sparse_dim():
+        if not (input._nnz() and other._nnz()):
+            dtype = fb.promote_types(input.dtype, other.dtype)
+            return (input if input._nnz() else _scaled(other, alpha)).to(dtype, copy=True)
         raise RuntimeError(
             "add: expected 'self' and 'other' to have same number of sparse dimensions, got "
             f"{input.sparse_dim()} and {other.sparse_dim()}"
@@ -270,7 +275,7 @@ def _need_matrices(name: str, a: Any, b: Any) -> None:
         )
 
 
-@handles("mm", "spmm", "dsmm", "saddmm")
+@handles("mm", "spmm", "dsmm")
 def mm(input: Any, mat2: Any) -> Any:
     """The matrix product: dense if one operand is dense, sparse if both are sparse."""
     _need_matrices("mm", input, mat2)
@@ -354,7 +359,7 @@ def addmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     return _scaled(input.expand(tuple(product.shape)), beta) + product
 
 
-@handles("hspmm")
+@handles("hspmm", "hsmm")
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """Sparse @ dense as a tensor with one sparse and one dense dimension."""
     _need_matrices("hspmm", mat1, mat2)
@@ -378,7 +383,7 @@ def smm(input: Any, mat: Any) -> Any:
     return SparseTensor.make(where, rows._stored.reshape((-1,)), rows._a.shape, coalesced=False)
 
 
-@handles("sspaddmm")
+@handles("sspaddmm", "saddmm")
 def sspaddmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2) with a sparse input and mat1, as a sparse matrix."""
     if len(args) == 4:
@@ -412,7 +417,7 @@ def permute(input: SparseTensor, *dims: Any) -> SparseTensor:
     rows = fb.tensor(order[:n], device=input.device, dtype=fb.int64)
     values = input._stored.permute(0, *(d - n + 1 for d in order[n:]))
     size = [input._a.shape[d] for d in order]
-    same = order[:n] == list(range(n))
+    same = order[:n] == list(range(n)) or not input._nnz()
     return SparseTensor.make(
         input._where.index_select(0, rows), values, size, coalesced=input._sorted and same
     )
@@ -453,17 +458,27 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
 @handles("cat", "concat", "concatenate")
 def cat(tensors: Any, dim: int = 0) -> SparseTensor:
     """Sparse tensors side by side."""
-    if any(not isinstance(x, SparseTensor) for x in tensors):
-        raise RuntimeError("cat: sparse and dense tensors cannot be joined; use to_dense()")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, SparseTensor):
+            raise RuntimeError(
+                f"Concatenating sparse tensors, but a dense tensor was found at position {i}. "
+                "Use to_dense() on the sparse ones"
+            )
     head = tensors[0]
     dim = _dim(head, dim)
     n = head.sparse_dim()
-    for x in tensors[1:]:
-        sizes = [m for d, m in enumerate(x.shape) if d != dim]
-        if sizes != [m for d, m in enumerate(head.shape) if d != dim] or x.sparse_dim() != n:
+    for i, x in enumerate(tensors):
+        if (x.sparse_dim(), x.dense_dim()) != (n, head.dense_dim()):
             raise RuntimeError(
-                f"cat: sizes must match except in dimension {dim}, got {list(head.shape)} and "
-                f"{list(x.shape)}"
+                "All tensors must have the same sparse and dense dims: those at position 0 are "
+                f"{n}, {head.dense_dim()}, but tensor at position {i} has {x.sparse_dim()}, "
+                f"{x.dense_dim()}."
+            )
+        sizes = [m for d, m in enumerate(x.shape) if d != dim]
+        if sizes != [m for d, m in enumerate(head.shape) if d != dim]:
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(head.shape)} (except in the "
+                f"concatenating dimension {dim}), but found shape {list(x.shape)} at position {i}"
             )
     total = sum(x.shape[dim] for x in tensors)
     size = [*head._a.shape[:dim], total, *head._a.shape[dim + 1 :]]
@@ -497,7 +512,8 @@ def stack(tensors: Any, dim: int = 0) -> SparseTensor:
 @handles("narrow_copy")
 def narrow_copy(input: SparseTensor, dim: int, start: int, length: int) -> SparseTensor:
     """A copy of a part along one dimension."""
-    dim = _dim(input, dim)
+    if not 0 <= dim < input.dim():
+        raise RuntimeError(f"narrow_copy: dimension {dim} is not in [0, {input.dim() - 1}]")
     if start < 0 or length < 0 or start + length > input.shape[dim]:
         raise RuntimeError(
             f"start ({start}) + length ({length}) exceeds dimension size ({input.shape[dim]})."
@@ -588,7 +604,10 @@ def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype:
     values = input._stored if dtype is None else input._stored.to(dtype)
     if dim is None:
         return values.sum()
-    dims = {_dim(input, d) for d in ([dim] if isinstance(dim, int) else dim)}
+    named = [_dim(input, d) for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = set(named)
+    if len(dims) < len(named):
+        raise RuntimeError(f"sum: a dimension appears multiple times in the list of dims {named}")
     n = input.sparse_dim()
     inner = [d - n + 1 for d in dims if d >= n]
     if inner:
@@ -647,17 +666,38 @@ def sparse_mask(input: Any, mask: SparseTensor) -> SparseTensor:
 
 
 @handles("zeros_like", "empty_like")
-def zeros_like(input: SparseTensor, *, dtype: Any = None, device: Any = None, **_: Any) -> Any:
+def zeros_like(
+    input: SparseTensor,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    **_: Any,
+) -> Any:
     """A sparse tensor of the same size without elements."""
     like = input._stored.new_empty((0,), dtype=dtype, device=device)
-    return empty(input._a.shape, like, input.sparse_dim())
+    return empty(input._a.shape, like, input.sparse_dim()).requires_grad_(requires_grad)
+
+
+@handles("zeros", "empty")
+def zeros(*shape: Any, size: Any = None, layout: Any = None, **options: Any) -> Any:
+    """A sparse tensor without elements, for a sparse ``out=``."""
+    return fb.zeros(*shape, size=size, layout=fb.sparse_coo, **options)
+
+
+@handles("is_nonzero")
+def is_nonzero(input: SparseTensor) -> bool:
+    """Whether the one element is nonzero."""
+    return bool(input.to_dense())
 
 
 @handles("new_zeros", "new_empty", "new")
 def new_zeros(input: SparseTensor, *size: Any, **options: Any) -> Any:
     """A sparse tensor of another size without elements."""
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    return empty(shape, input._stored.new_empty((0,), **options))
+    wanted, _ = options.pop("requires_grad", False), options.pop("layout", None)
+    made = empty(tuple(shape), input._stored.new_empty((0,), **options))
+    return made.requires_grad_(wanted)
 
 
 @handles("is_same_size")
@@ -691,12 +731,30 @@ def _writes(compute: Handler) -> Handler:
     return write
 
 
-for _name in ("add", "sub", "mul", "div", "floor_divide", "pow", "neg", "abs", "sqrt", "t"):
+for _name in ("add", "sub", "mul", "div", "floor_divide", "pow", "neg", "t"):
     HANDLERS[_name + "_"] = _writes(HANDLERS[_name])
-for _name in ("asin", "atan", "ceil", "expm1", "floor", "log1p", "relu", "round", "sin", "sinh"):
+for _name in ("transpose", "unsqueeze", "addmm", "square"):
     HANDLERS[_name + "_"] = _writes(HANDLERS[_name])
-for _name in ("tan", "tanh", "trunc", "erf", "sign", "square", "transpose", "unsqueeze", "addmm"):
-    HANDLERS[_name + "_"] = _writes(HANDLERS[_name])
+
+
+def _writes_elements(name: str) -> Handler:
+    write = _writes(HANDLERS[name])
+
+    def checked(self: SparseTensor) -> Any:
+        if not self.is_coalesced():
+            raise RuntimeError(
+                f"{name}_ requires coalesced input; in-place on uncoalesced tensors is not "
+                "supported yet"
+            )
+        return write(self)
+
+    return checked
+
+
+for _name in (
+    "abs asin atan ceil erf expm1 floor log1p relu round sign sin sinh sqrt tan tanh trunc"
+).split():
+    HANDLERS[_name + "_"] = _writes_elements(_name)
 for _spelt, _name in {
     "__iadd__": "add",
     "__isub__": "sub",

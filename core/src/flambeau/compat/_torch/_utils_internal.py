@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 
+import flambeau as fb
+
 TEST_MASTER_ADDR = "127.0.0.1"
 TEST_MASTER_PORT = 29500
 
 
 def get_file_path(*path_components: str) -> str:
     """A path below the folder that the package is installed in."""
-    import flambeau as fb
-
     return os.path.join(os.path.dirname(os.path.dirname(str(fb.__file__))), *path_components)
 
 

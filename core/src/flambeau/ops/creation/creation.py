@@ -19,11 +19,16 @@ from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.dtype import get_default_dtype
+from flambeau._types.layout import sparse_coo, strided
 from flambeau._types.memory_format import order_of_memory, preserve_format, preserved_order
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
+
+
+FULL_OF_DEFAULT_DTYPE = False
+"""Whether `full` takes the default dtype instead of that of its value, as PyTorch 1.2 did."""
 
 
 @primitive(differentiable=False)
@@ -91,6 +96,9 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
+    if layout is not None and is_sparse("zeros", layout):
+        found = size_of("zeros", shape, size)
+        return _no_elements(found, dtype_or(dtype, out), device_or(device, out), requires_grad)
     t = filled(size_of("zeros", shape, size), 0, dtype_or(dtype, out), device_or(device, out))
     return finished(t, requires_grad, out)
 
@@ -112,6 +120,8 @@ def ones(
     >>> fb.ones(2, dtype=fb.int64)
     tensor([1, 1])
     """
+    if layout is not None and is_sparse("ones", layout):
+        raise RuntimeError("ones(...) is not implemented for sparse layout")
     t = filled(size_of("ones", shape, size), 1, dtype_or(dtype, out), device_or(device, out))
     return finished(t, requires_grad, out)
 
@@ -137,6 +147,8 @@ def empty(
     dtype = dtype_or(dtype, out)
     be = home(device_or(device, out))
     found = checked_sizes(size_of("empty", shape, size))
+    if layout is not None and is_sparse("empty", layout):
+        return _no_elements(found, dtype, be, requires_grad)
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
         return finished(out.resize_(found), requires_grad, None)  # and no write
     return finished(unfilled(be, found, dtype), requires_grad, out)
@@ -170,13 +182,40 @@ def full(
     >>> fb.full((2,), 7)
     tensor([7, 7])
     """
+    if layout is not None and is_sparse("full", layout):
+        raise RuntimeError("full(...) is not implemented for sparse layout")
     if isinstance(fill_value, Tensor):
         dtype, fill_value = dtype or fill_value.dtype, fill_value.item()
-    if dtype is None:
+    if dtype is None and not FULL_OF_DEFAULT_DTYPE:
         dtype = scalar_dtype(fill_value) if out is None else need_out(out).dtype
-    shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, None)
+    shape, dtype = sizes((need_list(size, "full", "size"),)), dtype_or(dtype, out)
     fill_value = fitting(fill_value, dtype)
     return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
+
+
+def is_sparse(function: str, layout: Any) -> bool:
+    """Whether a new tensor of this layout is sparse.
+
+    Raises:
+        TypeError: it is no layout.
+    """
+    if layout is None or layout is strided:
+        return False
+    if layout is not sparse_coo:
+        raise TypeError(
+            f"{function}(): argument 'layout' must be torch.layout, not {type(layout).__name__}"
+        )
+    return True
+
+
+def _no_elements(shape: Sequence[int], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    """A sparse tensor of zeros."""
+    from flambeau.ops.creation.sparse import sparse_coo_tensor  # which needs this module
+
+    where = device if device is None or not hasattr(device, "device") else device.device
+    return sparse_coo_tensor(
+        size=checked_sizes(shape), dtype=dtype, device=where, requires_grad=requires_grad
+    )
 
 
 def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
@@ -272,6 +311,15 @@ def zeros_like(
     >>> fb.zeros_like(fb.tensor([1, 2]))
     tensor([0, 0])
     """
+    if layout is not None and is_sparse("zeros_like", layout):
+        return new_zeros(
+            input,
+            size=input.shape,
+            dtype=dtype,
+            device=device,
+            layout=layout,
+            requires_grad=requires_grad,
+        )
     return _like("zeros_like", input, 0, dtype, device, requires_grad, memory_format)
 
 
@@ -338,6 +386,8 @@ def empty_like(
     """
     x = need_tensor(input, "empty_like", "input")
     kind, where = dtype_or(dtype, x), x._be if device is None else device
+    if layout is not None and is_sparse("empty_like", layout):
+        return _no_elements(tuple(x._a.shape), kind, where, requires_grad)
     if order_like(x, memory_format) is None:
         t = unfilled(home(where), tuple(x._a.shape), kind)
     else:
@@ -363,6 +413,9 @@ def new_zeros(
     tensor([0, 0, 0])
     """
     where = input._be if device is None else device
+    if layout is not None and is_sparse("new_zeros", layout):
+        found = size_of("new_zeros", shape, size)
+        return _no_elements(found, dtype_or(dtype, input), where, requires_grad)
     return finished(
         filled(size_of("new_zeros", shape, size), 0, dtype_or(dtype, input), where),
         requires_grad,
@@ -443,6 +496,7 @@ def new_empty(
         *shape,
         size=size,
         dtype=dtype_or(dtype, input),
+        layout=layout,
         device=input._be if device is None else device,
         requires_grad=requires_grad,
     )

@@ -41,13 +41,12 @@ def sparse_coo_tensor(
     >>> fb.sparse_coo_tensor([[0, 2]], [1.0, 5.0], (4,)).to_dense()
     tensor([1., 0., 5., 0.])
     """
-    from flambeau.sparse._coo import SparseTensor
-    from flambeau.sparse._coo import empty as no_elements
+    from flambeau.sparse import _coo
 
     if values is None:
         shape = size if indices is None else indices
         like = empty((0,), dtype=dtype, device=device)
-        made = no_elements(checked_sizes(sizes((tuple(shape),))), like)
+        made = _coo.empty(checked_sizes(sizes((tuple(shape),))), like)
         return made.requires_grad_(requires_grad)
     stored = as_tensor(values, dtype=dtype, device=device)
     where = as_tensor(indices, device=stored.device)
@@ -88,9 +87,12 @@ def sparse_coo_tensor(
                 f"values has incorrect size, expected {[count, *shape[n:]]}, got "
                 f"{list(stored.shape)}"
             )
-    if requires_grad:
-        stored = stored.detach()
-    made = SparseTensor.make(where, stored, shape, coalesced=bool(is_coalesced))
+    # Other tensors over the same memory: resizing what was given leaves this one as it is.
+    stored = (
+        stored.view_as(stored) if stored.requires_grad and not requires_grad else stored.detach()
+    )
+    where = where.detach()
+    made = _coo.SparseTensor.make(where, stored, shape, coalesced=bool(is_coalesced))
     return made.requires_grad_() if requires_grad else made
 
 
@@ -281,6 +283,7 @@ def spmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 dsmm = spmm
+hsmm = hspmm
 
 
 @public
@@ -302,6 +305,9 @@ def sspaddmm(
 
     result = _ops.sspaddmm(input, *matrices, beta=beta, alpha=alpha)
     return result if out is None else out.become(result)  # type: ignore[attr-defined] - sparse
+
+
+saddmm = sspaddmm
 
 
 def _product(name: str, sparse: Tensor, operands: tuple[Any, ...], out: Any) -> Any:

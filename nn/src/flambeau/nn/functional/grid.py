@@ -98,7 +98,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     return fb.affine_grid_generator(theta, size, align)
 
 
+ALIGNS_CORNERS = False
+"""What `align_corners` is unless it is given: True in PyTorch 1.2, which had no such argument."""
+
+
 def _aligned(align_corners: bool | None) -> bool:
+    if align_corners is None and ALIGNS_CORNERS:
+        return True
     if align_corners is None:
         warn(
             "Default grid_sample and affine_grid behavior has changed to align_corners=False since "

@@ -222,8 +222,14 @@ def checked_verbose(verbose: bool | None, stacklevel: int = 3) -> bool:
     return verbose
 
 
+WARNS_OF_EPOCHS = True
+"""Whether giving an epoch is deprecated: it was not in PyTorch 1.2."""
+
+
 def warn_of_epoch() -> None:
     """Warn that an epoch has been given to `step`."""
+    if not WARNS_OF_EPOCHS:
+        return
     warnings.warn(
         "The epoch parameter in `scheduler.step()` is deprecated where possible: call "
         "`scheduler.step()` without it. With an epoch, the closed form of the schedule is used "

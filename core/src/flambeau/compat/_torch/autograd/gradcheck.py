@@ -61,9 +61,9 @@ def get_numerical_jacobian(
     target = input if target is None else target
     found = make_jacobian(target, fn(input).numel())
     for x, jacobian in zip(iter_tensors(target, True), iter_tensors(found), strict=True):
-        if x.is_sparse:
-            x = x._values()
-        data = x.data
+        data: Any = x.data
+        if data.is_sparse:
+            data = data._values()
         before = data.clone()
         for row, index in enumerate(itertools.product(*map(range, data.shape))):
             changed = []

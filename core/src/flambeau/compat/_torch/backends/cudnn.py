@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau.backends import cudnn
+from flambeau.plugin.accelerator import numerics
 
 __all__ = ["disable_global_flags", "is_acceptable"]
 
@@ -14,4 +15,4 @@ def disable_global_flags() -> None:
 
 def is_acceptable(tensor: fb.Tensor) -> bool:
     """Whether cuDNN would compute with a tensor."""
-    return tensor.is_cuda and cudnn.enabled and cudnn.is_available()
+    return tensor.is_cuda and numerics.enabled and cudnn.is_available()

@@ -47,7 +47,6 @@ def check_onnx_broadcast(dims1: Sequence[int], dims2: Sequence[int]) -> bool:
     ends = len(first) > len(second) and first[len(first) - len(second) :] == second
     if math.prod(second) != 1 and not ends:
         raise ValueError(
-            "Numpy style broadcasting is not supported in ONNX. "
-            f"Input dims are: {dims1}, {dims2}"
+            f"Numpy style broadcasting is not supported in ONNX. Input dims are: {dims1}, {dims2}"
         )
     return True

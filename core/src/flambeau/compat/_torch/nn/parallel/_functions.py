@@ -30,11 +30,11 @@ class ReduceAddCoalesced:
     @staticmethod
     def apply(destination: Any, num_inputs: int, *grads: fb.Tensor) -> tuple[fb.Tensor, ...]:
         """The sum of each of `num_inputs` tensors, which come device by device."""
-        groups = [grads[i::num_inputs] for i in range(num_inputs)]
-        return tuple(
-            sum((x.to(_placed(destination, x)) for x in rest), first.to(_placed(destination, first)))
-            for first, *rest in groups
-        )
+        sums = []
+        for i in range(num_inputs):
+            here = [x.to(_placed(destination, x)) for x in grads[i::num_inputs]]
+            sums.append(fb.stack(here).sum(0))
+        return tuple(sums)
 
 
 class Gather:
