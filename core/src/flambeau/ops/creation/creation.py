@@ -26,7 +26,6 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
 
-
 FULL_OF_DEFAULT_DTYPE = False
 """Whether `full` takes the default dtype instead of that of its value, as PyTorch 1.2 did."""
 
