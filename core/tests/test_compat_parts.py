@@ -112,7 +112,6 @@ def test_what_was_added_is_gone_afterwards():
         assert torch.nn.modules.conv.Conv2d is fb.nn.Conv2d
     assert not hasattr(fb.hub, "_get_torch_home")
     assert not hasattr(fb.nn.modules, "conv")
-    assert not hasattr(fb, "jit")
     assert fb.ops.OPS
 
 
@@ -179,7 +178,6 @@ def test_decorators_of_compilers_give_back_what_they_decorate(torch):
         return x + 1
 
     for decorator in (
-        torch.jit.script,
         torch.jit.unused,
         torch.jit.ignore,
         torch.jit.ignore(drop=True),

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from flambeau import func as func
     from flambeau import fx as fx
     from flambeau import hub as hub
+    from flambeau import jit as jit
     from flambeau import linalg as linalg
     from flambeau import nn as nn
     from flambeau import optim as optim
@@ -101,7 +102,7 @@ _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
     """accelerator amp autograd backends compat cpu cuda distributed distributions fft func
-    hub linalg multiprocessing overrides plans plugin quasirandom random return_types
+    hub jit linalg multiprocessing overrides plans plugin quasirandom random return_types
     serialization signal
     sparse special testing utils version""".split()
 )

@@ -82,8 +82,7 @@ PARTS = (
     Part(
         "torch.jit",
         "partial",
-        "`script`, `ignore`, `unused`, `export` and the like give back what they are given; "
-        "tracing, saving and loading programs are refused",
+        "programs are scripted, saved and loaded; tracing is refused",
     ),
     Part(
         "torch.library",

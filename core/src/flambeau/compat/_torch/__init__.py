@@ -13,7 +13,6 @@ from typing import Any
 import flambeau as fb
 from flambeau._types.layout import OTHERS
 from flambeau.compat._foreach import FOREACH
-from flambeau.compat._torch.jit import ScriptModule
 
 _QUANTISED = (
     "qint8",
@@ -70,6 +69,12 @@ class AbsentDtype:
 
 complex32 = AbsentDtype("complex32")
 globals().update({name: AbsentDtype(name) for name in _QUANTISED})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ScriptModule":
+        return importlib.import_module("flambeau.jit").ScriptModule
+    raise AttributeError(name)
 
 
 def typename(obj: Any, /) -> str:

@@ -1,15 +1,22 @@
-"""Decorators of PyTorch's own modules that others import, too: nothing is scripted here."""
+"""Decorators of PyTorch's own modules that others import, too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, Dict, Final, List, Optional, Tuple, Union  # noqa: UP035
 
-from flambeau.compat._torch.jit import export, ignore, is_scripting, unused
+from flambeau.jit import (
+    Future,
+    export,
+    ignore,
+    is_scripting,
+    unused,
+)
 
 __all__ = [
     "Dict",
     "Final",
+    "Future",
     "List",
     "Optional",
     "Tuple",
@@ -30,7 +37,6 @@ def _copy_to_script_wrapper(fn: Any) -> Any:
     return fn
 
 
-_overload = _overload_method = _copy_to_script_wrapper
 weak_module = weak_script = weak_script_method = _copy_to_script_wrapper
 
 

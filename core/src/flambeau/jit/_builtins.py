@@ -1,0 +1,486 @@
+"""What ops are in Python: an expression, or a public function and how it is called."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import operator
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import flambeau as fb
+from flambeau.jit import _numbers
+from flambeau.jit._annotations import Future
+from flambeau.jit._schemas import Schema
+from flambeau.jit._source import Error
+
+# Expressions of the inputs; `_` in front of a name is that of a function below.
+TEMPLATES: dict[str, str] = {
+    "aten::floordiv": "({0} // {1})",
+    "aten::remainder.int": "({0} % {1})",
+    "aten::remainder.float": "({0} % {1})",
+    "aten::remainder.int_float": "({0} % {1})",
+    "aten::remainder.float_int": "({0} % {1})",
+    "aten::remainder": "({0} % {1})",
+    "aten::__and__": "({0} & {1})",
+    "aten::__or__": "({0} | {1})",
+    "aten::__xor__": "({0} ^ {1})",
+    "aten::__lshift__": "({0} << {1})",
+    "aten::__rshift__": "({0} >> {1})",
+    "aten::__not__": "(not {0})",
+    "aten::__is__": "({0} is {1})",
+    "aten::__isnot__": "({0} is not {1})",
+    "aten::__contains__": "({1} in {0})",
+    "aten::__range_length": "_range_length({0}, {1}, {2})",
+    "aten::__derive_index": "({1} + {0} * {2})",
+    "aten::__getitem__": "{0}[{1}]",
+    "aten::len": "len({0})",
+    "aten::Int": "int({0})",
+    "aten::Float": "float({0})",
+    "aten::Complex": "complex({args})",
+    "aten::Bool": "bool({0})",
+    "aten::str": "_text({0})",
+    "aten::IntImplicit": "_implicit(int, {0})",
+    "aten::FloatImplicit": "_implicit(float, {0})",
+    "aten::ComplexImplicit": "_implicit(complex, {0})",
+    "aten::ScalarImplicit": "{0}.item()",
+    "prim::NumToTensor": "_tensor({0})",
+    "aten::format": "_format({args})",
+    "aten::percentFormat": "_percent({args})",
+    "aten::append": "{0}.append({1})",
+    "aten::extend": "{0}.extend({1})",
+    "aten::insert": "{0}.insert({1}, {2})",
+    "aten::remove": "_remove({0}, {1})",
+    "aten::reverse": "{0}.reverse()",
+    "aten::clear": "{0}.clear()",
+    "aten::list": "list({0})",
+    "aten::dict": "dict({args})",
+    "aten::_set_item": "_set_item({0}, {1}, {2})",
+    "aten::Delete": "_delete({0}, {1})",
+    "aten::keys": "list({0}.keys())",
+    "aten::values": "list({0}.values())",
+    "aten::items": "list({0}.items())",
+    "aten::setdefault": "{0}.setdefault({1}, {2})",
+    "aten::update": "{0}.update({1})",
+    "aten::popitem": "{0}.popitem()",
+    "aten::sorted": "_sorted({0})",
+    "aten::size": "list({0}.shape)",
+    "aten::size.int": "{0}.size({1})",
+    "aten::dim": "{0}.dim()",
+    "aten::numel": "{0}.numel()",
+    "aten::stride": "list({0}.stride())",
+    "aten::stride.int": "{0}.stride({1})",
+    "aten::item": "{0}.item()",
+    "aten::is_floating_point": "{0}.is_floating_point()",
+    "aten::is_complex": "{0}.is_complex()",
+    "aten::numpy_T": "{0}.T",
+    "aten::matrix_H": "{0}.H",
+    "aten::mT": "{0}.mT",
+    "aten::mH": "{0}.mH",
+    "aten::real": "{0}.real",
+    "aten::imag": "{0}.imag",
+    "aten::is_leaf": "{0}.is_leaf",
+    "aten::select.int": "_select({0}, {1}, {2})",
+    "aten::select.t": "{0}[{1}]",
+    "aten::slice.Tensor": "_slice({0}, {1}, {2}, {3}, {4})",
+    "aten::slice.t": "{0}[{1}:{2}:{3}]",
+    "aten::slice.str": "{0}[{1}:{2}:{3}]",
+    "aten::index.Tensor": "{0}[_indices({1})]",
+    "aten::index": "{0}[_indices({1})]",
+    "aten::index_put_": "_index_put({0}, {1}, {2}, {3})",
+    "aten::tensor": "_make_tensor({0}, {1}, {2}, {3})",
+    "aten::_unwrap_optional": "_unwrap({0})",
+    "aten::wait": "{0}.wait()",
+    "aten::device": "_device({0})",
+    "aten::device.with_index": "_device({0}, {1})",
+    "aten::warn": "_warn({0}, {1})",
+    "aten::divmod": "divmod({0}, {1})",
+    "aten::round.int": "_round({0})",
+    "aten::round.float": "_round({0})",
+    "aten::ord": "ord({0})",
+    "aten::chr": "chr({0})",
+    "aten::hex": "hex({0})",
+    "aten::oct": "oct({0})",
+    "aten::bin": "bin({0})",
+    "aten::hash": "hash({0})",
+    "aten::is_grad_enabled": "_grad_enabled()",
+    "aten::set_grad_enabled": "_set_grad({0})",
+    "aten::to.prim_other": "{0}",
+    "aten::Scalar": "{0}",
+    "aten::to.device": "{0}.to({1}, {dtype:2}, {3}, {4})",
+    "aten::to.dtype": "{0}.to({dtype:1}, {2}, {3})",
+    "aten::to.other": "{0}.to({1}, {2}, {3})",
+    "aten::to.dtype_layout": "{0}.to(dtype={dtype:1}, device={3}, non_blocking={5}, copy={6})",
+    "aten::to.prim_Device": "{0}.to(device={1}, dtype={dtype:2}, non_blocking={3}, copy={4})",
+    "aten::to.prim_dtype": "{0}.to(dtype={dtype:1}, non_blocking={2}, copy={3})",
+    "aten::dropout": "_F.dropout({0}, {1}, {2})",
+    "aten::dropout_": "_F.dropout({0}, {1}, {2}, True)",
+    "aten::append.t": "{0}.append({1})",
+    "aten::cat": "_cat({0}, {1})",
+    "aten::backward": "{0}.backward({1}, {2}, {3})",
+    "aten::_shape_as_tensor": "_tensor(list({0}.shape))",
+    "prim::dtype": "_number({0}.dtype)",
+    "prim::layout": "_number({0}.layout)",
+    "prim::device": "{0}.device",
+    "prim::grad": "{0}.grad",
+    "prim::data": "{0}.data",
+    "prim::name": "getattr({0}, 'name', None)",
+    "prim::type": "{0}.type",
+    "prim::index": "{0}.index",
+    "prim::EnumName": "{0}.name",
+    "prim::EnumValue": "{0}.value",
+    "prim::unchecked_unwrap_optional": "{0}",
+    "prim::StringIndex": "{0}[{1}]",
+    "prim::rangelist": "list(range({0}))",
+    "prim::id": "id({0})",
+    "prim::requires_grad": "{0}.requires_grad",
+    "prim::itemsize": "{0}.itemsize",
+    "prim::nbytes": "{0}.nbytes",
+    "aten::batch_norm": "_batch_norm({0}, {1}, {2}, {3}, {4}, {5}, {6}, {7})",
+    "aten::layer_norm": "_fb.layer_norm({0}, {1}, {2}, {3}, {4})",
+    "aten::group_norm": "_fb.group_norm({0}, {1}, {2}, {3}, {4})",
+    "aten::instance_norm": "_F.instance_norm({0}, {3}, {4}, {1}, {2}, {5}, {6}, {7})",
+    "aten::embedding": "_F.embedding({1}, {0}, {2} if {2} >= 0 else None)",
+    "aten::nll_loss_nd": "_F.nll_loss({0}, {1}, {2}, None, {4}, None, _REDUCTIONS[{3}])",
+    "aten::cross_entropy_loss": (
+        "_F.cross_entropy({0}, {1}, {2}, None, {4}, None, _REDUCTIONS[{3}], {5})"
+    ),
+    "aten::one_hot": "_F.one_hot({0}, {1})",
+    "aten::pad": "_F.pad({0}, {1}, {2}, {3})",
+    "aten::sum.bool": "sum({0})",
+    "aten::sum.int": "sum({0})",
+    "aten::sum.float": "sum({0})",
+    "aten::any.int": "any({0})",
+    "aten::any.float": "any({0})",
+    "aten::any.bool": "any({0})",
+    "aten::any.str": "any({0})",
+    "aten::all.int": "all({0})",
+    "aten::all.float": "all({0})",
+    "aten::all.bool": "all({0})",
+    "aten::copy_": "{0}.copy_({1})",
+    "aten::silu": "_F.silu({0})",
+    "aten::mish": "_F.mish({0})",
+    "aten::gelu": "_F.gelu({0}, {1})",
+    "aten::elu": "_F.elu({0}, {1}) if {2} == 1 and {3} == 1 else _not_known('aten::elu')",
+    "aten::log_sigmoid": "_F.logsigmoid({0})",
+    "aten::upsample_nearest1d.vec": "_resample({0}, {1}, {2}, 'nearest')",
+    "aten::upsample_nearest2d.vec": "_resample({0}, {1}, {2}, 'nearest')",
+    "aten::upsample_nearest3d.vec": "_resample({0}, {1}, {2}, 'nearest')",
+    "aten::_upsample_nearest_exact1d.vec": "_resample({0}, {1}, {2}, 'nearest-exact')",
+    "aten::upsample_linear1d.vec": "_resample({0}, {1}, {3}, 'linear', {2})",
+    "aten::upsample_bilinear2d.vec": "_resample({0}, {1}, {3}, 'bilinear', {2})",
+    "aten::upsample_bicubic2d.vec": "_resample({0}, {1}, {3}, 'bicubic', {2})",
+    "aten::upsample_trilinear3d.vec": "_resample({0}, {1}, {3}, 'trilinear', {2})",
+    "aten::grid_sampler": "_F.grid_sample({0}, {1}, _GRID[{2}], _PADDING[{3}], {4})",
+    "aten::affine_grid_generator": "_F.affine_grid({0}, {1}, {2})",
+    "aten::im2col": "_F.unfold({0}, {1}, {2}, {3}, {4})",
+    "aten::col2im": "_F.fold({0}, {1}, {2}, {3}, {4}, {5})",
+}
+for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("pow", "**")):
+    TEMPLATES[f"aten::{_name}"] = f"({{0}} {_sign} {{1}})"
+for _name, _sign in (
+    ("eq", "=="),
+    ("ne", "!="),
+    ("lt", "<"),
+    ("le", "<="),
+    ("gt", ">"),
+    ("ge", ">="),
+):
+    TEMPLATES[f"aten::{_name}"] = f"({{0}} {_sign} {{1}})"
+TEMPLATES["aten::pow.int"] = "float({0} ** {1})"
+TEMPLATES["aten::add.Tensor"] = TEMPLATES["aten::add.Scalar"] = "_add({0}, {1}, {2})"
+TEMPLATES["aten::sub.Tensor"] = TEMPLATES["aten::sub.Scalar"] = "_sub({0}, {1}, {2})"
+for _name in ("div", "truediv"):
+    for _kind in ("int", "float", "complex"):
+        TEMPLATES[f"aten::{_name}.{_kind}"] = "({0} / {1})"
+TEMPLATES["aten::div"] = TEMPLATES["aten::truediv"] = "({0} / {1})"
+TEMPLATES["aten::div.Tensor"] = TEMPLATES["aten::div.Scalar"] = "({0} / {1})"
+for _name in (
+    "upper lower strip lstrip rstrip replace startswith endswith join find rfind rindex isdigit "
+    "isalpha isspace isupper islower title capitalize swapcase center ljust rjust zfill splitlines "
+    "partition rpartition expandtabs casefold isidentifier isalnum isdecimal isnumeric istitle "
+    "isprintable"
+).split():
+    TEMPLATES[f"aten::{_name}"] = f"_strings.{_name}({{args}})"
+TEMPLATES["aten::split.str"] = "_strings.split({args})"
+TEMPLATES["aten::count.str"] = "_strings.count({args})"
+TEMPLATES["aten::index.str"] = "_strings.index({args})"
+TEMPLATES["aten::index.list_int"] = "{0}.index({1})"
+for _kind in ("is_cuda", "is_cpu", "is_xpu", "is_mps", "is_sparse", "is_meta", "is_quantized"):
+    TEMPLATES[f"prim::{_kind}"] = f"getattr({{0}}, {_kind!r}, False)"
+for _kind in ("is_nested", "is_xla", "is_mkldnn", "is_sparse_csr"):
+    TEMPLATES[f"prim::{_kind}"] = f"getattr({{0}}, {_kind!r}, False)"
+_MATH = (
+    "floor ceil log log10 log2 log1p exp expm1 sqrt sin cos tan asin acos atan atan2 sinh cosh "
+    "tanh asinh acosh atanh fmod factorial gcd gamma lgamma erf erfc fabs copysign ldexp frexp "
+    "modf degrees radians isfinite isnan isinf"
+).split()
+
+REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
+
+
+def _range_length(start: int, stop: int, step: int) -> int:
+    if step == 0:
+        raise RuntimeError("range() arg 3 must not be zero")
+    return len(range(start, stop, step))
+
+
+def _implicit(kind: type, value: Any) -> Any:
+    if value.requires_grad:
+        raise RuntimeError("Cannot input a tensor that requires grad as a scalar argument")
+    if value.dim():
+        raise RuntimeError("Cannot input a tensor of dimension other than 0 as a scalar argument")
+    if kind is int and (value.is_floating_point() or value.is_complex()):
+        raise RuntimeError("Cannot input a tensor that is no integer as an integer argument")
+    return kind(value.item())
+
+
+def _text(value: Any) -> str:
+    return str(value)
+
+
+def _format(text: str, *parts: Any) -> str:
+    return text.format(*parts)
+
+
+def _percent(text: str, *parts: Any) -> str:
+    return text % parts
+
+
+def _remove(values: list[Any], value: Any) -> None:
+    try:
+        values.remove(value)
+    except ValueError:
+        raise RuntimeError("list.remove(x): x not in list") from None
+
+
+def _set_item(of: Any, at: Any, value: Any) -> Any:
+    of[at] = value
+    return of
+
+
+def _delete(of: Any, at: Any) -> None:
+    del of[at]
+
+
+def _sorted(values: Any) -> list[Any]:
+    return sorted(values)
+
+
+def _select(of: Any, dim: int, at: int) -> Any:
+    return of.select(dim, at)
+
+
+def _slice(of: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+    if dim == 0:
+        return of[start:end:step]
+    place = dim if dim >= 0 else of.dim() + dim
+    return of[(slice(None),) * place + (slice(start, end, step),)]
+
+
+def _indices(indices: list[Any]) -> tuple[Any, ...]:
+    return tuple(slice(None) if each is None else each for each in indices)
+
+
+def _index_put(of: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
+    if accumulate:
+        return of.index_put_(_indices(indices), values, True)
+    of[_indices(indices)] = values
+    return of
+
+
+def _tensor(value: Any) -> Any:
+    return fb.tensor(value)
+
+
+def _make_tensor(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+    kind = _numbers.object_of("ScalarType", dtype)
+    return fb.tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
+
+
+def _unwrap(value: Any) -> Any:
+    if value is None:
+        raise RuntimeError("Unwrapping null optional")
+    return value
+
+
+def _device(kind: Any, index: int | None = None) -> Any:
+    return fb.device(kind) if index is None else fb.device(kind, index)
+
+
+def _warn(text: str, stacklevel: int = 2) -> None:
+    import warnings
+
+    warnings.warn(text, UserWarning, stacklevel=stacklevel + 1)
+
+
+def _round(value: float) -> float:
+    return float(round(value))
+
+
+def _add(left: Any, right: Any, alpha: Any) -> Any:
+    return left + right if alpha == 1 else fb.add(left, right, alpha=alpha)
+
+
+def _sub(left: Any, right: Any, alpha: Any) -> Any:
+    return left - right if alpha == 1 else fb.sub(left, right, alpha=alpha)
+
+
+def _not_known(name: str) -> Any:
+    raise NotImplementedError(f"{name} is not known with these arguments")
+
+
+def _batch_norm(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    mean: Any,
+    var: Any,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    return fb.nn.functional.batch_norm(input, mean, var, weight, bias, training, momentum, eps)
+
+
+def _resample(input: Any, size: Any, factors: Any, mode: str, corners: Any = None) -> Any:
+    given = {} if corners is None else {"align_corners": corners}
+    return fb.nn.functional.interpolate(input, size, factors, mode, **given)
+
+
+def _raised(text: str, cls: str | None) -> Error:
+    """What a `raise` in a program raises."""
+    shown = f"{cls}: {text}" if cls else text
+    return Error(
+        "The following operation failed in the TorchScript interpreter.\n"
+        f"Traceback of TorchScript (most recent call last):\nRuntimeError: {text}\n{shown}"
+        if not cls
+        else "The following operation failed in the TorchScript interpreter.\n"
+        f"Traceback of TorchScript (most recent call last):\n{shown}"
+    )
+
+
+def _to_list(value: Any, depth: int, kind: type) -> Any:
+    if value.dim() != depth:
+        raise RuntimeError(
+            f"Output annotation list dimension and runtime tensor dimension must match for "
+            f"tolist(): {depth} and {value.dim()}"
+        )
+    made = value.tolist()
+    flat = [made] if depth == 0 else made
+    while depth > 1:
+        flat = [each for part in flat for each in part]
+        depth -= 1
+    if any(type(each) is not kind for each in flat):
+        raise RuntimeError(
+            "Output annotation element type and runtime tensor element type must match for "
+            f"tolist(): {kind.__name__} and {value.dtype}"
+        )
+    return made
+
+
+def environment() -> dict[str, Any]:
+    """The names that generated functions read."""
+    functional = getattr(fb, "nn", None)
+    return {
+        "_fb": fb,
+        "_F": functional.functional if functional is not None else None,
+        "_range_length": _range_length,
+        "_implicit": _implicit,
+        "_text": _text,
+        "_format": _format,
+        "_percent": _percent,
+        "_remove": _remove,
+        "_set_item": _set_item,
+        "_delete": _delete,
+        "_sorted": _sorted,
+        "_select": _select,
+        "_slice": _slice,
+        "_indices": _indices,
+        "_index_put": _index_put,
+        "_tensor": _tensor,
+        "_make_tensor": _make_tensor,
+        "_unwrap": _unwrap,
+        "_device": _device,
+        "_warn": _warn,
+        "_round": _round,
+        "_add": _add,
+        "_sub": _sub,
+        "_not_known": _not_known,
+        "_batch_norm": _batch_norm,
+        "_resample": _resample,
+        "_cat": fb.cat,
+        "_number": _numbers.number_of,
+        "_object": _numbers.object_of,
+        "_grad_enabled": fb.is_grad_enabled,
+        "_set_grad": fb.set_grad_enabled,
+        "_raised": _raised,
+        "_to_list": _to_list,
+        "_Future": Future,
+        "_strings": str,
+        "_REDUCTIONS": REDUCTIONS,
+        "_GRID": {0: "bilinear", 1: "nearest", 2: "bicubic"},
+        "_PADDING": {0: "zeros", 1: "border", 2: "reflection"},
+        "_operator": operator,
+        "_inf": math.inf,
+        "_nan": math.nan,
+    }
+
+
+@cache
+def function_of(schema: Schema) -> Callable[..., Any] | None:
+    """The public function that an op is, or None."""
+    space, _, base = schema.name.partition("::")
+    numbers = schema.arguments and all(
+        a.type.kind in ("int", "float", "number", "complex", "bool") for a in schema.arguments
+    )
+    if numbers and base in _MATH:
+        return _float_power if base == "pow" else getattr(math, base)
+    if space == "prim" or numbers:
+        found = {"abs": abs, "max": max, "min": min, "neg": operator.neg}.get(base)
+        if found is not None:
+            return _for_lists(found) if len(schema.arguments) > 1 else found
+    if schema.arguments and schema.arguments[0].type.kind in ("List", "str", "Dict"):
+        first = schema.arguments[0].type.kind
+        kind = {"List": list, "str": str, "Dict": dict}[first]
+        if (method := getattr(kind, base, None)) is not None and base not in ("split",):
+            if first != "List" or schema.arguments[0].name in ("self", "l"):
+                return method
+        if base in ("max", "min"):
+            return {"max": max, "min": min}[base]
+    for prefix, module in (("linalg_", "linalg"), ("fft_", "fft"), ("special_", "special")):
+        if base.startswith(prefix):
+            found = getattr(getattr(fb, module), base.removeprefix(prefix), None)
+            if found is not None:
+                return found
+    found = getattr(fb, base, None)
+    if callable(found) and not isinstance(found, type):
+        return found
+    found = getattr(fb.Tensor, base, None)
+    if callable(found):
+        return found
+    functional = environment()["_F"]
+    found = getattr(functional, base, None)
+    return found if callable(found) else None
+
+
+def _float_power(left: float, right: float) -> float:
+    return left**right
+
+
+def _for_lists(found: Callable[..., Any]) -> Callable[..., Any]:
+    return found
+
+
+@cache
+def parameters_of(function: Any) -> tuple[int, frozenset[str], bool] | None:
+    """How many arguments a function takes by position, and which by name; None if unknown."""
+    try:
+        found = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return None
+    positional = [p for p in found if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in found)
+    named = frozenset(p.name for p in found if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD))
+    return (10**6 if variadic else len(positional)), named, variadic

@@ -1,0 +1,781 @@
+"""Graphs as functions of Python, generated and compiled once.
+
+Each node is a line; branches and loops are Python's.  Calls of other scripted functions call what
+was generated for them.
+"""
+
+from __future__ import annotations
+
+import enum
+import keyword
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import flambeau as fb
+from flambeau.jit import _builtins, _numbers
+from flambeau.jit import _types as T
+from flambeau.jit._expressions import LAST
+from flambeau.jit._graph import Block, Graph, Node, Value
+from flambeau.jit._parts import compiler
+from flambeau.jit._schemas import NO_DEFAULT, Schema, schemas
+from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
+from flambeau.jit.passes._inline import called
+
+if TYPE_CHECKING:
+    from flambeau.jit._function import ScriptFunction
+
+
+def python_function(function: ScriptFunction) -> Callable[..., Any]:
+    """The Python function of a scripted one."""
+    return generate(function.graph, function.name)
+
+
+def generate(graph: Graph, name: str = "f") -> Callable[..., Any]:
+    """A Python function that does what a graph does."""
+    return _Writer(graph, name).function()
+
+
+def evaluate(node: Node) -> Any:
+    """What a node makes of its inputs, which are constants."""
+    return evaluate_with(node, {})[0]
+
+
+def evaluate_with(node: Node, known: dict[Value, Any]) -> list[Any]:
+    """What a node makes of inputs of these values."""
+    graph = Graph()
+    given = {v: graph.addInput("", v.type()) for v in node.inputs_ if v in known}
+    copy_node = compiler.graph.copy_node
+
+    places: dict[Value, Value] = dict(given)
+    for value in node.inputs_:
+        if value not in given and value.node is not None:
+            graph.block.append(copy_node(value.node, places))
+    made = copy_node(node, places)
+    graph.block.append(made)
+    for output in made.outputs_:
+        graph.registerOutput(output)
+    back = generate(graph, "one")(*(known[v] for v in given))
+    return list(back) if len(made.outputs_) > 1 else [back]
+
+
+class _Writer:
+    """Writes the source of a function."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph = graph
+        self.name = name if name.isidentifier() and not keyword.iskeyword(name) else "f"
+        self.lines: list[str] = []
+        self.pad = "    "
+        self.names: dict[Value, str] = {}
+        self.globals = _builtins.environment()
+        self.count = 0
+        self.known: dict[int, str] = {}
+
+    def function(self) -> Callable[..., Any]:
+        """The compiled function."""
+        given = [self.fresh(v) for v in self.graph.inputs()]
+        self.block(self.graph.block)
+        back = [self.read(v) for v in self.graph.outputs()]
+        shown = back[0] if len(back) == 1 else f"({', '.join(back)})" if back else "None"
+        self.line(f"return {shown}")
+        text = f"def {self.name}({', '.join(given)}):\n" + "\n".join(self.lines)
+        exec(compile(text, f"<scripted {self.name}>", "exec"), self.globals)
+        made = self.globals[self.name]
+        made.__source__ = text
+        return made
+
+    def line(self, text: str) -> None:
+        self.lines.append(self.pad + text)
+
+    def fresh(self, value: Value) -> str:
+        self.count += 1
+        name = f"v{self.count}"
+        self.names[value] = name
+        return name
+
+    def read(self, value: Value) -> str:
+        """The expression for a value."""
+        if value.is_constant() and value not in self.names:
+            return self.constant(value)
+        return self.names[value]
+
+    def constant(self, value: Value) -> str:
+        """A constant as an expression."""
+        assert value.node is not None
+        attributes = value.node.attributes
+        if "_function" in attributes:
+            return self.object(attributes["_function"].raw)
+        if "_object" in attributes:
+            return self.object(attributes["_object"])
+        what = attributes.get("value")
+        if isinstance(what, enum.Enum):
+            return self.object(what)
+        if isinstance(what, float) and not math.isfinite(what):
+            return "_nan" if math.isnan(what) else "_inf" if what > 0 else "(-_inf)"
+        if what is None or isinstance(what, (bool, str)):
+            return repr(what)
+        if isinstance(what, (int, float)):
+            return repr(what) if what >= 0 and not math.copysign(1, what) < 0 else f"({what!r})"
+        return self.object(what)
+
+    def object(self, what: Any) -> str:
+        """The name of a global that is an object."""
+        name = self.known.get(id(what))
+        if name is None:
+            name = self.known[id(what)] = f"k{len(self.known)}"
+            self.globals[name] = what
+        return name
+
+    def block(self, block: Block) -> None:
+        """The lines of a block."""
+        for node in block.nodes_:
+            self.node(node)
+
+    def nested(self, block: Block) -> None:
+        """The lines of a block, indented."""
+        before, self.pad = self.pad, self.pad + "    "
+        self.block(block)
+        self.pad = before
+
+    def node(self, node: Node) -> None:
+        """The lines of a node."""
+        form = _FORMS.get(node.kind)
+        if form is not None:
+            form(self, node)
+            return
+        self.assign(node, self.expression(node))
+
+    def assign(self, node: Node, text: str) -> None:
+        """Bind what a node makes."""
+        outputs = node.outputs_
+        if len(outputs) == 1 and outputs[0].readers:
+            self.line(f"{self.fresh(outputs[0])} = {text}")
+        elif outputs and any(v.readers for v in outputs):
+            self.line(f"{', '.join(self.fresh(v) for v in outputs)} = {text}")
+        else:
+            self.line(text)
+
+    def expression(self, node: Node) -> str:
+        """The expression of an op."""
+        schema = node.schema or _schema(node)
+        if schema is None:
+            schema = Schema(node.kind, "", (), ())
+        full = f"{schema.name}.{schema.overload}" if schema.overload else schema.name
+        template = _builtins.TEMPLATES.get(full)
+        if template is None:
+            other = _builtins.TEMPLATES.get(schema.name)
+            if other is not None and not self._is_function(schema):
+                template = other
+        if template is not None:
+            return self.filled(template, node)
+        return self.call(node, schema)
+
+    def _is_function(self, schema: Schema) -> bool:
+        """Whether the expression of a name is not that of this overload."""
+        kinds = [a.type for a in schema.arguments]
+        if any(a.name == "out" for a in schema.arguments):
+            return True
+        bare = schema.name.removeprefix("aten::")
+        if bare in ("remainder", "pow", "index", "__getitem__"):
+            return T.TENSOR in kinds[:1] or (bare == "pow" and T.TENSOR in kinds)
+        if bare in ("div", "truediv"):
+            return bool(schema.overload) and "mode" in schema.overload
+        return bare in ("round", "any", "all", "sum")
+
+    def filled(self, template: str, node: Node) -> str:
+        """A template with its inputs."""
+        inputs = node.inputs_
+        if template in ("_add({0}, {1}, {2})", "_sub({0}, {1}, {2})") and (
+            len(inputs) < 3 or inputs[2].toIValue() == 1
+        ):
+            sign = "+" if template[1] == "a" else "-"
+            return f"({self.read(inputs[0])} {sign} {self.read(inputs[1])})"
+        if "{args}" in template:
+            return template.replace("{args}", ", ".join(map(self.read, inputs)))
+
+        def put(found: re.Match[str]) -> str:
+            if found[1]:
+                return self.meant("ScalarType", inputs[int(found[2])])
+            at = int(found[2])
+            return self.read(inputs[at]) if at < len(inputs) else "None"
+
+        return re.sub(r"\{(dtype:)?(\d)\}", put, template)
+
+    def meant(self, means: str, value: Value) -> str:
+        """The dtype, layout or memory format for an integer."""
+        if value.is_constant():
+            number = value.toIValue()
+            return "None" if number is None else self.object(_numbers.object_of(means, number))
+        return f"_object({means!r}, {self.read(value)})"
+
+    def call(self, node: Node, schema: Schema) -> str:
+        """The call of the public function of an op."""
+        function = _builtins.function_of(schema)
+        if function is None:
+            return f"_not_known({schema.name!r})"
+        given = list(zip(schema.arguments, node.inputs_, strict=False))
+        while given and _is_default(*given[-1]):
+            given.pop()
+        takes = _builtins.parameters_of(function)
+        parts = []
+        positional = True
+        for at, (argument, value) in enumerate(given):
+            text = self.meant(argument.means, value) if argument.means else self.read(value)
+            if argument.keyword_only:
+                positional = False
+                if _is_default(argument, value):
+                    continue
+            elif takes is not None and at >= takes[0] and not takes[2]:
+                if _is_default(argument, value) or argument.name not in takes[1]:
+                    continue
+                positional = False
+            parts.append(text if positional else f"{argument.name}={text}")
+        text = f"{self.object(function)}({', '.join(parts)})"
+        returns = [each.type for each in schema.returns]
+        if len(returns) == 1 and returns[0].kind == "List":
+            return f"list({text})"
+        if schema.name in ("aten::result_type", "aten::promote_types"):
+            return f"_number({text})"
+        return text
+
+
+def _is_default(argument: Any, value: Value) -> bool:
+    if argument.default is NO_DEFAULT:
+        return False
+    if value.is_constant():
+        found = value.toIValue()
+        return type(found) is type(argument.default) and found == argument.default
+    node = value.node
+    if node is not None and node.kind == "prim::ListConstruct":
+        members = [v.toIValue() for v in node.inputs_]
+        if not all(v.is_constant() for v in node.inputs_):
+            return False
+        default = argument.default
+        if not isinstance(default, list):
+            default = [default] * (argument.size or 1)
+        return members == default
+    return False
+
+
+def _schema(node: Node) -> Schema | None:
+    """The signature of a node that was made without one."""
+    types = [v.type() for v in node.inputs_]
+    fits = compiler.match.fits
+
+    for schema in schemas(node.kind):
+        variables: dict[Type, Type] = {}
+        wanted = [a.type for a in schema.arguments]
+        if len(wanted) >= len(types) and all(
+            fits(w, h, variables) for w, h in zip(wanted, types, strict=False)
+        ):
+            return schema
+    found = schemas(node.kind)
+    return found[0] if found else None
+
+
+def _nothing(w: _Writer, node: Node) -> None:
+    return None
+
+
+def _if(w: _Writer, node: Node) -> None:
+    outs = [w.fresh(v) for v in node.outputs_]
+    w.line(f"if {w.read(node.inputs_[0])}:")
+    for at, block in enumerate(node.blocks_):
+        if at:
+            if not block.nodes_ and not outs:
+                break
+            w.line("else:")
+        before = len(w.lines)
+        w.nested(block)
+        if outs:
+            w.line(f"    {', '.join(outs)} = {', '.join(map(w.read, block.outputs_))}")
+        if len(w.lines) == before:
+            w.line("    pass")
+
+
+def _loop(w: _Writer, node: Node) -> None:
+    trips, start = node.inputs_[:2]
+    body = node.blocks_[0]
+    outs = [w.fresh(v) for v in node.outputs_]
+    if outs:
+        w.line(f"{', '.join(outs)} = {', '.join(map(w.read, node.inputs_[2:]))}")
+    for name, value in zip(outs, body.inputs_[1:], strict=True):
+        w.names[value] = name
+    index = w.fresh(body.inputs_[0])
+    goes_on = body.outputs_[0]
+    always = goes_on.is_constant() and goes_on.toIValue() is True
+    endless = trips.is_constant() and trips.toIValue() == LAST
+    first = "" if start.is_constant() and start.toIValue() is True else w.read(start)
+    flag = ""
+    if endless and not body.inputs_[0].readers:
+        if always:
+            w.line(f"while {first or 'True'}:")
+        else:
+            w.count += 1
+            flag = f"c{w.count}"
+            w.line(f"{flag} = {first or 'True'}")
+            w.line(f"while {flag}:")
+    else:
+        head = f"for {index} in range({w.read(trips)}):"
+        if first:
+            w.line(f"if {first}:")
+            w.pad += "    "
+        w.line(head)
+    before = len(w.lines)
+    w.nested(body)
+    if outs:
+        last = [w.read(v) for v in body.outputs_[1:]]
+        pairs = [(n, v) for n, v in zip(outs, last, strict=True) if n != v]
+        if pairs:
+            w.line(f"    {', '.join(n for n, _ in pairs)} = {', '.join(v for _, v in pairs)}")
+    if flag:
+        w.line(f"    {flag} = {w.read(goes_on)}")
+    elif not always:
+        w.line(f"    if not {w.read(goes_on)}: break")
+    if len(w.lines) == before:
+        w.line("    pass")
+    if not (endless and not body.inputs_[0].readers) and first:
+        w.pad = w.pad[:-4]
+
+
+def _tuple(w: _Writer, node: Node) -> None:
+    parts = [w.read(v) for v in node.inputs_]
+    kind = node.output().type()
+    if isinstance(kind, NamedTupleType):
+        w.assign(node, f"{w.object(_maker(kind))}({', '.join(parts)})")
+    else:
+        w.assign(node, f"({', '.join(parts)}{',' if len(parts) == 1 else ''})")
+
+
+def _maker(kind: NamedTupleType) -> Any:
+    if kind.maker is None:
+        import collections
+
+        kind.maker = collections.namedtuple(
+            kind.name.rpartition(".")[2].replace("::", "_"), kind.fields
+        )
+    return kind.maker
+
+
+def _list(w: _Writer, node: Node) -> None:
+    w.assign(node, f"[{', '.join(map(w.read, node.inputs_))}]")
+
+
+def _dict(w: _Writer, node: Node) -> None:
+    read = [w.read(v) for v in node.inputs_]
+    pairs = [f"{k}: {v}" for k, v in zip(read[::2], read[1::2], strict=True)]
+    w.assign(node, f"{{{', '.join(pairs)}}}")
+
+
+def _same(w: _Writer, node: Node) -> None:
+    w.names[node.output()] = w.read(node.inputs_[0])
+
+
+def _unpack(w: _Writer, node: Node) -> None:
+    outs = [w.fresh(v) for v in node.outputs_]
+    given = w.read(node.inputs_[0])
+    if not outs:
+        return
+    if node.kind == "prim::ListUnpack":
+        w.globals["_exactly"] = _exactly
+        given = f"_exactly({given}, {len(outs)})"
+    w.line(f"{', '.join(outs)}{',' if len(outs) == 1 else ''} = {given}")
+
+
+def _exactly(values: list[Any], count: int) -> list[Any]:
+    if len(values) != count:
+        raise RuntimeError(f"Expected {count} elements in a list but found {len(values)}")
+    return values
+
+
+def _index(w: _Writer, node: Node) -> None:
+    w.assign(node, f"{w.read(node.inputs_[0])}[{w.read(node.inputs_[1])}]")
+
+
+def _uninitialized(w: _Writer, node: Node) -> None:
+    w.names[node.output()] = "None"
+
+
+def _raise(w: _Writer, node: Node) -> None:
+    text = w.read(node.inputs_[0])
+    cls = w.read(node.inputs_[1]) if len(node.inputs_) > 1 else "None"
+    w.line(f"raise _raised({text}, {cls})")
+
+
+def _print(w: _Writer, node: Node) -> None:
+    w.line(f"print({', '.join(map(w.read, node.inputs_))})")
+
+
+def _call_function(w: _Writer, node: Node) -> None:
+    given = [w.read(v) for v in node.inputs_]
+    w.assign(node, f"{given[0]}({', '.join(given[1:])})")
+
+
+def _call_method(w: _Writer, node: Node) -> None:
+    given = [w.read(v) for v in node.inputs_]
+    function = called(node)
+    if function is None:  # an interface: the method is that of the object
+        w.globals["_method"] = _method
+        name = node.attributes["name"]
+        w.assign(node, f"_method({given[0]}, {name!r})({', '.join(given)})")
+        return
+    w.assign(node, f"{w.object(function.raw)}({', '.join(given)})")
+
+
+def _method(of: Any, name: str) -> Any:
+    type_of_object = compiler.classes.type_of_object
+
+    method = type_of_object(of).method(name)
+    assert method is not None
+    return method.raw
+
+
+def _get(w: _Writer, node: Node) -> None:
+    of = node.inputs_[0]
+    w.assign(node, attribute_of(w.read(of), of.type(), node.attributes["name"]))
+
+
+def attribute_of(of: str, kind: Type, name: str) -> str:
+    """The expression for an attribute of an object."""
+    assert isinstance(kind, ClassType)
+    if kind.is_module:
+        if name in kind.parameters:
+            return f"{of}._parameters[{name!r}]"
+        if name in kind.buffers:
+            return f"{of}._buffers[{name!r}]"
+        inner = kind.attributes.get(name)
+        if isinstance(inner, ClassType) and (
+            inner.is_module or name in kind.values.get("!modules", ())
+        ):
+            return f"{of}._modules[{name!r}]"
+    return f"{of}.{name}" if name.isidentifier() else f"getattr({of}, {name!r})"
+
+
+def _set(w: _Writer, node: Node) -> None:
+    of, value = node.inputs_
+    name = node.attributes["name"]
+    kind = of.type()
+    if isinstance(kind, ClassType) and kind.is_module and name in kind.buffers:
+        w.line(f"{w.read(of)}._buffers[{name!r}] = {w.read(value)}")
+        return
+    w.line(f"{w.read(of)}.{name} = {w.read(value)}")
+
+
+def _create(w: _Writer, node: Node) -> None:
+    kind = node.output().type()
+    assert isinstance(kind, ClassType)
+    python_class = compiler.classes.python_class
+
+    made = w.object(python_class(kind))
+    w.assign(node, f"{made}.__new__({made})")
+
+
+def _enter(w: _Writer, node: Node) -> None:
+    kind = node.inputs_[0].type()
+    assert isinstance(kind, ClassType)
+    method = kind.method("__enter__")
+    assert method is not None
+    of = w.read(node.inputs_[0])
+    w.assign(node, f"{w.object(method.raw)}({of})")
+    w.line("try:")
+    w.pad += "    "
+    w.line("pass")
+
+
+def _exit(w: _Writer, node: Node) -> None:
+    kind = node.inputs_[0].type()
+    assert isinstance(kind, ClassType)
+    method = kind.method("__exit__")
+    assert method is not None
+    w.pad = w.pad[:-4]
+    w.line("finally:")
+    w.line(f"    {w.object(method.raw)}({w.read(node.inputs_[0])}, None, None, None)")
+
+
+def _isinstance(w: _Writer, node: Node) -> None:
+    w.globals["_is_a"] = is_value_of
+    kinds = w.object(tuple(node.attributes["_types"]))
+    w.assign(node, f"any(_is_a({w.read(node.inputs_[0])}, each) for each in {kinds})")
+
+
+def _to_list(w: _Writer, node: Node) -> None:
+    kind = node.output().type()
+    while kind.kind == "List":
+        kind = kind.args[0]
+    w.assign(node, f"_to_list({w.read(node.inputs_[0])}, {node.attributes['depth']}, {kind.kind})")
+
+
+def _fork(w: _Writer, node: Node) -> None:
+    w.count += 1
+    name = f"f{w.count}"
+    w.line(f"def {name}():")
+    block = node.blocks_[0]
+    w.nested(block)
+    w.line(f"    return {w.read(block.outputs_[0])}")
+    w.assign(node, f"_Future({name})")
+
+
+def _python(w: _Writer, node: Node) -> None:
+    function = w.object(node.attributes["_function"])
+    w.globals["_given_back"] = _given_back
+    kind = w.object(node.output().type())
+    given = ", ".join(map(w.read, node.inputs_))
+    w.assign(node, f"_given_back({function}({given}), {kind}, {node.attributes['name']!r})")
+
+
+def _given_back(value: Any, kind: Type, name: str) -> Any:
+    """What a function of Python returned, if it is of the type that it is annotated with."""
+    try:
+        return cast(value, kind)
+    except TypeError:
+        raise RuntimeError(
+            f"the Python function {name!r} is annotated to return {kind.annotation} and returned "
+            f"a {type(value).__name__}"
+        ) from None
+
+
+_FORMS: dict[str, Callable[[_Writer, Node], None]] = {
+    "prim::Constant": _nothing,
+    "prim::If": _if,
+    "prim::Loop": _loop,
+    "prim::TupleConstruct": _tuple,
+    "prim::ListConstruct": _list,
+    "prim::DictConstruct": _dict,
+    "prim::unchecked_cast": _same,
+    "prim::TupleUnpack": _unpack,
+    "prim::ListUnpack": _unpack,
+    "prim::TupleIndex": _index,
+    "prim::Uninitialized": _uninitialized,
+    "prim::RaiseException": _raise,
+    "prim::Print": _print,
+    "prim::CallFunction": _call_function,
+    "prim::CallMethod": _call_method,
+    "prim::GetAttr": _get,
+    "prim::SetAttr": _set,
+    "prim::CreateObject": _create,
+    "prim::Enter": _enter,
+    "prim::Exit": _exit,
+    "prim::isinstance": _isinstance,
+    "prim::tolist": _to_list,
+    "prim::fork": _fork,
+    "prim::PythonOp": _python,
+}
+
+
+def is_value_of(value: Any, kind: Type) -> bool:
+    """Whether a value of Python is one of a type."""
+    try:
+        cast(value, kind, exact=True)
+    except TypeError:
+        return False
+    return True
+
+
+_PLAIN: dict[Type, Any] = {T.INT: int, T.FLOAT: float, T.STR: str, T.BOOL: bool}
+
+
+def cast(value: Any, kind: Type, exact: bool = False) -> Any:
+    """A value as one of a type; containers are copied.
+
+    Raises:
+        TypeError: it is none.
+    """
+    if kind is T.TENSOR:
+        if isinstance(value, fb.Tensor):
+            return value
+    elif kind in _PLAIN:
+        if type(value) is _PLAIN[kind]:
+            return value
+        if not exact:
+            return _near(value, kind)
+    elif kind is T.ANY:
+        return value
+    elif kind is T.NONE:
+        if value is None:
+            return None
+    elif kind.kind == "Optional":
+        return None if value is None else cast(value, kind.args[0], exact)
+    elif kind.kind == "Union":
+        for each in kind.args:
+            if is_value_of(value, each):
+                return cast(value, each, exact)
+    elif kind.kind == "List" or kind is T.ANY_LIST:
+        if isinstance(value, list) or (isinstance(value, tuple) and not exact):
+            if kind is T.ANY_LIST:
+                return value
+            if exact:
+                for each in value:
+                    cast(each, kind.args[0], exact)
+                return value
+            return [cast(each, kind.args[0], exact) for each in value]
+    elif kind.kind == "Tuple":
+        if isinstance(value, tuple) and len(value) == len(kind.args):
+            parts = [cast(v, k, exact) for v, k in zip(value, kind.args, strict=True)]
+            if isinstance(kind, NamedTupleType):
+                return _maker(kind)(*parts)
+            return tuple(parts)
+    elif kind is T.ANY_TUPLE:
+        if isinstance(value, tuple):
+            return value
+    elif kind.kind == "Dict":
+        if isinstance(value, dict):
+            key, item = kind.args
+            if exact:
+                return value
+            return {cast(k, key): cast(v, item) for k, v in value.items()}
+    else:
+        return _object(value, kind, exact)
+    raise TypeError
+
+
+def _near(value: Any, kind: Type) -> Any:
+    """A number for a number; a tensor of one element is none, unless Python says so."""
+    if kind is T.INT:
+        if isinstance(value, (fb.dtype, fb.layout, fb.memory_format)):
+            return _numbers.number_of(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return int(value)
+    elif kind is T.FLOAT:
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            return float(value)
+        if type(value).__module__ == "numpy" and hasattr(value, "__float__"):
+            return float(value)
+    elif kind is T.STR and isinstance(value, str):
+        return value
+    raise TypeError
+
+
+def _object(value: Any, kind: Type, exact: bool) -> Any:
+    if kind is T.NUMBER or kind is T.COMPLEX:
+        if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
+            return complex(value) if kind is T.COMPLEX and not exact else value
+    elif kind is T.DEVICE:
+        if isinstance(value, fb.device):
+            return value
+        if isinstance(value, (str, int)) and not exact:
+            return fb.device(value)
+    elif isinstance(kind, EnumType):
+        if isinstance(value, kind.maker):
+            return value
+    elif kind.kind in ("Future", "Await"):
+        if hasattr(value, "wait"):
+            return value
+    elif kind is T.GENERATOR:
+        if isinstance(value, fb.Generator):
+            return value
+    elif isinstance(kind, ClassType):
+        type_of_object = compiler.classes.type_of_object
+
+        have = type_of_object(value)
+        if have is kind or T.is_subtype(have, kind):
+            return value
+    elif (kind is T.ANY_ENUM and isinstance(value, enum.Enum)) or (
+        kind is T.FUNCTION and callable(value)
+    ):
+        return value
+    raise TypeError
+
+
+def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
+    """A function that is called as Python's are, with arguments that are looked at."""
+    run = function.raw
+    arguments = function.schema.arguments[skip:]
+    space: dict[str, Any] = {"run": run, "cast": _cast_argument(function), "Tensor": fb.Tensor}
+    given, lines, passed = [], [], []
+    if skip:
+        given.append("self")
+        passed.append("self")
+    keyword_only = False
+    for at, argument in enumerate(arguments):
+        name = f"a{at}" if keyword.iskeyword(argument.name) else argument.name
+        if not name.isidentifier() or name in ("run", "cast", "Tensor", "missing"):
+            name = f"a{at}"
+        if argument.keyword_only and not keyword_only:
+            keyword_only = True
+            given.append("*")
+        if argument.default is NO_DEFAULT:
+            given.append(f"{name}=missing")
+        else:
+            space[f"d{at}"] = argument.default
+            given.append(f"{name}=d{at}")
+        space[f"t{at}"] = argument
+        test = f"type({name}) is not Tensor" if argument.type is T.TENSOR else "True"
+        lines.append(f"    if {test}: {name} = cast({name}, {at})")
+        passed.append(name)
+    space["missing"] = _MISSING
+    text = f"def {_identifier(function.name)}({', '.join(given)}):\n"
+    text += "\n".join(lines) + f"\n    return run({', '.join(passed)})"
+    exec(compile(text, f"<arguments of {function.name}>", "exec"), space)
+    made = space[_identifier(function.name)]
+    return _complaining(made, function)
+
+
+def _identifier(name: str) -> str:
+    return f"call_{name}" if name.isidentifier() else "call"
+
+
+_MISSING: Any = type("Missing", (), {})()
+
+
+def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
+    skip = 1 if function.owner is not None else 0
+
+    def cast_argument(value: Any, at: int) -> Any:
+        argument = function.schema.arguments[at + skip]
+        if value is _MISSING:
+            raise RuntimeError(
+                f"{function.name}() is missing value for argument '{argument.name}'. "
+                f"Declaration: {declared(function, skip)}"
+            )
+        try:
+            if argument.size is not None and not isinstance(value, (list, tuple)):
+                value = [value] * argument.size
+            return cast(value, argument.type)
+        except TypeError:
+            hint = (
+                "\nInferred the value for argument to be of type 'Tensor' because it was not "
+                "annotated with an explicit type."
+                if argument.inferred
+                else ""
+            )
+            raise RuntimeError(
+                f"{function.name}() Expected a value of type '{argument.type.annotation}' for "
+                f"argument '{argument.name}' but instead found type '{type(value).__name__}'."
+                f"{hint}\nPosition: {at}\nValue: {value!r}\n"
+                f"Declaration: {declared(function, skip)}"
+            ) from None
+
+    return cast_argument
+
+
+def declared(function: ScriptFunction, skip: int = 0) -> str:
+    """The signature in errors."""
+    schema = function.schema
+    shown = ", ".join(str(a) for a in schema.arguments[skip:])
+    return f"{function.name}({shown}) -> {function.returned.annotation}"
+
+
+def _complaining(made: Callable[..., Any], function: ScriptFunction) -> Callable[..., Any]:
+    """Calls with too many arguments, or unknown names, are errors of the run."""
+    skip = 1 if function.owner is not None else 0
+    names = {a.name for a in function.schema.arguments}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        most = len(function.schema.arguments)
+        if len(args) > most or not kwargs.keys() <= names:
+            unknown = next((name for name in kwargs if name not in names), None)
+            if unknown is not None:
+                raise RuntimeError(
+                    f"Unknown keyword argument '{unknown}' for operator '{function.name}'. "
+                    f"Schema: {declared(function, skip)}"
+                )
+            raise RuntimeError(
+                f"{function.name}() expected at most {most - skip} argument(s) but received "
+                f"{len(args) - skip} argument(s). Declaration: {declared(function, skip)}"
+            )
+        return made(*args, **kwargs)
+
+    simple: Sequence[Any] = function.schema.arguments
+    return call if simple is not None else made

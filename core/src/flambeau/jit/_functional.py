@@ -1,0 +1,100 @@
+"""`nn.functional` as programs of the language itself.
+
+A scripted program that calls `nn.functional.relu` calls what is written here, so that its graph and
+its archive are made of the ops that every reader of archives has.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from flambeau.jit import _values as V
+from flambeau.jit._parts import compiler
+
+if TYPE_CHECKING:
+    from flambeau.jit._function import ScriptFunction
+
+
+@cache
+def _functions() -> dict[str, ScriptFunction]:
+    ScriptFunction = compiler.function.ScriptFunction
+    declarations = compiler.function.declarations
+    Resolver = compiler.resolve.Resolver
+
+    found: dict[str, ScriptFunction] = {}
+
+    def lookup(name: str) -> Any:
+        function = found.get(name)
+        return V.FunctionRef(function) if function is not None else None
+
+    resolver = Resolver({"torch": V.AtenNamespace(), **V.language()}, scripted=lookup, known=False)
+    text = files("flambeau.jit").joinpath("functional.txt").read_text("utf-8")
+    made = declarations(text, resolver, "<functional>", "__torch__.torch.nn.functional.")
+    for name, declaration in made.items():
+        found[name] = ScriptFunction(
+            name, declaration.qualified_name, lambda given=declaration: given
+        )
+    return found
+
+
+@cache
+def _by_identity() -> dict[int, str]:
+    functional = sys.modules["flambeau.nn.functional"]
+    return {
+        id(getattr(functional, name)): name for name in _functions() if hasattr(functional, name)
+    }
+
+
+_CHOICES = {
+    "max_pool1d": ("return_indices", 6),
+    "max_pool2d": ("return_indices", 6),
+    "max_pool3d": ("return_indices", 6),
+    "adaptive_max_pool1d": ("return_indices", 2),
+    "adaptive_max_pool2d": ("return_indices", 2),
+    "adaptive_max_pool3d": ("return_indices", 2),
+    "fractional_max_pool2d": ("return_indices", 4),
+    "fractional_max_pool3d": ("return_indices", 4),
+}
+
+
+class Choice(V.Sugar):
+    """A function that is one of two, as an argument that is a constant says."""
+
+    what = "function"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def call(self, c: Any, node: Any, args: Any, kwargs: Any) -> Any:
+        chooser, place = _CHOICES[self.name]
+        given = kwargs.get(chooser)
+        if given is None and len(args) > place:
+            given = args[place]
+        chosen = False
+        if given is not None:
+            static = given.toIValue()
+            if not isinstance(static, bool):
+                c.fail(node, f"{chooser} of {self.name} has to be a constant")
+            chosen = static
+        name = f"{self.name}_with_indices" if chosen else f"_{self.name}"
+        return V.FunctionRef(_functions()[name]).call(c, node, args, kwargs)
+
+
+def scripted(function: Any) -> V.Sugar | None:
+    """What a function of `nn.functional` is in a program, or None."""
+    if "flambeau.nn.functional" not in sys.modules:
+        return None
+    name = getattr(function, "__name__", "")
+    functional = sys.modules["flambeau.nn.functional"]
+    if name in _CHOICES and getattr(functional, name) is function:
+        return Choice(name)
+    found = _by_identity().get(id(function))
+    return V.FunctionRef(_functions()[found]) if found is not None else None
+
+
+def choice(name: str) -> V.Sugar:
+    """A function of `nn.functional` by name."""
+    return Choice(name) if name in _CHOICES else V.FunctionRef(_functions()[name])

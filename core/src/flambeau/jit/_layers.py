@@ -1,0 +1,65 @@
+"""Methods of the library's own modules that in a program are other than in Python."""
+
+from __future__ import annotations
+
+import ast
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from flambeau.jit import _values as V
+from flambeau.jit._function import Declaration, ScriptFunction, literal_defaults, parse
+from flambeau.jit._parts import compiler
+from flambeau.jit._resolve import Resolver
+from flambeau.jit._source import Source
+from flambeau.jit._types import ClassType
+
+
+@cache
+def _classes() -> tuple[Source, dict[str, dict[str, ast.FunctionDef]]]:
+    text = files("flambeau.jit").joinpath("layers.txt").read_text("utf-8")
+    source = Source(tuple(text.splitlines()), "<layers>")
+    found = {}
+    for node in parse(text, source).body:
+        if isinstance(node, ast.ClassDef):
+            methods = {each.name: each for each in node.body if isinstance(each, ast.FunctionDef)}
+            found[node.name] = methods
+    return source, found
+
+
+class _Functional(V.Sugar):
+    """``F`` in the text of the layers."""
+
+    what = "module"
+
+    def attribute(self, c: Any, node: Any, name: str) -> Any:
+        _functional = compiler.functional
+
+        return _functional.choice(name)
+
+
+def declaration_for(kind: ClassType, owner: type, name: str, module: Any) -> ScriptFunction | None:
+    """A method as the text of the layers has it, or None where Python's serves."""
+    if not owner.__module__.startswith("flambeau.nn"):
+        return None
+    source, known = _classes()
+    node = None
+    for cls in type(module).__mro__:
+        if cls.__module__.startswith("flambeau.nn") and name in known.get(cls.__name__, {}):
+            node = known[cls.__name__][name]
+            break
+        if name in vars(cls):
+            break
+    if node is None:
+        return None
+    resolver = Resolver(
+        {"torch": V.AtenNamespace(), **V.language(), "F": _Functional()}, known=False
+    )
+    declaration = Declaration(
+        node, source, resolver, literal_defaults(node, resolver), f"{kind.name}.{name}"
+    )
+    declaration.self_type = kind
+    declaration.owner = owner
+    made = ScriptFunction(name, f"{kind.name}.{name}", lambda: declaration)
+    made.owner = kind
+    return made

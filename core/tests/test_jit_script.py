@@ -1,0 +1,276 @@
+"""Scripting: how functions, classes and modules become graphs, and what runs."""
+
+import enum
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+import flambeau as fb
+
+
+class Color(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+class Point(NamedTuple):
+    x: fb.Tensor
+    n: int
+
+
+def test_an_enum_is_compared_and_has_its_value():
+    @fb.jit.script
+    def f(c: Color) -> int:
+        if c == Color.RED:
+            return 10
+        return c.value
+
+    assert (f(Color.RED), f(Color.BLUE)) == (10, 2)
+
+
+def test_a_named_tuple_is_made_and_read():
+    @fb.jit.script
+    def f(x) -> Point:
+        p = Point(x + 1, n=3)
+        return Point(p.x * p.n, p.n)
+
+    found = f(fb.ones(1))
+    assert type(found) is Point and found.n == 3 and found.x.item() == 6.0
+
+
+def test_classes_have_state_methods_and_operators():
+    @fb.jit.script
+    class Counter:
+        def __init__(self, start: int):
+            self.count = start
+
+        def add(self, n: int) -> int:
+            self.count += n
+            return self.count
+
+        def __len__(self) -> int:
+            return self.count
+
+    @fb.jit.script
+    def f(n: int) -> int:
+        c = Counter(n)
+        c.add(2)
+        return len(c) * 10
+
+    assert f(3) == 50
+
+
+def test_any_is_refined_by_isinstance():
+    @fb.jit.script
+    def f(x: Any) -> int:
+        if isinstance(x, int):
+            return x + 1
+        elif isinstance(x, list[int]):
+            return x[0]
+        return -1
+
+    assert (f(2), f([7]), f("a")) == (3, 7, -1)
+
+
+def test_what_raises_says_what_the_program_said():
+    @fb.jit.script
+    def f(n: int):
+        if n < 0:
+            raise ValueError(f"n is {n}")
+        return n
+
+    assert f(1) == 1
+    with pytest.raises(fb.jit.Error, match="n is -1"):
+        f(-1)
+
+
+def test_arguments_are_checked_before_anything_runs():
+    @fb.jit.script
+    def f(x, n: int, s: str = "a"):
+        return x * n
+
+    with pytest.raises(RuntimeError, match="Expected a value of type 'int' for argument 'n'"):
+        f(fb.ones(1), 2.5)
+    with pytest.raises(RuntimeError, match="missing value for argument 'n'"):
+        f(fb.ones(1))
+    with pytest.raises(RuntimeError, match="Unknown keyword argument 'm'"):
+        f(fb.ones(1), 1, m=2)
+    with pytest.raises(RuntimeError, match="at most 3"):
+        f(fb.ones(1), 1, "a", 2)
+
+
+def test_lists_that_are_given_are_not_changed():
+    @fb.jit.script
+    def f(a: list[int]):
+        a.append(1)
+        return a
+
+    given = [0]
+    assert f(given) == [0, 1] and given == [0]
+
+
+def test_gradients_flow_through_a_scripted_function():
+    @fb.jit.script
+    def f(x):
+        y = x
+        for _ in range(3):
+            y = y * x
+        return y.sum()
+
+    x = fb.tensor([1.0, 2.0], requires_grad=True)
+    f(x).backward()
+    assert x.grad.tolist() == [4.0, 32.0]
+
+
+def test_no_grad_ends_where_its_block_does_even_by_an_error():
+    @fb.jit.script
+    def f(x, fail: bool):
+        with fb.no_grad():
+            y = x * 2
+            if fail:
+                raise RuntimeError("inside")
+        return y, x * 3
+
+    x = fb.ones(1, requires_grad=True)
+    y, z = f(x, False)
+    assert not y.requires_grad and z.requires_grad
+    with pytest.raises(fb.jit.Error):
+        f(x, True)
+    assert fb.is_grad_enabled()
+
+
+class Net(fb.nn.Module):
+    scale: Final[float]
+
+    def __init__(self):
+        super().__init__()
+        self.layers = fb.nn.ModuleList([fb.nn.Linear(3, 3), fb.nn.ReLU(), fb.nn.Linear(3, 2)])
+        self.scale = 2.0
+        self.calls = 0
+        self.register_buffer("seen", fb.zeros(1))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        self.calls += 1
+        return self.scaled(x)
+
+    def scaled(self, x):
+        if self.training:
+            self.seen += 1
+        return x * self.scale
+
+    @fb.jit.export
+    def reset(self) -> int:
+        before = self.calls
+        self.calls = 0
+        return before
+
+    @fb.jit.unused
+    def broken(self, x):
+        return {*x}
+
+
+def test_a_scripted_module_does_what_the_module_does_with_its_parameters():
+    net = Net()
+    scripted = fb.jit.script(net)
+    x = fb.randn(4, 3)
+    assert (scripted(x) - net(x)).abs().max().item() == 0
+    assert [n for n, _ in scripted.named_parameters()] == [n for n, _ in net.named_parameters()]
+    assert scripted.layers[0].weight is net.layers[0].weight
+    assert scripted.reset() == 1 and scripted.calls == 0
+    scripted.eval()
+    scripted(x)
+    assert scripted.seen.item() == net.seen.item() == 2  # they share the buffer
+    assert "CallMethod" in str(scripted.graph) and "CallMethod" not in str(scripted.inlined_graph)
+    assert not hasattr(scripted, "missing")
+
+
+def test_modules_of_one_class_and_settings_share_their_type():
+    a, b, c = (fb.jit.script(fb.nn.Linear(2, n)) for n in (3, 3, 4))
+    assert a._type_of_script is b._type_of_script is not c._type_of_script
+
+
+def test_what_cannot_be_compiled_says_through_which_call():
+    class Bad(fb.nn.Module):
+        def forward(self, x):
+            return self.helper(x)
+
+        def helper(self, x):
+            return x.missing_method()
+
+    with pytest.raises(fb.jit.CompilationError) as error:
+        fb.jit.script(Bad())
+    text = str(error.value)
+    assert (
+        "missing_method" in text and "'helper' is being compiled since it was called from" in text
+    )
+
+
+def test_methods_of_older_classes_are_compiled_when_the_object_is_made():
+    class Old(fb.jit.ScriptModule):
+        __constants__ = ("n",)
+
+        def __init__(self):
+            super().__init__()
+            self.n = 2
+            self.names = fb.jit.Attribute(["a"], list[str])
+            self.w = fb.nn.Parameter(fb.ones(2))
+            self.define("""
+                def twice(self, x):
+                    return x + x
+            """)
+
+        @fb.jit.script_method
+        def forward(self, x):
+            for _ in range(self.n):
+                x = self.twice(x) * self.w
+            return x, len(self.names)
+
+    old = Old()
+    x, names = old(fb.ones(2))
+    assert x.tolist() == [4.0, 4.0] and names == 1
+    with pytest.raises(AttributeError, match="constant"):
+        old.n = 3
+
+
+def test_sequences_and_dicts_of_modules_are_gone_over():
+    class Many(fb.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.by_name = fb.nn.ModuleDict({"a": fb.nn.ReLU(), "b": fb.nn.Tanh()})
+            self.seq = fb.nn.Sequential(fb.nn.ReLU(), fb.nn.ReLU())
+
+        def forward(self, x):
+            names: list[str] = []
+            for name, layer in self.by_name.items():
+                names.append(name)
+                x = layer(x)
+            return self.seq(x), names, self.by_name["b"](x), len(self.seq)
+
+    many = Many()
+    ours, names, tanh, count = fb.jit.script(many)(fb.tensor([-1.0, 1.0]))
+    assert names == ["a", "b"] and count == 2
+    assert ours.tolist() == many(fb.tensor([-1.0, 1.0]))[0].tolist() and tanh.shape == (2,)
+
+
+def test_a_fork_is_waited_for():
+    @fb.jit.script
+    def g(x, n: int):
+        return x * n
+
+    @fb.jit.script
+    def f(x):
+        later = fb.jit.fork(g, x, 3)
+        return x + fb.jit.wait(later)
+
+    assert f(fb.ones(1)).item() == 4.0
+
+
+def test_importing_the_package_loads_no_compiler():
+    import subprocess
+    import sys
+
+    code = "import flambeau, sys; print('flambeau.jit' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,186 @@
+"""Scripted functions and modules: types, results and refusals are PyTorch's."""
+
+import math
+
+import pytest
+import torch
+
+import flambeau as fb
+
+# PyTorch 2.13 says so of all of it.
+pytestmark = pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+
+SOURCES = {
+    "branches": """
+def f(x, n: int):
+    if n > 2:
+        y = x + n
+    elif n == 0:
+        y = x * 2.5
+    else:
+        y = -x
+    return y, n
+""",
+    "early returns": """
+def f(x, n: int):
+    for i in range(n):
+        if bool(x.sum() > 10):
+            return x
+        x = x + i
+    if n == 3:
+        return x * 2
+    x = x - 1
+    return x
+""",
+    "breaks": """
+def f(x, n: int):
+    i = 0
+    while True:
+        i += 1
+        if i == 2:
+            continue
+        if i > n:
+            break
+        x = x * i
+    return x, i
+""",
+    "optionals": """
+def f(x, n: int, s: Optional[float] = None, t: Optional[int] = None):
+    if s is None:
+        s = 2.0
+    if t is not None and t > 3:
+        x = x + t
+    return x * s
+""",
+    "containers": """
+def f(x, n: int):
+    a = [1, 2, n]
+    a.append(7)
+    d = {"a": x, "b": x * 2}
+    d["c"] = x - 1
+    t = (x, 3, "s")
+    total = torch.zeros([2, 3])
+    for k in d:
+        total = total + d[k]
+    b = [i * 2 for i in a]
+    for i, (p, q) in enumerate(zip(a, b)):
+        total = total + i * p - q
+    return total, a, t[1], b[1:3], len(d)
+""",
+    "slices": """
+def f(x, n: int):
+    y = x[0], x[:, 1], x[..., -1], x[None, 1:, ::2], x[torch.tensor([1, 0])], x[n - 3]
+    x[0, 1] = 5
+    x[1] += 2
+    return y, x
+""",
+    "strings": """
+def f(x, n: int):
+    s = "n is {} of {}".format(n, 1.5)
+    assert len(s) > 3, "short"
+    return s + "!", s.upper(), s.split(" ")
+""",
+    "numbers": """
+def f(x, n: int):
+    return n // 2, n / 2, n % 2, 2 ** n, float(n), int(2.7), math.floor(2.5), n < 4, not n, -n
+""",
+    "calls": """
+def g(x, k: int = 3):
+    return x + k
+def f(x, n: int):
+    return g(x) * n + g(x, k=1) + torch.nn.functional.relu(x - 1.0)
+""",
+    "shapes": """
+def f(x, n: int):
+    a, b = x.shape
+    y = x.view(b, a).sum(0, keepdim=True)
+    v, i = x.max(1)
+    m = x.max(dim=0).values
+    return y, v, i, m, x.size(0), x.dtype == torch.float32, torch.cat([x, x]), x.chunk(2, 1)
+""",
+}
+
+
+def plain(value):
+    """A result as lists, whichever library it is of."""
+    if isinstance(value, (list, tuple)):
+        return [plain(each) for each in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_sources_have_the_types_and_results_of_pytorch(name):
+    theirs = torch.jit.CompilationUnit(SOURCES[name])
+    ours = _compile(SOURCES[name])
+    given = [[v.type().annotation_str for v in f.graph.outputs()] for f in (theirs.f,)]
+    assert given == [[v.type().annotation for v in ours.f.graph.outputs()]]
+    for n in (3, 1, 4):
+        data = [[1.0, -2.0, 3.0], [4.0, 5.5, -6.0]]
+        if name == "slices" and n == 1:
+            continue
+        found = plain(ours.f(fb.tensor(data), n))
+        assert found == plain(theirs.f(torch.tensor(data), n))
+        again = _compile(ours.f.code) if name != "calls" else ours
+        assert plain(again.f(fb.tensor(data), n)) == found
+
+
+def _compile(source):
+    torch = fb  # noqa: F841 - the sources name it
+    return fb.jit.CompilationUnit(source)
+
+
+REFUSED = {
+    "a name that is not there": "def f(x):\n    return x + missing\n",
+    "types of two branches": (
+        "def f(x, n: int):\n    if n > 1:\n        a = 1\n    else:\n        a = 'a'\n"
+        "    return len(a)\n"
+    ),
+    "another type in a loop": (
+        "def f(x, n: List[int]):\n    for i in n:\n        x = i\n    return x\n"
+    ),
+    "two types returned": ("def f(x, n: int):\n    if n > 1:\n        return x\n    return n\n"),
+    "a result of another type": "def f(x) -> int:\n    return [x]\n",
+    "a method that is not there": "def f(x):\n    return x.missing()\n",
+    "arguments of an op": "def f(x):\n    return torch.add(x, 'a')\n",
+    "try": "def f(x):\n    try:\n        return x\n    except ValueError:\n        return x\n",
+    "an argument too many": "def g(x):\n    return x\ndef f(x):\n    return g(x, x)\n",
+    "None as a tensor": "def f(x, y: Optional[Tensor]):\n    return x + y\n",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals_are_pytorchs_and_mark_the_line(name):
+    with pytest.raises(RuntimeError):
+        torch.jit.CompilationUnit(REFUSED[name])
+    with pytest.raises(RuntimeError, match="<--- HERE|aren't supported"):
+        _compile(REFUSED[name])
+
+
+def test_messages_of_common_errors_are_pytorchs():
+    for name in ("a name that is not there", "a method that is not there"):
+        with pytest.raises(RuntimeError) as theirs:
+            torch.jit.CompilationUnit(REFUSED[name])
+        with pytest.raises(RuntimeError) as ours:
+            _compile(REFUSED[name])
+        assert str(ours.value).strip() == str(theirs.value).strip()
+
+
+def test_every_signature_is_one_of_pytorchs():
+    theirs = {str(s).replace("SymInt", "int") for s in torch._C._jit_get_all_schemas()}
+    from flambeau.jit import _schemas
+
+    ours = {line for lines in _schemas._lines().values() for line in lines}
+    assert not ours - theirs and len(ours) > 2000
+    assert math.isinf(_schemas.parse("aten::f(float x=inf) -> float").arguments[0].default)
+
+
+def test_type_comments_are_those_of_pytorch():
+    source = (
+        "def f(x, y, z=None):\n"
+        "    # type: (Tensor, List[int], Optional[Dict[str, Tuple[int, float]]]) -> int\n"
+        "    return y[0]\n"
+    )
+    theirs, ours = torch.jit.CompilationUnit(source), fb.jit.CompilationUnit(source)
+    found = [v.type().annotation for v in ours.f.graph.inputs()]
+    assert found == [v.type().annotation_str for v in theirs.f.graph.inputs()]
+    assert found[2] == "Optional[Dict[str, Tuple[int, float]]]"
