@@ -11,11 +11,11 @@
 #define MOST_THREADS 1024
 
 extern const Row pointwise_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
-    rejection_rows[],
+    rejection_rows[], multinomial_rows[],
     reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], product_rows[], sgemm_rows[],
     recurrent_rows[];
 static const Row *const tables[] = {pointwise_rows, activation_rows, normalization_rows, optimizer_rows,
-                                    random_rows,     rejection_rows,     reduction_rows,     loss_rows,
+                                    random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     loss_rows,
                                     pooling_rows,    indexing_rows,      product_rows,
                                     sgemm_rows,      recurrent_rows};
 

@@ -1,8 +1,6 @@
 /* Random numbers from the state of NumPy's MT19937, in the order in which the NumPy kernels draw. */
-#include "twister.h"
+#include "units.h"
 #include "vector_math.h"
-
-INLINE Twister *state_of(const Args *k) { return (Twister *)(intptr_t)k->n[0]; }
 
 static void words(const Args *k) { draw(state_of(k), k->p[0], k->n[1]); }
 
@@ -28,24 +26,10 @@ static void uniform_f32(const Args *k) {
     }
 }
 
-/* The first word of each pair is the upper half; 53 bits are used. */
-INLINE uint64_t pair(const uint32_t *w, int64_t i) {
-    return (((uint64_t)w[2 * i] << 32) | w[2 * i + 1]) & 0x1FFFFFFFFFFFFFull;
-}
-
-WIDE static void to_unit_f64(double *out, const uint32_t *w, int64_t n) {
-#pragma omp simd
-    for (int64_t i = 0; i < n; i++) out[i] = (double)(int64_t)pair(w, i) * 0x1p-53;
-}
-
 static void unit_f64(const Args *k) {
-    uint32_t w[BLOCK];
     double *out = k->p[0];
-    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += BLOCK / 2) {
-        int64_t n = left < BLOCK / 2 ? left : BLOCK / 2;
-        draw(state_of(k), w, 2 * n);
-        to_unit_f64(out + start, w, n);
-    }
+    for (int64_t start = 0, left; (left = k->n[1] - start) > 0; start += UNITS)
+        units(state_of(k), out + start, left < UNITS ? left : UNITS);
 }
 
 #define BERNOULLI(T, S)                                                                          \
@@ -167,6 +151,45 @@ static void normal_f32(const Args *k) {
     }
 }
 
+/* Waiting times, scale·log(1 - u), by the logarithm of libm.  In float32 the fast one says the same
+   unless it is next to the middle of two numbers. */
+WIDE static int64_t rounded(float *out, const double *wait, int64_t n, double scale) {
+    int64_t unsure = 0;
+#pragma omp simd reduction(+ : unsure)
+    for (int64_t i = 0; i < n; i++) {
+        double w = -scale * wait[i];
+        out[i] = (float)w;
+        unsure += (float)(w * (1 - 1e-10)) != (float)(w * (1 + 1e-10));
+    }
+    return unsure;
+}
+
+static void exponential_f32(const Args *k) {
+    double u[UNITS], wait[UNITS], scale = k->x[0];
+    float *out = k->p[0];
+    for (int64_t left = k->n[1], n; left > 0; left -= n, out += n) {
+        n = left < UNITS ? left : UNITS;
+        units(state_of(k), u, n);
+        to_waits(wait, u, n);
+        int64_t unsure = rounded(out, wait, n, scale);
+        for (int64_t i = 0; unsure && i < n; i++) {
+            double w = -scale * wait[i];
+            if ((float)(w * (1 - 1e-10)) == (float)(w * (1 + 1e-10))) continue;
+            out[i] = (float)(log1p(-u[i]) * scale);
+            unsure--;
+        }
+    }
+}
+
+static void exponential_f64(const Args *k) {
+    double u[UNITS], scale = k->x[0], *out = k->p[0];
+    for (int64_t left = k->n[1], n; left > 0; left -= n, out += n) {
+        n = left < UNITS ? left : UNITS;
+        units(state_of(k), u, n);
+        for (int64_t i = 0; i < n; i++) out[i] = log1p(-u[i]) * scale;
+    }
+}
+
 /* Fisher and Yates: entry i is swapped with entry i + word mod (n - i). */
 #define RANDPERM(T, S)                                                  \
     static void randperm_##S(const Args *k) {                           \
@@ -201,6 +224,8 @@ const Row random_rows[] = {
     {"dropout_f64", "wwriiif", "t1,t1,t1", dropout_f64},
     {"normals_of", "wri", "w0,w0", normals_of},
     {"normal_f32", "wiiff", "t1", normal_f32},
+    {"exponential_f32", "wiif", "t1", exponential_f32},
+    {"exponential_f64", "wiif", "t1", exponential_f64},
     {"randperm_i32", "wii", "t1", randperm_i32},
     {"randperm_i64", "wii", "t1", randperm_i64},
     {NULL, NULL, NULL, NULL},

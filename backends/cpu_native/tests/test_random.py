@@ -86,6 +86,48 @@ def test_dropout_is_its_decomposition(layout, dtype):
         assert ours.get_state().tolist() == theirs.get_state().tolist()
 
 
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.float16])
+def test_exponential(size, dtype):
+    for rate in (1.0, 2.5, 1e-30):
+        same("exponential", (size,), rate, dtype)
+
+
+SHAPES = [(1,), (2,), (9,), (3, 4), (40, 3), (5, 1000), (1, 3000), (3, 1025)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_multinomial(shape, dtype):
+    weights = np.random.default_rng(0).random(shape)
+    several = weights * (weights > 0.5) + (np.arange(shape[-1]) == 0)
+    tiny = np.maximum(
+        weights * (1e-42 if dtype == np.float32 else 1e-320), np.finfo(dtype).tiny / 8
+    )
+    for given in (weights, weights**20 + 1e-7, several, tiny if dtype != np.float16 else several):
+        probs = given.astype(dtype)
+        for samples in (1, 2, 17, 2000 if dtype != np.float16 else 3):
+            same("multinomial", probs, samples, True)
+        same("multinomial", probs, 1, False)
+        if probs.ndim == 2:
+            same("multinomial", np.asfortranarray(probs), 1, True)
+
+
+@pytest.mark.parametrize("wrong", [[1.0, np.nan], [2.0, -1.0], [0.0, 0.0], [np.inf, 1.0]])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_weights_that_are_none_are_refused_before_anything_is_drawn(wrong, dtype):
+    generator = Generator()
+    for samples, replacement in ((1, True), (3, True), (2, False)):
+        with pytest.raises(ValueError):  # noqa: PT011 - the core has the words
+            random.KERNELS["multinomial"](
+                np.array([[1.0, 1.0], wrong], dtype), samples, replacement, generator
+            )
+    drawn, fresh = generator.engine.random_bits(5), Generator().engine.random_bits(5)
+    assert drawn.tolist() == fresh.tolist()
+    with pytest.raises(RuntimeError, match="probability tensor contains|sum of probabilities"):
+        fb.multinomial(fb.tensor(wrong), 1)
+
+
 @pytest.mark.parametrize("n", SIZES)
 def test_randperm(n):
     same("randperm", n, plugin.int64)

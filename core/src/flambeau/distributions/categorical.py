@@ -117,9 +117,11 @@ class Categorical(Distribution):
     def sample(self, sample_shape: Any = Size()) -> Tensor:
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
-        probs = self.probs.reshape(-1, self._num_events)
-        samples = fb.multinomial(probs, sample_shape.numel(), True).T
-        return samples.reshape(self._extended_shape(sample_shape))
+        probs, shape = self.probs, self._extended_shape(sample_shape)
+        if probs.dim() > 2:
+            probs = probs.reshape(-1, self._num_events)
+        samples = fb.multinomial(probs, sample_shape.numel(), True)
+        return (samples.T if probs.dim() == 2 else samples).reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:

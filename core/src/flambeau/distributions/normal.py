@@ -64,8 +64,8 @@ class Normal(Symmetric, ExponentialFamily):
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
-        variance = self.scale**2
-        return -((value - self.loc) ** 2) / (2 * variance) - self.scale.log() - _HALF_LOG_2PI
+        z = (value - self.loc) / self.scale
+        return z * z * -0.5 - self.scale.log() - _HALF_LOG_2PI
 
     def _upper(self, z: Tensor) -> Tensor:
         return 0.5 * fb.erfc(z * math.sqrt(0.5))

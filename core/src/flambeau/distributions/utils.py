@@ -46,6 +46,10 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     >>> broadcast_all(fb.zeros(2), 1)
     (tensor([0., 0.]), tensor([1., 1.]))
     """
+    if len(values) == 2:
+        one, other = values
+        if type(one) is type(other) is Tensor and one.shape == other.shape:
+            return one, other
     alike = [_is_tensor_like(value) for value in values]
     if not all(alike):
         if not all(a or isinstance(value, Number) for a, value in zip(alike, values, strict=True)):

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from flambeau_native.extension import native
-from flambeau_native.kernels._common import FLOAT32, FLOAT64, Array, Kernel, otherwise
+from flambeau_native.kernels._common import (
+    FLOAT32,
+    FLOAT64,
+    Array,
+    Kernel,
+    compiled,
+    made,
+    otherwise,
+)
 from flambeau_numpy.extending import FROM_NUMPY, MT19937, TO_NUMPY, empty, quiet
 
 Shape = tuple[int, ...]
@@ -87,6 +95,39 @@ def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
     return out.transpose(back), noise.transpose(back)
 
 
+def exponential(shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
+    kind = TO_NUMPY[dtype]
+    draw = _EXPONENTIAL.get(kind)
+    if draw is None or not math.prod(shape):
+        return _exponential(shape, rate, dtype, generator)
+    out = made(shape, kind)
+    with generator.lock:
+        draw(out, generator.engine.memory(), out.size, -1.0 / rate)
+    return out
+
+
+def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+    """ValueError where weights are negative or not finite, or a row has no positive one."""
+    draw = _MULTINOMIAL.get(probs.dtype)
+    if draw is None or not probs.flags.c_contiguous or (num_samples > 1 and not replacement):
+        if not ((probs >= 0) & (probs < np.inf)).all() or not (probs > 0).any(-1).all():
+            raise ValueError
+        return _multinomial(probs, num_samples, replacement, generator)
+    columns = probs.shape[-1]
+    rows = probs.size // columns
+    out, refused = np.empty((*probs.shape[:-1], num_samples), np.int64), np.empty(1, np.uint8)
+    bounds = np.empty(columns)
+    with generator.lock:
+        engine = generator.engine.memory()
+        draw(out, engine, refused, probs, bounds, rows, columns, num_samples)
+    if refused[0]:
+        raise ValueError
+    return out
+
+
+multinomial.checks_weights = True  # pyright: ignore[reportFunctionMemberAccess]
+
+
 def randperm(n: int, dtype: Any, generator: Any) -> Array:
     if not 1 < n < 1 << 31:
         return _randperm(n, dtype, generator)
@@ -101,8 +142,8 @@ def randperm(n: int, dtype: Any, generator: Any) -> Array:
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None and _reads_the_state():
-    compiled = uniform, normal, bernoulli_scalar, randperm
-    KERNELS = {kernel.__name__: kernel for kernel in compiled}
+    drawn = uniform, normal, bernoulli_scalar, randperm, exponential, multinomial
+    KERNELS = {kernel.__name__: kernel for kernel in drawn}
     _BERNOULLI = {
         FLOAT32: native.bernoulli_f32,
         FLOAT64: native.bernoulli_f64,
@@ -110,5 +151,7 @@ if native is not None and _reads_the_state():
         np.dtype(np.uint8): native.bernoulli_u8,
     }
     _DROPOUT = {FLOAT32: native.dropout_f32, FLOAT64: native.dropout_f64}
-    _uniform, _normal, _bernoulli_scalar, _randperm = map(otherwise, KERNELS)
+    _EXPONENTIAL, _MULTINOMIAL = compiled("exponential"), compiled("multinomial")
+    _uniform, _normal, _bernoulli_scalar, _randperm = map(otherwise, list(KERNELS)[:4])
+    _exponential, _multinomial = map(otherwise, list(KERNELS)[4:])
     KERNELS["dropout"] = dropout

@@ -428,6 +428,21 @@ def multinomial(
     be = x._be
     g = generator_for(be.device, generator)
     weights = x.detach()
+    if not x.numel():
+        _check_weights(weights)
+        shape = (*x._a.shape[:-1], num_samples)
+        return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
+    if not getattr(be.multinomial, "checks_weights", False):
+        _check_weights(weights)
+    try:
+        drawn = _multinomial(weights, num_samples, replacement, g)
+    except RuntimeError:  # a kernel that has looked leaves the words to this
+        _check_weights(weights)
+        raise
+    return finished(drawn, False, out)
+
+
+def _check_weights(weights: Tensor) -> None:
     check_values(
         weights,
         0.0,
@@ -441,10 +456,6 @@ def multinomial(
         "multinomial: invalid distribution (sum of probabilities <= 0); each row needs a positive "
         "weight",
     )
-    if not x.numel():
-        shape = (*x._a.shape[:-1], num_samples)
-        return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
-    return finished(_multinomial(weights, num_samples, replacement, g), False, out)
 
 
 @public(method=False)
