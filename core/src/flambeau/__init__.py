@@ -83,6 +83,7 @@ if TYPE_CHECKING:
     from flambeau.amp.grad_scaler import GradScaler as GradScaler
     from flambeau.func import vmap as vmap
     from flambeau.overrides import _assert as _assert
+    from flambeau.overrides import _assert_async as _assert_async
     from flambeau.plans import compile as compile
     from flambeau.serialization import load as load
     from flambeau.serialization import save as save
@@ -117,7 +118,7 @@ _NAMES = {
         set_autocast_gpu_dtype""".split()
     ),
     "func": frozenset({"vmap"}),
-    "overrides": frozenset({"_assert"}),
+    "overrides": frozenset({"_assert", "_assert_async"}),
     "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
 }

@@ -5,13 +5,16 @@ A class takes part by a class method ``__torch_function__(func, types, args, kwa
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau import Tensor
 from flambeau._dispatch.annotated import methods_take_as_annotated, misfit, takes_as_annotated
+from flambeau._dispatch.arguments import check_values
 from flambeau._dispatch.warning import warn
 from flambeau._tensor.overrides import call, offer_calls, offering_calls, original, wanted
+from flambeau._types import dtype as D
 
 __all__ = [
     "handle_torch_function",
@@ -75,3 +78,12 @@ def _assert(condition: Any, message: str) -> None:
         call(_assert, (condition, message), {})
     elif not condition:
         raise AssertionError(message)
+
+
+def _assert_async(input: Tensor, assert_msg: str = "") -> None:
+    """Raise RuntimeError if the one element of a tensor is zero; a plan asks in every run."""
+    if input.numel() != 1:
+        raise RuntimeError(f"_assert_async(): one element is expected, got {input.numel()}")
+    true = input.detach() if input.dtype is D.bool_ else input.detach() != 0
+    text = assert_msg or "Expected Tensor with single nonzero value, but got zero"
+    check_values(true, 1, math.inf, text)

@@ -291,26 +291,31 @@ class GradScaler:
             scale.copy_(new_scale.reshape(()))
         else:
             self._choose(scale, tracker)
-        self._per_optimizer_states = defaultdict(_fresh_state)
+        self._per_optimizer_states.clear()
+
+    def __plan__(self, reach: Any, name: str) -> None:
+        """What has to stay the same for a plan of steps that end with `update`."""
+        own = vars(self)
+        for key in own.keys() - {"_per_optimizer_states"}:
+            reach.entry(own, key, name)
+        if self._enabled:
+            reach.empty(self._per_optimizer_states, f"steps of {name} without update()")
 
     def _choose(self, scale: Tensor, tracker: Tensor) -> None:
         found = [
-            t.item()
+            t.to(scale.device)
             for state in self._per_optimizer_states.values()
             for t in state["found_inf_per_device"].values()
         ]
         if not found:
             raise AssertionError("No inf checks were recorded prior to update.")
-        if sum(found):
-            scale.mul_(self._backoff_factor)
-            tracker.zero_()
-        elif int(tracker.item()) + 1 == self._growth_interval:
-            grown = scale * self._growth_factor
-            if grown.isfinite().item():
-                scale.copy_(grown)
-            tracker.zero_()
-        else:
-            tracker.add_(1)
+        # Chosen by the device: the host is not told, and a plan can repeat it.
+        missed = found[0] if len(found) == 1 else fb.stack(found).amax()
+        missed, counted = missed > 0, tracker + 1
+        full, grown = counted == self._growth_interval, scale * self._growth_factor
+        grown = fb.where(full & grown.isfinite(), grown, scale)
+        scale.copy_(fb.where(missed, scale * self._backoff_factor, grown))
+        tracker.copy_(fb.where(missed | full, 0, counted))
 
     def _get_scale_async(self) -> Tensor | None:
         return self._scale

@@ -21,8 +21,10 @@ from flambeau._dispatch import bound as _bound
 from flambeau._dispatch.dispatch import OPS, wrap
 from flambeau._dispatch.warning import where
 from flambeau._random.generator import Generator
+from flambeau.amp.grad_scaler import GradScaler
 from flambeau.ops.optimisers.optimizer_steps import StepOp
 from flambeau.plans.numbers import Counter, Tracked
+from flambeau.plans.skipped import step_unless
 from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
@@ -58,13 +60,14 @@ class Capture:
 
     Attributes:
         steps: the calls so far.
-        refused: why the run cannot become a plan, or None.
+        refused: why the run cannot become a plan, or None; `lasting` unless another run may.
     """
 
     def __init__(self, be: _bound.BoundBackend) -> None:
         self.be = be
         self.steps: list[Step] = []
         self.refused: str | None = None
+        self.lasting = True
         self.constants: dict[int, Any] = {}
         self.specs: dict[int, tuple[tuple[int, ...], Any]] = {}
         self.strides: dict[int, tuple[int, ...]] = {}
@@ -78,10 +81,10 @@ class Capture:
         self._thread = threading.get_ident()
         self._depth = 0
 
-    def refuse(self, why: str) -> None:
+    def refuse(self, why: str, lasting: bool = True) -> None:
         """Note the first reason why there can be no plan; the run goes on as it is."""
         if self.refused is None:
-            self.refused = f"{why}, {where()}"
+            self.refused, self.lasting = f"{why}, {where()}", lasting
 
     def slot(self, array: Any) -> Slot:
         """The slot of an array that is new here."""
@@ -283,6 +286,8 @@ def capturing(be: _bound.BoundBackend) -> Iterator[Capture]:
             _engine.run = _counted(_engine.run, capture)
             replaced.append((StepOp, "_by_body", StepOp._by_body))
             StepOp._by_body = _tracked(StepOp._by_body, capture)
+            replaced.append((GradScaler, "_maybe_opt_step", GradScaler._maybe_opt_step))
+            GradScaler._maybe_opt_step = step_unless(GradScaler._maybe_opt_step, capture)
             yield capture
         finally:
             _current = None

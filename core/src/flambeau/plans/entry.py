@@ -103,7 +103,7 @@ class Entry:
         self.capture, self.reach = capture, reach
         why = capture.refused or reach.refused or (backward and backward.refused)
         if why is not None:
-            raise RefusedError(why)
+            raise RefusedError(why, capture.refused is None or capture.lasting)
         self.backward = backward
         if (name := reach.changed()) is not None:
             raise RefusedError(

@@ -25,7 +25,6 @@ _QUANTISED = (
 
 __all__ = [
     "ScriptModule",
-    "_assert_async",
     "_check",
     "_check_tensor_all",
     "_check_tensor_all_with",
@@ -127,12 +126,6 @@ def _check_tensor_all_with(
 def _check_tensor_all(cond: fb.Tensor, message: Callable[[], str] | None = None) -> None:
     """Raise RuntimeError unless all elements are True."""
     _check_tensor_all_with(RuntimeError, cond, message)
-
-
-def _assert_async(input: fb.Tensor, assert_msg: str = "") -> None:
-    """Raise RuntimeError if the one element of a tensor is zero."""
-    if not bool(input):
-        raise RuntimeError(assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
 
 def _shape_as_tensor(input: fb.Tensor) -> fb.Tensor:

@@ -43,8 +43,9 @@ def binary_cross_entropy(
             f"binary_cross_entropy: target must have the input's dtype {input.dtype}, "
             f"got {target.dtype}"
         )
-    if readable(input) and not bool(((input >= 0) & (input <= 1)).all()):
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    if readable(input):
+        inside = ((input >= 0) & (input <= 1)).all()
+        fb._assert_async(inside, "all elements of input should be between 0 and 1")
     loss = _BinaryCrossEntropy.apply(input, target)
     if weight is not None:
         loss = loss * weight
