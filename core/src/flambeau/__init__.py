@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from flambeau import distributions as distributions
     from flambeau import fft as fft
     from flambeau import func as func
+    from flambeau import futures as futures
     from flambeau import fx as fx
     from flambeau import hub as hub
     from flambeau import jit as jit
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from flambeau import optim as optim
     from flambeau import overrides as overrides
     from flambeau import plans as plans
+    from flambeau import profiler as profiler
     from flambeau import quasirandom as quasirandom
     from flambeau import random as random
     from flambeau import return_types as return_types
@@ -103,8 +105,8 @@ _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
     """accelerator amp autograd backends compat cpu cuda distributed distributions fft func
-    hub jit linalg multiprocessing overrides plans plugin quasirandom random return_types
-    serialization signal
+    futures hub jit linalg multiprocessing overrides plans plugin profiler quasirandom random
+    return_types serialization signal
     sparse special testing utils version""".split()
 )
 # Names of modules that are loaded when one is asked for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.attention_kernels import attention_kernels
 from flambeau.accelerator._namespace import namespace
 from flambeau.backends._switch import Switch
 from flambeau.plugin.host import host
@@ -75,3 +76,79 @@ def is_built() -> bool:
     True
     """
     return "cuda" in host.device_types()
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    """Let `scaled_dot_product_attention` be computed by one kernel for all of it, on any device.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.enable_flash_sdp(True)
+    """
+    attention_kernels.flash = bool(enabled)
+
+
+def flash_sdp_enabled() -> bool:
+    """Whether `scaled_dot_product_attention` may be computed by one kernel for all of it.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.flash_sdp_enabled()
+    True
+    """
+    return attention_kernels.flash
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    """Let `scaled_dot_product_attention` be computed by a second kernel of this kind.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.enable_mem_efficient_sdp(True)
+    """
+    attention_kernels.efficient = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    """Whether `scaled_dot_product_attention` may be computed by a second kernel of this kind.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.mem_efficient_sdp_enabled()
+    True
+    """
+    return attention_kernels.efficient
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    """Let `scaled_dot_product_attention` be computed by the formula, on any device.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.enable_math_sdp(True)
+    """
+    attention_kernels.math = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    """Whether `scaled_dot_product_attention` may be computed by the formula.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.math_sdp_enabled()
+    True
+    """
+    return attention_kernels.math
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    """Let `scaled_dot_product_attention` be computed by cuDNN's kernel, on any device.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.enable_cudnn_sdp(True)
+    """
+    attention_kernels.cudnn = bool(enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    """Whether `scaled_dot_product_attention` may be computed by cuDNN's kernel.
+
+    >>> import flambeau as fb
+    >>> fb.backends.cuda.cudnn_sdp_enabled()
+    True
+    """
+    return attention_kernels.cudnn

@@ -68,7 +68,6 @@ PARTS = (
         "`is_available()` is False until flambeau-mpi is installed",
     ),
     Part("torch.export", "refused", "programs are not exported; `torch.save` writes weights"),
-    Part("torch.futures", "refused", "`concurrent.futures` has what one process needs"),
     Part(
         "torch.fx",
         "real",
@@ -97,7 +96,7 @@ PARTS = (
     Part(
         "torch.nn.attention",
         "partial",
-        "`sdpa_kernel` accepts a choice of kernels; there is one formula of attention",
+        "`sdpa_kernel` chooses between one kernel for all of it and the formula",
     ),
     Part(
         "torch.onnx",
@@ -112,8 +111,8 @@ PARTS = (
     ),
     Part(
         "torch.profiler",
-        "refused",
-        "`torch.autograd.profiler.profile` measures; `record_function` is there",
+        "partial",
+        "`profile` with schedules and traces for TensorBoard; times, calls and shapes are measured",
     ),
     Part("torch.quantization", "refused", "there are no quantised dtypes"),
     Part("torch.storage", "real", "the classes of storages"),

@@ -1,5 +1,10 @@
 """Neural networks: modules, parameters, losses, initial weights and functions."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from flambeau.nn import functional, grad, init, modules, parallel, utils
 from flambeau.nn.modules import *  # noqa: F403 - the list stands there
 from flambeau.nn.parallel import DataParallel
@@ -10,12 +15,16 @@ from flambeau.nn.parameter import (
     UninitializedParameter,
 )
 
+if TYPE_CHECKING:
+    from flambeau.nn import attention as attention
+
 __all__ = [
     "Buffer",
     "DataParallel",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "functional",
     "grad",
     "init",
@@ -24,3 +33,9 @@ __all__ = [
     "utils",
 ]
 __all__ += modules.__all__
+
+
+def __getattr__(name: str) -> Any:
+    if name == "attention":  # few programs choose kernels
+        return importlib.import_module("flambeau.nn.attention")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

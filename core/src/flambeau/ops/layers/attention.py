@@ -17,6 +17,7 @@ import math
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.attention_kernels import attention_kernels
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -184,7 +185,8 @@ def scaled_dot_product_attention(
     result (*, L, V).
 
     Raises:
-        RuntimeError: ranks, dtypes or sizes that do not fit, or a mask together with `is_causal`.
+        RuntimeError: ranks, dtypes or sizes that do not fit, a mask together with `is_causal`, or
+            `nn.attention.sdpa_kernel` has left no kernel.
         NotImplementedError: the dtype is not floating.
 
     >>> import flambeau as fb
@@ -212,8 +214,17 @@ def scaled_dot_product_attention(
     bias = _bias(attn_mask, query)
     if scale is None:
         scale = 1 / math.sqrt(query.shape[-1]) if query.shape[-1] else 1.0
+    if not (attention_kernels.flash or attention_kernels.math):
+        raise RuntimeError(
+            f"No viable backend for {name} was found: the kernels 'flash' and 'math' are switched "
+            "off, and there are no others"
+        )
     given_as = query, key, value, bias, is_causal, float(scale)
-    if not dropout_p and (enable_gqa or key.shape[:-2] == query.shape[:-2]):
+    if (
+        attention_kernels.flash
+        and not dropout_p
+        and (enable_gqa or key.shape[:-2] == query.shape[:-2])
+    ):
         if _fused_attention.taken(*given_as):
             return _fused_attention(*given_as)[0]
     if is_causal:
