@@ -115,7 +115,12 @@ def _odict_unflatten(values: Iterable[Any], keys: list[Any]) -> OrderedDict[Any,
     return OrderedDict(zip(keys, values, strict=True))
 
 
+def _list_flatten_with_keys(values: Any) -> tuple[list[tuple[SequenceKey, Any]], None]:
+    return [(SequenceKey(i), v) for i, v in enumerate(values)], None
+
+
 _tuple_flatten = _list_flatten
+_tuple_flatten_with_keys = _list_flatten_with_keys
 _odict_flatten = _dict_flatten
 
 register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)

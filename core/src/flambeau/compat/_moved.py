@@ -15,6 +15,9 @@ MOVED = {
         "flambeau.amp.grad_scaler": "OptState",
         "flambeau.cuda.amp": "GradScaler",
     },
+    "distributions.transforms": {
+        "flambeau.distributions.transforms._elementwise": "_clipped_sigmoid"
+    },
     "nn.modules.activation": {
         "flambeau.nn.modules.attention": "MultiheadAttention",
         "flambeau.nn.modules.piecewise_activation": """Threshold Hardtanh ReLU6 Hardsigmoid

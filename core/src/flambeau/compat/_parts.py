@@ -125,6 +125,11 @@ PARTS = (
         "refused",
         "kernels are Python packages, which may call compiled code: `flambeau new-backend`",
     ),
+    Part(
+        "torch.utils.flop_counter",
+        "partial",
+        "`FlopCounterMode` counts under the names of flambeau's ops",
+    ),
     Part("torch.version", "real", "the version that `torch.__version__` says"),
     Part("torch.xpu", "real", "as `torch.mps`, for that type of devices"),
 )

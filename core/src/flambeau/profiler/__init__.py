@@ -106,7 +106,9 @@ def schedule(
         f"{given} and {active}"
     )
     if warmup == 0:
-        warnings.warn("Profiler won't be using warmup, this can skew profiler results")
+        warnings.warn(
+            "Profiler won't be using warmup, this can skew profiler results", stacklevel=2
+        )
     length = wait + warmup + active
 
     def action(step: int) -> ProfilerAction:

@@ -8,6 +8,7 @@ from flambeau._types.trees import _dict_unflatten as _dict_unflatten
 from flambeau._types.trees import _get_node_type as _get_node_type
 from flambeau._types.trees import _is_namedtuple as _is_namedtuple
 from flambeau._types.trees import _list_flatten as _list_flatten
+from flambeau._types.trees import _list_flatten_with_keys as _list_flatten_with_keys
 from flambeau._types.trees import _list_unflatten as _list_unflatten
 from flambeau._types.trees import _namedtuple_flatten as _namedtuple_flatten
 from flambeau._types.trees import _namedtuple_unflatten as _namedtuple_unflatten
@@ -15,4 +16,5 @@ from flambeau._types.trees import _odict_flatten as _odict_flatten
 from flambeau._types.trees import _odict_unflatten as _odict_unflatten
 from flambeau._types.trees import _register_pytree_node as _register_pytree_node
 from flambeau._types.trees import _tuple_flatten as _tuple_flatten
+from flambeau._types.trees import _tuple_flatten_with_keys as _tuple_flatten_with_keys
 from flambeau._types.trees import _tuple_unflatten as _tuple_unflatten

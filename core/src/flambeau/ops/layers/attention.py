@@ -220,11 +220,8 @@ def scaled_dot_product_attention(
             "off, and there are no others"
         )
     given_as = query, key, value, bias, is_causal, float(scale)
-    if (
-        attention_kernels.flash
-        and not dropout_p
-        and (enable_gqa or key.shape[:-2] == query.shape[:-2])
-    ):
+    as_one = attention_kernels.flash and not dropout_p
+    if as_one and (enable_gqa or key.shape[:-2] == query.shape[:-2]):
         if _fused_attention.taken(*given_as):
             return _fused_attention(*given_as)[0]
     if is_causal:
