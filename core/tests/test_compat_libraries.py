@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 
 import pytest
 
@@ -256,3 +257,42 @@ def test_functions_of_linalg_fft_and_special_are_offered_to_classes(torch):
 
     for area, name in ((torch.linalg, "cholesky"), (torch.fft, "fft"), (torch.special, "entr")):
         assert getattr(area, name)(Lazy()) == name
+
+
+def test_kinds_of_tuples_are_told_apart(torch):
+    from collections import namedtuple
+
+    from torch.utils import _pytree
+
+    point = namedtuple("point", "x y")
+    kinds = (3, 4), point(1, 2), time.gmtime(0)
+    assert [_pytree.is_namedtuple_instance(k) for k in kinds] == [False, True, False]
+    assert [_pytree.is_structseq_instance(k) for k in kinds] == [False, False, True]
+    assert _pytree.is_namedtuple_class(point) and not _pytree.is_structseq_class(point)
+
+
+def test_tensors_of_modules_are_swapped(torch):
+    from torch.nn.utils._named_member_accessor import set_tensor, swap_tensor
+
+    layer = torch.nn.Linear(2, 1)
+    weight, other = layer.weight, torch.ones(1, 2)
+    assert swap_tensor(layer, "weight", other) is weight and layer.weight is other
+    set_tensor(layer, "weight", weight)
+    assert dict(layer.named_parameters())["weight"] is weight
+    with pytest.raises(AttributeError, match="no attribute `scale`"):
+        swap_tensor(layer, "scale", other)
+    assert swap_tensor(layer, "scale", other, allow_missing=True) is not other
+    for wrong in ("", "a.b"):
+        with pytest.raises(KeyError, match="dot"):
+            set_tensor(layer, wrong, other)
+    with pytest.raises(TypeError, match="not an instance"):
+        set_tensor(layer, "weight", 3)
+
+
+def test_parts_of_tensors_may_be_named_by_their_indices(torch):
+    x = torch.arange(5)
+    for parts in (x.tensor_split(indices=(1, 4)), torch.tensor_split(x, indices=(1, 4), dim=0)):
+        assert [p.tolist() for p in parts] == [[0], [1, 2, 3], [4]]
+    assert len(torch.tensor_split(x, sections=3)) == 3
+    with pytest.raises(TypeError, match="one of"):
+        torch.tensor_split(x)

@@ -3667,9 +3667,9 @@ class TensorMethods:
         """The elements at `indices` along `dim` (`gather` with broadcasting), or at flat positions."""
         return _ops.take_along_dim(self, indices, dim)
 
-    def tensor_split(self, indices_or_sections: Any, dim: Any = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, indices_or_sections: Any = None, dim: Any = 0, *, indices: Any = None, sections: Any = None, tensor_indices_or_sections: Tensor | None = None) -> tuple[Tensor, ...]:
         """Views of the parts of a dimension: about equal ones, or those between given indices."""
-        return _ops.tensor_split(self, indices_or_sections, dim)
+        return _ops.tensor_split(self, indices_or_sections, dim, indices=indices, sections=sections, tensor_indices_or_sections=tensor_indices_or_sections)
 
     def tile(self, *given: Any, dims: Any = None) -> Tensor:
         """Copies of the tensor side by side"""

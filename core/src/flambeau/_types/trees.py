@@ -140,6 +140,24 @@ def _is_namedtuple(tree: Any) -> bool:
     return isinstance(tree, tuple) and hasattr(type(tree), "_fields")
 
 
+def is_namedtuple_class(cls: type) -> bool:
+    """Whether this is a class of named tuples."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_structseq_class(cls: type) -> bool:
+    """Whether this is a class of C's named tuples, such as `time.struct_time`."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
+
+
+def is_structseq_instance(obj: Any) -> bool:
+    """Whether this is an object of such a class."""
+    return is_structseq_class(type(obj))
+
+
+is_namedtuple_instance = _is_namedtuple
+
+
 def _get_node_type(tree: Any) -> Any:
     """Under which type a container is registered; its own, if it is none."""
     return namedtuple if _is_namedtuple(tree) else type(tree)

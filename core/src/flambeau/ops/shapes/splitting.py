@@ -19,15 +19,25 @@ _MANY, _BYTES_OF_TENSOR = 1 << 20, 512
 
 
 @public
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    input: Tensor,
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: Any = None,
+    tensor_indices_or_sections: Tensor | None = None,
+) -> tuple[Tensor, ...]:
     """Views of the parts of a dimension: about equal ones, or those between given indices.
 
     Args:
         indices_or_sections: a number of parts, of which the first are longer by one where it does
             not divide the size; or indices, which may lie beyond the end. Either as a tensor too.
+        indices: the same by another name, as are `sections` and `tensor_indices_or_sections`.
 
     Raises:
         RuntimeError: the tensor is 0-d, or there are no parts.
+        TypeError: not one of the four is given.
 
     >>> import flambeau as fb
     >>> fb.tensor_split(fb.arange(5), 2)
@@ -42,7 +52,13 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         )
     d = dim_of(dim, x.dim())
     n = x.shape[d]
-    how = indices_or_sections
+    forms = indices_or_sections, indices, sections, tensor_indices_or_sections
+    given = [form for form in forms if form is not None]
+    if len(given) != 1:
+        raise TypeError(
+            f"tensor_split(): one of indices_or_sections, indices and sections, got {len(given)}"
+        )
+    how = given[0]
     if isinstance(how, Tensor):
         how = how.tolist()
     if isinstance(how, (list, tuple)):

@@ -1,1 +1,3 @@
 """Names of ``torch.nn`` that only programs for PyTorch want."""
+
+__all__: list[str] = []
