@@ -15,15 +15,23 @@ __all__ = [
     "PyTree",
     "SequenceKey",
     "TreeSpec",
+    "is_namedtuple_class",
+    "is_namedtuple_instance",
+    "is_structseq_class",
+    "is_structseq_instance",
     "register_pytree_node",
     "tree_all",
+    "tree_all_only",
     "tree_any",
+    "tree_any_only",
     "tree_flatten",
+    "tree_is_leaf",
     "tree_iter",
     "tree_leaves",
     "tree_map",
     "tree_map_",
     "tree_map_only",
+    "tree_map_only_",
     "tree_structure",
     "tree_unflatten",
 ]
@@ -316,3 +324,24 @@ def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> boo
 def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
     """Whether a condition holds for some leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
+
+
+def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+    """Whether this is a leaf: no container, or what `is_leaf` says is none."""
+    return _get_node_type(tree) not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree))
+
+
+def tree_map_only_(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
+    """Call a function with every leaf of a type and return the container as it is."""
+    tree_map_only(kind, func, tree, is_leaf)
+    return tree
+
+
+def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether a condition holds for all leaves of a type."""
+    return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))
+
+
+def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+    """Whether a condition holds for some leaf of a type."""
+    return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))

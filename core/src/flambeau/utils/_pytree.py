@@ -18,7 +18,3 @@ from flambeau._types.trees import _register_pytree_node as _register_pytree_node
 from flambeau._types.trees import _tuple_flatten as _tuple_flatten
 from flambeau._types.trees import _tuple_flatten_with_keys as _tuple_flatten_with_keys
 from flambeau._types.trees import _tuple_unflatten as _tuple_unflatten
-from flambeau._types.trees import is_namedtuple_class as is_namedtuple_class
-from flambeau._types.trees import is_namedtuple_instance as is_namedtuple_instance
-from flambeau._types.trees import is_structseq_class as is_structseq_class
-from flambeau._types.trees import is_structseq_instance as is_structseq_instance

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import flambeau as fb
 from flambeau._autograd.modes import enable_grad, recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._random.generator import default_generators
@@ -23,7 +24,16 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import Function, backward
 from flambeau.random import fork_rng
 
-__all__ = ["CheckpointError", "checkpoint", "checkpoint_sequential"]
+__all__ = [
+    "CheckpointError",
+    "checkpoint",
+    "checkpoint_sequential",
+    "get_device_states",
+    "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
+    "set_device_states",
+]
 
 ContextPair = tuple[AbstractContextManager[Any], AbstractContextManager[Any]]
 
@@ -89,7 +99,7 @@ def checkpoint(
     if not use_reentrant:
         compare = determinism_check == "default"
         run = _Run(function, args, kwargs, preserve_rng_state, compare)
-        return run.first(*(context_fn or _no_contexts)())
+        return run.first(*(context_fn or noop_context_fn)())
     if kwargs:
         raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
     if context_fn is not None or debug:
@@ -172,8 +182,48 @@ def _in_sequence(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
     return run
 
 
-def _no_contexts() -> ContextPair:
+def noop_context_fn() -> ContextPair:
+    """Two context managers that do nothing: the `context_fn` of `checkpoint` without one."""
     return nullcontext(), nullcontext()
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """Accepted as `early_stop` of `checkpoint` is: the second run goes to its end in any case."""
+    yield
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """Accepted as `debug` of `checkpoint` is: errors name the operation in any case."""
+    yield
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """The accelerators that arguments live on, and the states of their generators.
+
+    >>> import flambeau as fb
+    >>> fb.utils.checkpoint.get_device_states(fb.ones(2), 3)
+    ([], [])
+    """
+    places = {t.device: None for t in _tensors(args) if t.device.type not in ("cpu", "meta", "ref")}
+    found = [(d.index or 0, fb.accelerator.namespace(d.type).get_rng_state(d)) for d in places]
+    return [index for index, _ in found], [state for _, state in found]
+
+
+def set_device_states(
+    devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
+) -> None:
+    """Put the generators of accelerators into states of `get_device_states`.
+
+    Args:
+        devices: their indices.
+        states: one for each.
+        device_type: of the devices; the accelerator's if None.
+    """
+    for index, state in zip(devices, states, strict=True):
+        kind = device_type or fb.accelerator.current_accelerator().type
+        fb.accelerator.namespace(kind).set_rng_state(state, index)
 
 
 class _Run:

@@ -73,3 +73,14 @@ class ExceptionWrapper(CaughtError):  # noqa: N818 - PyTorch's name
         assert error is not None, "there is no exception to wrap"
         super().__init__(where, error)
         self.exc_type, self.exc_msg = self.kind, self.text
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the accelerator, None without one."""
+    found = fb.accelerator.current_accelerator(check_available=True)
+    return None if found is None else found.type
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module of a type of devices, such as ``torch.cuda``."""
+    return getattr(fb, device_type)
