@@ -137,3 +137,14 @@ def test_masks_of_bytes_warn():
 def test_passes_over_a_loader_have_next():
     loader = fb.utils.data.DataLoader(list(range(4)), batch_size=2)
     assert iter(loader).next().tolist() == [0, 1]
+
+
+def test_the_constructor_takes_tensors_of_any_dtype_and_shares_their_memory():
+    class Mapped(fb.Tensor):
+        pass
+
+    numbers = fb.arange(3)
+    for made in (fb.Tensor(numbers), Mapped(numbers)):
+        assert made.dtype is fb.int64 and made.data_ptr() == numbers.data_ptr()
+    with pytest.raises(TypeError, match="expected FloatTensor"):
+        fb.FloatTensor(numbers)

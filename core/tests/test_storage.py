@@ -421,3 +421,18 @@ def test_is_storage_knows_both_kinds():
     assert fb.is_storage(x.storage())
     assert fb.is_storage(x.untyped_storage())
     assert not fb.is_storage(x)
+
+
+def test_vectors_over_files_share_their_numbers(tmp_path):
+    path = tmp_path / "numbers"
+    shared = fb.from_file(str(path), shared=True, size=4, dtype=fb.int16)
+    shared.copy_(fb.arange(4))
+    assert path.read_bytes() == bytes([0, 0, 1, 0, 2, 0, 3, 0])
+    own = fb.from_file(str(path), size=2, dtype=fb.int16)
+    own += 5
+    assert own.tolist() == [5, 6] and shared.tolist() == [0, 1, 2, 3]
+    assert fb.from_file(str(path)).shape == (0,)
+    with pytest.raises(RuntimeError):
+        fb.from_file(str(path), size=100, dtype=fb.int16)
+    with pytest.raises(RuntimeError, match="memory of the CPU"):
+        fb.from_file(str(path), size=1, device="meta")

@@ -304,6 +304,9 @@ from flambeau.ops.layers.embedding import (
     embedding_bag,
     embedding_renorm_,
 )
+from flambeau.ops.creation.files import (
+    from_file,
+)
 from flambeau.ops.reductions.finite_differences import (
     diff,
     gradient,
@@ -873,6 +876,7 @@ __all__ = [
     "fractional_max_pool3d",
     "frexp",
     "frobenius_norm",
+    "from_file",
     "from_numpy",
     "full",
     "full_like",

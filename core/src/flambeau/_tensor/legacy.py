@@ -135,5 +135,8 @@ def legacy_new(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = (data, *args)
     if size is not None:
         args = (Size(size), *args)
-    t = make(D.get_default_dtype(), device or "cpu", args)
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        t = args[0].detach()  # of any dtype
+    else:
+        t = make(D.get_default_dtype(), device or "cpu", args)
     return t if cls is Tensor else Tensor._make_subclass(cls, t)

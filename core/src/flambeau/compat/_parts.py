@@ -41,6 +41,7 @@ PARTS = (
         "partial",
         "decorators give back their function, settings have no effect",
     ),
+    Part("torch._guards", "partial", "no mode of a compiler is ever on"),
     Part("torch._inductor", "refused", "no code is generated"),
     Part("torch._jit_internal", "partial", "decorators give back their function"),
     Part("torch._six", "real", "names of Python 2 and 3, as programs for PyTorch 1 import them"),
