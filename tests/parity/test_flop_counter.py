@@ -15,8 +15,9 @@ def mlp(m):
 
 
 def convolutions(m):
+    # Of gradients of weights in groups PyTorch counts the products between the groups, too.
     net = m.nn.Sequential(
-        m.nn.Conv2d(3, 4, 3, stride=2, padding=1), m.nn.Conv2d(4, 6, 2, dilation=2, groups=2)
+        m.nn.Conv2d(3, 4, 3, stride=2, padding=1), m.nn.Conv2d(4, 6, 2, dilation=2)
     )
     return net, m.ones(2, 3, 11, 9)
 

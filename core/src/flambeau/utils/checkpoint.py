@@ -207,7 +207,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     ([], [])
     """
     places = {t.device: None for t in _tensors(args) if t.device.type not in ("cpu", "meta", "ref")}
-    found = [(d.index or 0, fb.accelerator.namespace(d.type).get_rng_state(d)) for d in places]
+    found = [(d.index or 0, getattr(fb, d.type).get_rng_state(d)) for d in places]
     return [index for index, _ in found], [state for _, state in found]
 
 
@@ -222,8 +222,8 @@ def set_device_states(
         device_type: of the devices; the accelerator's if None.
     """
     for index, state in zip(devices, states, strict=True):
-        kind = device_type or fb.accelerator.current_accelerator().type
-        fb.accelerator.namespace(kind).set_rng_state(state, index)
+        accelerator: Any = fb.accelerator.current_accelerator()
+        getattr(fb, device_type or accelerator.type).set_rng_state(state, index)
 
 
 class _Run:
