@@ -16,6 +16,7 @@ tensor(0.3181)
 from flambeau.distributions import constraints as constraints
 from flambeau.distributions import kl as kl
 from flambeau.distributions import transforms as transforms
+from flambeau.distributions._exact import exact_sampling
 from flambeau.distributions.bernoulli import Bernoulli
 from flambeau.distributions.beta import Beta
 from flambeau.distributions.binomial import Binomial
@@ -110,6 +111,7 @@ __all__ = [
     "Weibull",
     "Wishart",
     "biject_to",
+    "exact_sampling",
     "kl_divergence",
     "register_kl",
     "transform_to",

@@ -9,8 +9,9 @@ from flambeau import Size, Tensor
 from flambeau.autograd import Function
 from flambeau.autograd.function import once_differentiable
 from flambeau.distributions import constraints
+from flambeau.distributions._exact import is_exact
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.utils import _one_hot
+from flambeau.distributions.utils import _one_hot, _power_log
 
 __all__ = ["Dirichlet"]
 
@@ -23,6 +24,9 @@ class Dirichlet(ExponentialFamily):
 
     Raises:
         ValueError: `concentration` has no dimension.
+
+    Small concentrations are sampled well, and gradients of samples are exact, within
+    `exact_sampling`.
 
     >>> from flambeau.distributions import Dirichlet
     >>> import flambeau as fb
@@ -43,13 +47,14 @@ class Dirichlet(ExponentialFamily):
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
     def rsample(self, sample_shape: Any = Size()) -> Tensor:
-        return _Dirichlet.apply(self.concentration.expand(self._extended_shape(sample_shape)))
+        concentration = self.concentration.expand(self._extended_shape(sample_shape))
+        return (_ExactDirichlet if is_exact() else _Dirichlet).apply(concentration)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         return (
-            fb.xlogy(self.concentration - 1.0, value).sum(-1)
+            _power_log(self.concentration - 1.0, value).sum(-1)
             + fb.lgamma(self.concentration.sum(-1))
             - fb.lgamma(self.concentration).sum(-1)
         )
@@ -90,10 +95,12 @@ class Dirichlet(ExponentialFamily):
         return x.lgamma().sum(-1) - fb.lgamma(x.sum(-1))
 
 
-def _Dirichlet_backward(x: Tensor, concentration: Tensor, grad_output: Tensor) -> Tensor:
+def _Dirichlet_backward(
+    x: Tensor, concentration: Tensor, grad_output: Tensor, exact: bool = False
+) -> Tensor:
     """What a gradient of samples x is for their concentrations."""
     total = concentration.sum(-1, True).expand_as(concentration)
-    grad = fb._dirichlet_grad(x, concentration, total)
+    grad = fb._dirichlet_grad(x, concentration, total, exact=exact)
     return grad * (grad_output - (x * grad_output).sum(-1, True))
 
 
@@ -111,3 +118,23 @@ class _Dirichlet(Function):
     def backward(ctx: Any, grad_output: Tensor) -> Tensor:
         x, concentration = ctx.saved_tensors
         return _Dirichlet_backward(x, concentration, grad_output)
+
+
+class _ExactDirichlet(Function):
+    """The same in log space: log of a gamma variable of a + 1, plus log of a uniform one over a."""
+
+    @staticmethod
+    def forward(ctx: Any, concentration: Tensor) -> Tensor:
+        finfo = fb.finfo(concentration.dtype)
+        gammas = fb._standard_gamma(concentration + 1)
+        uniforms = fb.rand_like(concentration).clamp(min=finfo.tiny)
+        x = fb.softmax(gammas.log() + uniforms.log() / concentration, dim=-1)
+        x = x.clamp(min=finfo.tiny, max=1 - finfo.eps / 2)
+        ctx.save_for_backward(x, concentration)
+        return x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_output: Tensor) -> Tensor:
+        x, concentration = ctx.saved_tensors
+        return _Dirichlet_backward(x, concentration, grad_output, exact=True)

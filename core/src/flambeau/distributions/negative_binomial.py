@@ -92,10 +92,8 @@ class NegativeBinomial(BinaryOdds, BetaTails):
         unnormalized = self.total_count * _logsigmoid(-self.logits) + value * _logsigmoid(
             self.logits
         )
-        normalizer = (
-            -fb.lgamma(self.total_count + value)
-            + fb.lgamma(1.0 + value)
-            + fb.lgamma(self.total_count)
-        )
         # No failure to wait for and no success: Γ(0)/Γ(0) is to be 1.
-        return unnormalized - normalizer.masked_fill(self.total_count + value == 0.0, 0.0)
+        none = self.total_count + value == 0.0
+        count = self.total_count + none
+        normalizer = -fb.lgamma(count + value) + fb.lgamma(1.0 + value) + fb.lgamma(count)
+        return unnormalized - normalizer

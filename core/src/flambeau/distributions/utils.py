@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Number
@@ -199,6 +200,13 @@ def _one_hot(indices: Tensor, num_classes: int, like: Tensor) -> Tensor:
 
 def _logsigmoid(x: Tensor) -> Tensor:
     return -fb.softplus(-x)
+
+
+def _power_log(exponent: Tensor, x: Tensor) -> Tensor:
+    """exponent·log x with 0·log 0 = 0; at x = 0, where it has a pole, its gradients are 0."""
+    inside = x != 0
+    pole = fb.where(exponent == 0, 0.0, exponent.detach() * -math.inf)
+    return fb.where(inside, exponent * fb.where(inside, x, 1.0).log(), pole)
 
 
 def _log_of_rest(log_part: Tensor) -> Tensor:
