@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+import subprocess
+import sys
 import warnings
 from typing import Any
 
@@ -363,3 +365,20 @@ def test_a_singular_wishart_sample_is_drawn_anew() -> None:
     # Some eleven draws in a row may be singular.
     assert d.support.check(once).float().mean() < 0.4
     assert d.support.check(x).float().mean() > 0.8
+
+
+def test_importing_the_package_loads_no_family_and_all_names_are_there() -> None:
+    program = """if True:
+        import sys, flambeau.distributions as D
+        assert not [m for m in sys.modules if m.startswith("flambeau.distributions.")]
+        assert D.normal.Normal is D.Normal and D.Normal.__name__ in vars(D)
+        assert "flambeau.distributions.kl" not in sys.modules
+        for name in D.__all__:
+            assert getattr(D, name) is not None and name in dir(D), name
+        p, q = D.Normal(0.0, 1.0), D.Normal(1.0, 1.0)
+        assert D.kl_divergence(p, q).item() == 0.5
+    """
+    pytest.importorskip("flambeau_numpy")
+    subprocess.run([sys.executable, "-c", program], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'Nothing'"):
+        D.Nothing  # noqa: B018 # pyright: ignore

@@ -13,58 +13,122 @@ tensor(-0.9189)
 tensor(0.3181)
 """
 
-from flambeau.distributions import constraints as constraints
-from flambeau.distributions import kl as kl
-from flambeau.distributions import transforms as transforms
-from flambeau.distributions._exact import exact_sampling
-from flambeau.distributions.bernoulli import Bernoulli
-from flambeau.distributions.beta import Beta
-from flambeau.distributions.binomial import Binomial
-from flambeau.distributions.categorical import Categorical
-from flambeau.distributions.cauchy import Cauchy
-from flambeau.distributions.chi2 import Chi2
-from flambeau.distributions.constraint_registry import biject_to, transform_to
-from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
-from flambeau.distributions.dirichlet import Dirichlet
-from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.exponential import Exponential
-from flambeau.distributions.fishersnedecor import FisherSnedecor
-from flambeau.distributions.gamma import Gamma
-from flambeau.distributions.generalized_pareto import GeneralizedPareto
-from flambeau.distributions.geometric import Geometric
-from flambeau.distributions.gumbel import Gumbel
-from flambeau.distributions.half_cauchy import HalfCauchy
-from flambeau.distributions.half_normal import HalfNormal
-from flambeau.distributions.independent import Independent
-from flambeau.distributions.inverse_gamma import InverseGamma
-from flambeau.distributions.kl import kl_divergence, register_kl
-from flambeau.distributions.kumaraswamy import Kumaraswamy
-from flambeau.distributions.laplace import Laplace
-from flambeau.distributions.lkj_cholesky import LKJCholesky
-from flambeau.distributions.log_normal import LogNormal
-from flambeau.distributions.logistic_normal import LogisticNormal
-from flambeau.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
-from flambeau.distributions.mixture_same_family import MixtureSameFamily
-from flambeau.distributions.multinomial import Multinomial
-from flambeau.distributions.multivariate_normal import MultivariateNormal
-from flambeau.distributions.negative_binomial import NegativeBinomial
-from flambeau.distributions.normal import Normal
-from flambeau.distributions.one_hot_categorical import (
-    OneHotCategorical,
-    OneHotCategoricalStraightThrough,
-)
-from flambeau.distributions.pareto import Pareto
-from flambeau.distributions.poisson import Poisson
-from flambeau.distributions.relaxed_bernoulli import RelaxedBernoulli
-from flambeau.distributions.relaxed_categorical import RelaxedOneHotCategorical
-from flambeau.distributions.studentT import StudentT
-from flambeau.distributions.transformed_distribution import TransformedDistribution
-from flambeau.distributions.transforms import *  # noqa: F403 - the names listed there
-from flambeau.distributions.uniform import Uniform
-from flambeau.distributions.von_mises import VonMises
-from flambeau.distributions.weibull import Weibull
-from flambeau.distributions.wishart import Wishart
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flambeau.distributions import constraints as constraints
+    from flambeau.distributions import kl as kl
+    from flambeau.distributions import transforms as transforms
+    from flambeau.distributions._exact import exact_sampling
+    from flambeau.distributions.bernoulli import Bernoulli
+    from flambeau.distributions.beta import Beta
+    from flambeau.distributions.binomial import Binomial
+    from flambeau.distributions.categorical import Categorical
+    from flambeau.distributions.cauchy import Cauchy
+    from flambeau.distributions.chi2 import Chi2
+    from flambeau.distributions.constraint_registry import biject_to, transform_to
+    from flambeau.distributions.continuous_bernoulli import ContinuousBernoulli
+    from flambeau.distributions.dirichlet import Dirichlet
+    from flambeau.distributions.distribution import Distribution
+    from flambeau.distributions.exp_family import ExponentialFamily
+    from flambeau.distributions.exponential import Exponential
+    from flambeau.distributions.fishersnedecor import FisherSnedecor
+    from flambeau.distributions.gamma import Gamma
+    from flambeau.distributions.generalized_pareto import GeneralizedPareto
+    from flambeau.distributions.geometric import Geometric
+    from flambeau.distributions.gumbel import Gumbel
+    from flambeau.distributions.half_cauchy import HalfCauchy
+    from flambeau.distributions.half_normal import HalfNormal
+    from flambeau.distributions.independent import Independent
+    from flambeau.distributions.inverse_gamma import InverseGamma
+    from flambeau.distributions.kl import kl_divergence, register_kl
+    from flambeau.distributions.kumaraswamy import Kumaraswamy
+    from flambeau.distributions.laplace import Laplace
+    from flambeau.distributions.lkj_cholesky import LKJCholesky
+    from flambeau.distributions.log_normal import LogNormal
+    from flambeau.distributions.logistic_normal import LogisticNormal
+    from flambeau.distributions.lowrank_multivariate_normal import LowRankMultivariateNormal
+    from flambeau.distributions.mixture_same_family import MixtureSameFamily
+    from flambeau.distributions.multinomial import Multinomial
+    from flambeau.distributions.multivariate_normal import MultivariateNormal
+    from flambeau.distributions.negative_binomial import NegativeBinomial
+    from flambeau.distributions.normal import Normal
+    from flambeau.distributions.one_hot_categorical import (
+        OneHotCategorical,
+        OneHotCategoricalStraightThrough,
+    )
+    from flambeau.distributions.pareto import Pareto
+    from flambeau.distributions.poisson import Poisson
+    from flambeau.distributions.relaxed_bernoulli import RelaxedBernoulli
+    from flambeau.distributions.relaxed_categorical import RelaxedOneHotCategorical
+    from flambeau.distributions.studentT import StudentT
+    from flambeau.distributions.transformed_distribution import TransformedDistribution
+    from flambeau.distributions.transforms import *  # noqa: F403 - the names listed there
+    from flambeau.distributions.uniform import Uniform
+    from flambeau.distributions.von_mises import VonMises
+    from flambeau.distributions.weibull import Weibull
+    from flambeau.distributions.wishart import Wishart
+
+# A module is loaded when one of its names is asked for.
+_HOMES = {
+    "_exact": "exact_sampling",
+    "bernoulli": "Bernoulli",
+    "beta": "Beta",
+    "binomial": "Binomial",
+    "categorical": "Categorical",
+    "cauchy": "Cauchy",
+    "chi2": "Chi2",
+    "constraint_registry": "biject_to transform_to",
+    "continuous_bernoulli": "ContinuousBernoulli",
+    "dirichlet": "Dirichlet",
+    "distribution": "Distribution",
+    "exp_family": "ExponentialFamily",
+    "exponential": "Exponential",
+    "fishersnedecor": "FisherSnedecor",
+    "gamma": "Gamma",
+    "generalized_pareto": "GeneralizedPareto",
+    "geometric": "Geometric",
+    "gumbel": "Gumbel",
+    "half_cauchy": "HalfCauchy",
+    "half_normal": "HalfNormal",
+    "independent": "Independent",
+    "inverse_gamma": "InverseGamma",
+    "kl": "kl_divergence register_kl",
+    "kumaraswamy": "Kumaraswamy",
+    "laplace": "Laplace",
+    "lkj_cholesky": "LKJCholesky",
+    "log_normal": "LogNormal",
+    "logistic_normal": "LogisticNormal",
+    "lowrank_multivariate_normal": "LowRankMultivariateNormal",
+    "mixture_same_family": "MixtureSameFamily",
+    "multinomial": "Multinomial",
+    "multivariate_normal": "MultivariateNormal",
+    "negative_binomial": "NegativeBinomial",
+    "normal": "Normal",
+    "one_hot_categorical": "OneHotCategorical OneHotCategoricalStraightThrough",
+    "pareto": "Pareto",
+    "poisson": "Poisson",
+    "relaxed_bernoulli": "RelaxedBernoulli",
+    "relaxed_categorical": "RelaxedOneHotCategorical",
+    "studentT": "StudentT",
+    "transformed_distribution": "TransformedDistribution",
+    "transforms": """
+        AbsTransform AffineTransform CatTransform ComposeTransform CorrCholeskyTransform
+        CumulativeDistributionTransform ExpTransform IndependentTransform
+        LowerCholeskyTransform PositiveDefiniteTransform PowerTransform ReshapeTransform
+        SigmoidTransform SoftmaxTransform SoftplusTransform StackTransform
+        StickBreakingTransform TanhTransform Transform identity_transform
+    """,
+    "uniform": "Uniform",
+    "von_mises": "VonMises",
+    "weibull": "Weibull",
+    "wishart": "Wishart",
+}
+_MODULES = {name: home for home, names in _HOMES.items() for name in names.split()}
+_PARTS = frozenset({*_HOMES, "constraints", "utils"})
 
 __all__ = [
     "Bernoulli",
@@ -116,4 +180,17 @@ __all__ = [
     "register_kl",
     "transform_to",
 ]
-__all__ += transforms.__all__
+__all__ += _HOMES["transforms"].split()
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
+    if (home := _MODULES.get(name)) is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_PARTS})
