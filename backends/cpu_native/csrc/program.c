@@ -12,9 +12,7 @@
 #include <stdatomic.h>
 #endif
 
-#define TILE 1024          /* elements at most, where rows are not longer */
-#define LEAST 256          /* at least, which hides what a call of a loop costs */
-#define CACHED (24 * 1024) /* bytes of the first cache for the registers */
+#define TILE 1024 /* elements, or as many rows as fit; half of it is slower, and so is twice as much */
 
 #define COMPARISON(name, relation)                                                                \
     WIDE static void name##_loop(void *to, const void *first, const void *second, int64_t n,      \
@@ -323,17 +321,15 @@ int run_program(const Program *p, const Place *places, int threads) {
         if (v->rank == 2 && v->strides[0] == 0 && run.unit == 1) run.unit = v->shape[1];
         run.streams[j] = j >= p->inputs && v->kind == 'f' && !p->is_read[j] && is_streamed(p->size * 4);
     }
-    int64_t most = CACHED / ((int64_t)p->registers * (int64_t)sizeof(float)) / 64 * 64;
-    most = most > TILE ? TILE : most < LEAST ? LEAST : most;
     if (p->has_rows) run.unit = p->shape[p->rank - 1];
-    if (p->has_rows || run.unit <= most) {
-        run.tile = run.unit < most ? most / run.unit * run.unit : run.unit;
+    if (p->has_rows || run.unit <= TILE) {
+        run.tile = run.unit < TILE ? TILE / run.unit * run.unit : run.unit;
         if (run.tile > p->size) run.tile = p->size;
         run.tiles = (p->size + run.tile - 1) / run.tile;
         run.unit = run.tile; /* no pieces */
     } else {
-        run.tile = most;
-        run.tiles = p->size / run.unit * ((run.unit + most - 1) / most);
+        run.tile = TILE;
+        run.tiles = p->size / run.unit * ((run.unit + TILE - 1) / TILE);
     }
     for (int j = 0; j < p->inputs; j++) {
         View *v = &run.views[j];

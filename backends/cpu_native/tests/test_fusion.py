@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import struct
 from typing import Any, cast
@@ -227,6 +228,54 @@ def test_nothing_waits_past_a_write(programs: list[Any]) -> None:
         expected = [(x + y) * 2, (x + 1 + y) * 2]
         assert [memory(t) for t in compiled(y)] == [memory(t) for t in expected]
     assert ops_of(programs) == ["fused", "add_", "fused"]
+
+
+class Step:
+    """A step of a model with a table, which checks its indices."""
+
+    def __init__(self) -> None:
+        fb.manual_seed(0)
+        self.table = fb.nn.Embedding(500, 128)
+        self.layers = fb.nn.Sequential(fb.nn.Linear(128, 512), fb.nn.Tanh(), fb.nn.Linear(512, 500))
+        parameters = [*self.table.parameters(), *self.layers.parameters()]
+        self.optimizer = fb.optim.Adam(parameters, lr=0.01)
+
+    def __call__(self, words: fb.Tensor) -> fb.Tensor:
+        found = self.layers(self.table(words))
+        self.optimizer.zero_grad()
+        loss = (found.sigmoid() * 2 - 1).square().mean()
+        loss.backward()
+        self.optimizer.step()
+        return loss.detach()
+
+
+def test_a_plan_needs_no_more_memory_than_the_function() -> None:
+    def peak(run: Any) -> int:
+        words = fb.arange(256)
+        for _ in range(4):
+            run(words)
+        gc.collect()
+        fb.cpu.reset_peak_memory_stats()
+        before = fb.cpu.memory_allocated()
+        for _ in range(3):
+            run(words)
+        return fb.cpu.max_memory_allocated() - before
+
+    assert 0 < peak(fb.compile(Step())) <= peak(Step())
+
+
+def test_gradients_are_what_they_were_after_a_check_that_raised() -> None:
+    found = []
+    for plan in (False, True):
+        step = Step()
+        run = fb.compile(step) if plan else step
+        for _ in range(4):
+            run(fb.arange(5))
+        with pytest.raises(IndexError):
+            run(fb.arange(5) * 200)
+        grads = [p.grad for group in step.optimizer.param_groups for p in group["params"]]
+        found.append([memory(cast(fb.Tensor, g)) for g in grads])
+    assert found[0] == found[1]
 
 
 def test_a_recurrent_step_trains_as_without_a_plan() -> None:

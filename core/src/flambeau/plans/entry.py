@@ -15,10 +15,11 @@ from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Check, Reach, changes
-from flambeau.plugin.plan import Option, Plan, reading, replayed
+from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
+_CHECKS = ("checked_index", "check_values")
 _array, _history = attrgetter("_a"), attrgetter("_rg", "_hooks")
 
 
@@ -139,7 +140,7 @@ class Entry:
         inputs = [*self._given_slots(), *self.state_slots]
         if backward is None:
             specs, strides = capture.specs, capture.strides
-            self.plan = Plan(capture.steps, inputs, outputs, constants, specs, strides)
+            self.plan = Plan(self._steps(), inputs, outputs, constants, specs, strides)
             self.replay = be.backend.compile_plan(self.plan) or replayed(self.plan)
         else:
             self._cut(backward, inputs, outputs, constants)
@@ -151,14 +152,18 @@ class Entry:
         self._changed = changes(self._checks)
         self._kernels = be.kernels
         self.runs = 0
-        held = [one.tensor for one in seen[len(given) :]]
+        # Not gradients: of these each run leaves others.
+        held = [one.tensor for one in seen[len(given) :] if type(one.holder) is not GradOf]
         self._flags = held, [*map(_history, held)]
         changes_none = not (self.bumps or self.replaced or self.grads or self.plan.numbers)
         parts = self.form if type(self.form) in (tuple, list) else [self.form]
         self.gives_only = (
             changes_none and backward is None and all(type(part) is _Result for part in parts)
         )
-        del self.capture, self.seen, self._owners, self.given
+        # What held arrays of the captured run, in circles that are collected late.
+        capture.unknown.clear()
+        reach.tensors.clear()
+        del self.capture, self.reach, self.seen, self._owners, self.given
 
     def _cut(
         self, backward: Backward, inputs: list[int], outputs: list[int], constants: dict[int, Any]
@@ -239,6 +244,26 @@ class Entry:
             if t._grad is not one.grad:
                 self.grads_before.append((t, one.grad is None))
                 self.grads.append((t, self._gradient(t, one)))
+
+    def _steps(self) -> list[Step]:
+        """The calls, with one that drops the gradients that the run replaces.
+
+        It comes after the last check that may raise: until then they are what they were.
+        """
+        steps = self.capture.steps
+        before = {id(one.tensor): one.grad for one in self.seen}
+        read = [holder for holder, *_ in (*self.bumps, *self.replaced)] + self.state
+        kept = {id(holder.of) for holder in read if type(holder) is GradOf}
+        dropped = [t for t, _ in self.grads if before[id(t)] is not None and id(t) not in kept]
+        if not dropped:
+            return steps
+
+        def drop() -> None:
+            for t in dropped:
+                t._grad = None
+
+        at = max((i for i, s in enumerate(steps, 1) if s.op in _CHECKS), default=0)
+        return [*steps[:at], Step("drop", drop, (), None, effect=True), *steps[at:]]
 
     def _seen_elsewhere(self, t: Any) -> bool:
         """Whether memory without strides has tensors that this run would not renew."""
