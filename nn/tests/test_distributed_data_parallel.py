@@ -11,6 +11,7 @@ import flambeau.distributed as dist
 from flambeau import nn
 from flambeau.distributed.algorithms.ddp_comm_hooks import default_hooks
 from flambeau.nn.parallel import DistributedDataParallel
+from flambeau.optim.zero_redundancy import ZeroRedundancyOptimizer
 from flambeau.testing.ranks import run_ranks, values
 
 
@@ -267,3 +268,72 @@ def _several_outputs(rank: int, size: int) -> float:
 
 def test_one_backward_may_follow_two_forwards() -> None:
     assert values(run_ranks(_several_outputs, 2)) == [12.0, 12.0]
+
+
+def _statistics(rank: int, size: int) -> list[list[float]]:
+    fb.manual_seed(0)
+    layer = nn.SyncBatchNorm(3)
+    model = DistributedDataParallel(layer)
+    x = fb.randn(10, 3, 4) * 3 + 50
+    mine = x[:3] if rank == 0 else x[3:]
+    mine.requires_grad_()
+    y = model(mine)
+    (y * fb.arange(y.numel()).view(y.shape).cos()).sum().backward()
+    model.eval()
+    parts = y, mine.grad, layer.running_mean, layer.running_var, model(mine)
+    return [part.flatten().tolist() for part in parts]
+
+
+def test_statistics_over_all_processes_are_those_of_the_whole_batch() -> None:
+    rows = values(run_ranks(_statistics, 2))
+    fb.manual_seed(0)
+    layer = nn.BatchNorm1d(3)
+    x = (fb.randn(10, 3, 4) * 3 + 50).requires_grad_()
+    y = layer(x)
+    weights = [fb.arange(n * 12).view(n, 3, 4).cos() for n in (3, 7)]
+    (y * fb.cat(weights)).sum().backward()
+    layer.eval()
+    wanted = y, x.grad, layer(x)
+    for i, whole in zip((0, 1, 4), wanted, strict=True):
+        found = fb.tensor(rows[0][i] + rows[1][i])
+        assert fb.allclose(found, whole.flatten(), rtol=1e-3, atol=1e-4)
+    for row in rows:
+        assert fb.allclose(fb.tensor(row[2]), layer.running_mean, rtol=1e-5)
+        assert fb.allclose(fb.tensor(row[3]), layer.running_var, rtol=1e-4)
+
+
+def _divided(rank: int, size: int) -> tuple[list[float], int, list[float]]:
+    fb.manual_seed(0)
+    model = DistributedDataParallel(Plain())
+    optimizer = ZeroRedundancyOptimizer(model.parameters(), fb.optim.Adam, lr=0.01)
+    x, y = data()
+    held = []
+    for step in range(4):
+        optimizer.zero_grad()
+        ((model(x[rank::2]) - y[rank::2]) ** 2).mean().backward()
+        optimizer.step()
+        held.append(len(optimizer.optim.state))
+        if step == 1:  # what is saved and loaded goes on as if nothing had been
+            optimizer.consolidate_state_dict(1)
+            saved: list[object] = [optimizer.state_dict() if rank == 1 else None]
+            dist.broadcast_object_list(saved, 1)
+            optimizer = ZeroRedundancyOptimizer(model.parameters(), fb.optim.Adam, lr=1.0)
+            optimizer.load_state_dict(saved[0])
+    return model.module.layers[2].weight.flatten().tolist(), max(held), []
+
+
+def test_a_divided_optimiser_does_what_the_whole_one_does() -> None:
+    (one, held, _), (other, others, _) = values(run_ranks(_divided, 2))
+    assert one == other
+    assert held + others == 6
+    assert min(held, others) > 0
+    fb.manual_seed(0)
+    alone = Plain()
+    optimizer = fb.optim.Adam(alone.parameters(), lr=0.01)
+    x, y = data()
+    for _ in range(4):
+        optimizer.zero_grad()
+        ((alone(x) - y) ** 2).mean().backward()
+        optimizer.step()
+    wanted = alone.layers[2].weight.flatten()
+    assert fb.allclose(fb.tensor(one), wanted, rtol=1e-3, atol=1e-5)

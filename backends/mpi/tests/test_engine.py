@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -84,6 +85,16 @@ def test_nothing_is_left_in_shared_memory(die: bool) -> None:
     during = run_ranks(_manager_and_memory, 2, die, engine="mpi")[0].value
     assert set(during) <= before  # not even while the job runs
     assert _leftovers() <= before
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("foobar", "bf9cf968"), ("flambeau-199", "a1c66a"), ("", "811c9dc5")]
+)
+def test_memory_goes_by_the_name_that_mpich_gives_it(name: str, code: str, tmp_path: Path) -> None:
+    for file in (f"mpich_shm_{code}_0", f"mpich_shm_{code}_1", "mpich_shm_0_0", "other"):
+        (tmp_path / file).touch()
+    manager.sweep(name, str(tmp_path))
+    assert {path.name for path in tmp_path.iterdir()} == {"mpich_shm_0_0", "other"}
 
 
 def _again(rank: int, size: int) -> list[float]:

@@ -28,7 +28,7 @@ def mapping(nodes: Sequence[str]) -> str:
     return "(vector," + ",".join(f"({node},1,{count})" for node, count in blocks) + ")"
 
 
-def sweep(name: str) -> None:
+def sweep(name: str, folder: str = "/dev/shm") -> None:
     """Remove the names of a job's shared memory, which lives on where it is mapped.
 
     MPICH removes them in the end, which a process that is killed does not reach.  It makes them
@@ -37,7 +37,7 @@ def sweep(name: str) -> None:
     code = 2166136261
     for byte in name.encode():
         code = (code ^ byte) * 16777619 % (1 << 32)
-    folder, prefix = "/dev/shm", f"mpich_shm_{code:08x}_"
+    prefix = f"mpich_shm_{code:x}_"
     try:
         found = [file for file in os.listdir(folder) if file.startswith(prefix)]
     except OSError:

@@ -15,6 +15,12 @@ MOVED = {
         "flambeau.amp.grad_scaler": "OptState",
         "flambeau.cuda.amp": "GradScaler",
     },
+    "distributed.distributed_c10d": {
+        "flambeau.distributed": """Backend P2POp ProcessGroup ReduceOp Store Work all_gather
+            all_reduce barrier broadcast default_pg_timeout destroy_process_group gather get_rank
+            get_world_size init_process_group is_initialized new_group reduce scatter""",
+    },
+    "distributed.optim": {"flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"},
     "distributions.transforms": {
         "flambeau.distributions.transforms._elementwise": "_clipped_sigmoid"
     },

@@ -283,6 +283,8 @@ def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
         ValueError: there is no such member.
     """
     ranks = need_group(group).ranks
+    if group is need_group(None):
+        return group_rank
     if not 0 <= group_rank < len(ranks):
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return ranks[group_rank]

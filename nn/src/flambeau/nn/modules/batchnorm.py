@@ -9,6 +9,7 @@ from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.module import Module
+from flambeau.nn.modules._statistics import statistics_of_all
 from flambeau.nn.parameter import Parameter
 
 Device = fb.device | str | int | None
@@ -185,8 +186,10 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalisation with statistics of the batches of all processes.
 
-    In one process these are the statistics of its own batch: the layer then is `BatchNorm1d` for
-    inputs of any number of dimensions from two on.  `process_group` names the processes.
+    In training the mean and the variance are those of all elements of a channel in all processes,
+    whose batches may have different sizes.  In one process, and in evaluation, the layer is
+    `BatchNorm1d` for inputs of any number of dimensions from two on.  `process_group` names the
+    processes, all if it is None.
 
     Shapes: input (N, C, *), result as input.
 
@@ -224,6 +227,38 @@ class SyncBatchNorm(_BatchNorm):
                 "SyncBatchNorm number of input channels should be non-zero, "
                 f"got input of shape {list(input.shape)}"
             )
+
+    def forward(self, input: Tensor) -> Tensor:
+        """The normalised input; all processes of the group call it."""
+        group = self.process_group
+        whole = self.training or (self.running_mean is None and self.running_var is None)
+        if not whole or (group is None and not fb.distributed.is_initialized()):
+            return super().forward(input)
+        if fb.distributed.get_world_size(group) == 1:
+            return super().forward(input)
+        self._check_input_dim(input)
+        mean, variance, count = statistics_of_all(input, group)
+        self._note(mean.detach(), variance.detach(), count)
+        shape = (1, -1) + (1,) * (input.dim() - 2)
+        scale = (variance + self.eps).rsqrt()
+        if self.weight is not None:
+            scale = scale * self.weight
+        shift = -mean * scale if self.bias is None else self.bias - mean * scale
+        return (input * scale.view(shape) + shift.view(shape)).to(input.dtype)
+
+    def _note(self, mean: Tensor, variance: Tensor, count: float) -> None:
+        """Let a batch count in the running statistics."""
+        if not self.training or self.running_mean is None or self.running_var is None:
+            return
+        assert self.num_batches_tracked is not None
+        self.num_batches_tracked.add_(1)
+        part = self.momentum
+        if part is None:
+            part = 1.0 / float(self.num_batches_tracked)
+        with fb.no_grad():
+            self.running_mean.lerp_(mean.to(self.running_mean.dtype), part)
+            unbiased = variance * (count / max(count - 1, 1))
+            self.running_var.lerp_(unbiased.to(self.running_var.dtype), part)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import flambeau as fb
-from flambeau import Tensor, distributed
+from flambeau import Tensor
 from flambeau.nn.parallel._places import tensors_in
 
 MEGABYTE = 1 << 20
@@ -189,7 +189,7 @@ class Reducer:
             return self.hook(bucket)
         if self.group.size() == 1:
             return None
-        return distributed.all_reduce(bucket.buffer(), group=self.group, async_op=True)
+        return fb.distributed.all_reduce(bucket.buffer(), group=self.group, async_op=True)
 
     def _finish(self) -> None:
         """Wait for the buckets and give the gradients to the parameters."""
@@ -230,7 +230,7 @@ class Reducer:
         device = self.parameters[0].device
         marks = marks.to(device)
         if self.group.size() > 1:
-            distributed.all_reduce(marks, group=self.group)
+            fb.distributed.all_reduce(marks, group=self.group)
         return {id(p) for p, mark in zip(self.parameters, marks.tolist(), strict=True) if mark}
 
     def shadow(self) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
-from flambeau import distributed
 
 
 class Attendance:
@@ -29,7 +28,7 @@ class Attendance:
         """Ranks that are present, and whether they exchange gradients and buffers."""
         mine = fb.tensor([int(fact) for fact in facts], device=self._device)
         every = fb.empty((self._group.size(), 3), dtype=mine.dtype, device=self._device)
-        distributed.all_gather_into_tensor(every, mine, group=self._group)
+        fb.distributed.all_gather_into_tensor(every, mine, group=self._group)
         rows = every.tolist()
         there = [rank for rank, row in enumerate(rows) if row[0]]
         if self._strict and len(there) < len(rows):

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import flambeau as fb
-from flambeau import Tensor, distributed
+from flambeau import Tensor
 from flambeau.nn.module import Module
 from flambeau.nn.parallel._buckets import MEGABYTE, GradBucket, Reducer
 from flambeau.nn.parallel._join import Attendance
@@ -75,7 +75,7 @@ class DistributedDataParallel(Module):
     ) -> None:
         super().__init__()
         if process_group is None:
-            process_group = distributed.group.WORLD
+            process_group = fb.distributed.group.WORLD
         if process_group is None:
             raise ValueError(
                 "Default process group has not been initialized, please make sure to call "
@@ -107,7 +107,7 @@ class DistributedDataParallel(Module):
         self._attendance: Attendance | None = None
         self._reducer: Reducer | None = None
         if process_group.size() != 1:
-            if not isinstance(process_group, distributed.ProcessGroup):
+            if not isinstance(process_group, fb.distributed.ProcessGroup):
                 raise RuntimeError(
                     f"DistributedDataParallel: the group has {process_group.size()} processes and "
                     "is none of flambeau.distributed, which could bring them together"
@@ -131,7 +131,7 @@ class DistributedDataParallel(Module):
     def _compare_parameters(self, parameters: Sequence[Tensor]) -> None:
         mine = [(str(p.dtype), tuple(p.shape)) for p in parameters]
         found: list[Any] = [None] * self.process_group.size()
-        distributed.all_gather_object(found, mine, self.process_group)
+        fb.distributed.all_gather_object(found, mine, self.process_group)
         for rank, theirs in enumerate(found):
             if theirs != mine:
                 raise RuntimeError(
@@ -148,7 +148,7 @@ class DistributedDataParallel(Module):
             kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
         for same in kinds.values():
             flat = fb.cat([tensor.reshape(-1) for tensor in same])
-            distributed.broadcast(flat, group=self.process_group, group_src=source)
+            fb.distributed.broadcast(flat, group=self.process_group, group_src=source)
             if self.process_group.rank() != source:
                 parts = flat.split([tensor.numel() for tensor in same])
                 for tensor, part in zip(same, parts, strict=True):

@@ -1,0 +1,28 @@
+"""The example of two processes learns what one with twice the batch learns."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).resolve().parents[1] / "examples/distributed/digits_in_parts.py"
+
+
+def losses(processes: int) -> list[str]:
+    options = ["--steps", "20", "--backend", "reference", "--processes", str(processes)]
+    done = subprocess.run(
+        [sys.executable, PROGRAM, *options], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    return re.findall(r"loss (\d\.\d{4})", done.stdout)
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_losses_of_one_of_twice_the_batch() -> None:
+    one = losses(1)
+    assert len(one) == 2
+    assert losses(2) == one
