@@ -17,6 +17,7 @@ from typing import Any
 
 import flambeau
 from flambeau.compat import _absent, _torch, _versions
+from flambeau.compat._classes import classes_noticed
 from flambeau.compat._devices import DEVICES, device_module
 from flambeau.compat._distribution import distributions, find_pkg_resources, tell
 from flambeau.compat._era import era
@@ -259,7 +260,7 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
     if "pkg_resources" in sys.modules:
         tell(sys.modules["pkg_resources"])
     try:
-        with era(version), started_processes(_enter, version):
+        with era(version), started_processes(_enter, version), classes_noticed():
             yield importlib.import_module("torch")
     finally:
         sys.meta_path.remove(finder)

@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Any
 
+import flambeau as fb
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver
@@ -37,7 +38,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     """
     if isinstance(equation, str):
         if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
-            operands = tuple(operands[0])
+            # Through the public name: classes see operands, not lists of them.
+            return fb.einsum(equation, *operands[0])
         tensors = [need_tensor(x, "einsum", "operands") for x in operands]
         inputs, output = _parsed(equation)
     else:
