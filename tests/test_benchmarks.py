@@ -374,3 +374,11 @@ def test_two_processes_with_two_threads_each_are_measured_together() -> None:
     lines = done.stdout.splitlines()
     assert lines[0].split()[-3:] == ["1x2", "2x1", "2x2"]
     assert all(float(figure) > 0 for figure in lines[-1].split()[-4:])
+
+
+def test_what_compiling_takes_is_told_apart_from_the_steps_after_it():
+    compilers = importlib.import_module("compilers")
+    slow, fast = [1.0] * 20 + [0.002] * 5, [0.5] * 20 + [0.001] * 5
+    lines = compilers.table("net", {"torch": slow, "flambeau.compile": fast}).splitlines()
+    assert lines[1].split() == ["torch", "20.00", "s", "2.00", "ms", "1.00"]
+    assert lines[2].split() == ["flambeau.compile", "10.00", "s", "1.00", "ms", "0.50"]

@@ -60,3 +60,17 @@ def test_reading_the_gradient_of_a_tensor_that_does_not_keep_it_warns(device):
     x = fb.ones(1, requires_grad=True, device=device) * 2
     with pytest.warns(UserWarning, match="not a leaf Tensor"):
         assert x.grad is None
+
+
+def test_a_plain_copy_counts_and_leaves_its_source_alone(device):
+    x, y = fb.zeros(2, 3, device=device), fb.ones(2, 3, device=device)
+    for count in (1, 2):
+        assert x.copy_(y) is x
+        assert x.tolist() == [[1.0] * 3] * 2 and x._version == count and y._version == 0
+    y.fill_(2)
+    assert x.tolist() == [[1.0] * 3] * 2
+    x[0].copy_(y[1])
+    assert x.tolist() == [[2.0] * 3, [1.0] * 3] and x._version == 3
+    view = x[1]
+    x.copy_(y.mul_(2))
+    assert view.tolist() == [4.0] * 3
