@@ -10,6 +10,8 @@ import typing
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+from flambeau._dispatch.dispatch import said_on_purpose
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -18,7 +20,8 @@ def takes_as_annotated(function: Callable[P, R]) -> Callable[P, R]:
     """A decorator: what is not of the kind that the signature tells ends in an error that says so.
 
     Arguments are looked at only after the function has failed in a way that tells its caller
-    nothing (an attribute was missing, a number too large for a float); where all are what they
+    nothing: an attribute was missing, a number too large for a float, an error was not raised by
+    flambeau but by the interpreter or an array library.  Where all are what they
     should be, that error goes on as it is, except that arithmetic of flambeau's own that fails is a
     ValueError.  For functions that are not called in inner loops.
 
@@ -34,8 +37,8 @@ def takes_as_annotated(function: Callable[P, R]) -> Callable[P, R]:
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, ArithmeticError, TypeError) as error:
-            if type(error) is TypeError:
+        except (AttributeError, ArithmeticError, TypeError, ValueError) as error:
+            if isinstance(error, (TypeError, ValueError)) and said_on_purpose(error):
                 raise
             worded = misfit(function, args, kwargs)
             if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):

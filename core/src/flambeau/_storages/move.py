@@ -14,6 +14,7 @@ from flambeau._memory.record import Storage, TensorBase
 from flambeau._memory.views import geometry_of
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
+from flambeau.plugin.accelerator import OutOfMemoryError
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -28,7 +29,13 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
     if be.device.type == "meta":
         return be.full((count,), 0, dtype), dtype
     held = st.nbytes()
-    data = st.read(0, min(size, held)) + bytes(max(0, size - held))
+    if size >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed: {size} bytes")
+    try:
+        data = st.read(0, min(size, held)) + bytes(max(0, size - held))
+    except MemoryError as error:
+        text = f"a storage: not enough memory. Tried to allocate {size} bytes"
+        raise OutOfMemoryError(text) from error
     return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
 
 

@@ -645,6 +645,8 @@ class Tensor(TensorMethods, TensorBase):
         return give(self._a)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        if isinstance(dtype, Tensor):
+            raise TypeError("__array__(): argument 'dtype' must be a dtype of NumPy, not Tensor")
         array = self.numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)

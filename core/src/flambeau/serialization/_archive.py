@@ -7,11 +7,11 @@ record, and lets damaged files through or fails on them with errors of many clas
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from flambeau.serialization._budget import shown
+from flambeau.serialization._checksum import crc32
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._source import Source
 
@@ -47,7 +47,7 @@ class ArchiveWriter:
         """Append one record; `data` is any contiguous object with the buffer protocol."""
         view = memoryview(data).cast("B") if memoryview(data).nbytes else memoryview(b"")
         size, start = view.nbytes, self._at
-        crc = zlib.crc32(view)
+        crc = crc32(view)
         full = f"{self._root}/{name}".encode()
         extra = struct.pack("<HHQQ", 1, 16, size, size) if size >= _BIG else b""
         head = 30 + len(full) + len(extra) + 4
@@ -255,7 +255,7 @@ class ArchiveReader:
         record = self._found(name)
         view = self._source.view(record.start, record.start + record.size)
         if verify:
-            self._compare(name, record, zlib.crc32(view))
+            self._compare(name, record, crc32(view))
         return view
 
     def read_into(self, name: str, target: memoryview, *, verify: bool = True) -> None:
@@ -269,7 +269,7 @@ class ArchiveReader:
             part = target[i : i + _PART]
             self._source.into(record.start + i, part)
             if verify:
-                crc = zlib.crc32(part, crc)  # while it is in the cache
+                crc = crc32(part, crc)  # while it is in the cache
         if verify:
             self._compare(name, record, crc)
 
@@ -282,7 +282,7 @@ class ArchiveReader:
         record, crc = self._found(name), 0
         for i in range(record.start, record.start + record.size, _CHUNK):
             part = self._source.view(i, min(i + _CHUNK, record.start + record.size))
-            crc = zlib.crc32(part, crc)
+            crc = crc32(part, crc)
         self._compare(name, record, crc)
 
 

@@ -15,7 +15,6 @@ import math
 import os
 import re
 import struct
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,6 +24,7 @@ from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 from flambeau.plugin import Format
 from flambeau.serialization._budget import DIMENSIONS, LARGEST, shown, told
+from flambeau.serialization._checksum import crc32
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._files import replacing
 from flambeau.serialization._locations import made, visible
@@ -99,7 +99,7 @@ def _write(tensors: Any, file: Any, metadata: Mapping[str, str] | None = None) -
             "shape": list(t.shape),
             "data_offsets": [at, at + size],
         }
-        sums[name] = zlib.crc32(_host(t))
+        sums[name] = crc32(_host(t))
         at += size
     strings.pop(_KEY, None)
     strings[_KEY] = _checksum(entries, strings, sums)
@@ -121,7 +121,7 @@ def _checksum(entries: Mapping[str, Any], strings: Mapping[str, str], sums: Any)
     """The checksum of a file, from those of its tensors' bytes."""
     facts = [[n, entries[n]["dtype"], entries[n]["shape"], sums[n]] for n in sorted(entries)]
     text = json.dumps([facts, sorted(strings.items())], separators=(",", ":"))
-    return f"flambeau-crc32:{zlib.crc32(text.encode()):08x}"
+    return f"flambeau-crc32:{crc32(text.encode()):08x}"
 
 
 def load_file(filename: Any, device: Any = "cpu", *, verify: bool = True) -> dict[str, Tensor]:
@@ -257,7 +257,7 @@ def _tensor(
     room = visible(high - low, dtype, device)
     if room is None:
         data = source.view(low, high)
-        crc = zlib.crc32(data) if sums is not None else 0
+        crc = crc32(data) if sums is not None else 0
         storage = made(data, dtype, device)
     else:
         storage, memory = room
@@ -265,7 +265,7 @@ def _tensor(
             part = memory[i : i + _PART]
             source.into(low + i, part)
             if sums is not None:
-                crc = zlib.crc32(part, crc)
+                crc = crc32(part, crc)
     if sums is not None:
         sums[name] = crc
     typed = TypedStorage(wrap_storage=storage, dtype=dtype)

@@ -12,6 +12,8 @@ from flambeau._types.layout import sparse_coo
 from flambeau.ops.creation.creation import as_tensor, empty
 from flambeau.ops.declaration.public import public
 
+_DIMENSIONS = 1 << 16
+
 
 @public(method=False)
 def sparse_coo_tensor(
@@ -54,6 +56,8 @@ def sparse_coo_tensor(
         raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
     where = where.to(D.int64)
     n, count = where.shape
+    if n > _DIMENSIONS:
+        raise RuntimeError(f"sparse tensors have at most {_DIMENSIONS} sparse dimensions, got {n}")
     if stored.dim() == 0:
         stored = stored.expand((1,))
     if stored.shape[0] != count:

@@ -83,7 +83,10 @@ def margin_ranking_loss(
     >>> fb.margin_ranking_loss(fb.tensor([1.0]), fb.tensor([3.0]), fb.tensor([1]))
     tensor(2.)
     """
-    x = need_tensor(input1, "margin_ranking_loss", "input1")
+    x, *_ = (
+        need_tensor(t, "margin_ranking_loss", argument)
+        for t, argument in ((input1, "input1"), (input2, "input2"), (target, "target"))
+    )
     return reduced((-target * (x - input2) + margin).clamp_min(0), reduction)
 
 

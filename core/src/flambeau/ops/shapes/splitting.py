@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from flambeau._dispatch.arguments import checked_sizes, dim_of, need_input, need_tensor
+from flambeau._dispatch.arguments import checked_sizes, dim_of, need_input, need_number, need_tensor
 from flambeau._dispatch.bound import bind
 from flambeau._dispatch.keywords import documented
 from flambeau._memory.views import make_slices
@@ -82,7 +82,8 @@ def _along(name: str, input: Tensor, how: Any, dim: int, least: int) -> tuple[Te
             f"torch.{name} requires a tensor with at least {least} dimension"
             f"{'s' if least > 1 else ''}, but got a tensor with {x.dim()} dimensions!"
         )
-    if not isinstance(how, (list, tuple, Tensor)) and (how <= 0 or x.shape[dim] % how):
+    parts = None if isinstance(how, (list, tuple, Tensor)) else need_number(how, name, "sections")
+    if parts is not None and (parts <= 0 or x.shape[dim] % parts):
         raise RuntimeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the "
             f"dimension {x.shape[dim]} is not divisible by the split_size {how}!"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau._dispatch.arguments import need_tensor
+from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.spatial.image_windows import Sizes
 
@@ -56,6 +56,10 @@ def check_ranks(where: str, x: Tensor, w: Tensor, count: int) -> None:
         )
 
 
+def _least(numbers: Sequence[int], argument: str) -> int:
+    return need_number(min(numbers), "convolution", argument)
+
+
 def check_settings(
     x: Tensor,
     w: Tensor,
@@ -71,11 +75,11 @@ def check_settings(
             raise RuntimeError(
                 f"Input type ({x.dtype}) and {name} type ({other.dtype}) should be the same"
             )
-    if min(padding) < 0:
+    if _least(padding, "padding") < 0:
         raise RuntimeError(f"negative padding is not supported, got {list(padding)}")
-    if min(stride) <= 0:
+    if _least(stride, "stride") <= 0:
         raise RuntimeError(f"non-positive stride is not supported, got {list(stride)}")
-    if min(dilation) <= 0:
+    if _least(dilation, "dilation") <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError(f"non-positive groups is not supported, got {groups}")
