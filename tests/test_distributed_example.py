@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import flambeau as fb
+
 PROGRAM = Path(__file__).resolve().parents[1] / "examples/distributed/digits_in_parts.py"
 
 
@@ -26,3 +28,23 @@ def test_two_processes_have_the_losses_of_one_of_twice_the_batch() -> None:
     one = losses(1)
     assert len(one) == 2
     assert losses(2) == one
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not fb.distributed.is_available(), reason="no engine is installed: pip install flambeau-mpi"
+)
+def test_the_program_of_the_guide_trains(tmp_path: Path) -> None:
+    page = (PROGRAM.parents[2] / "docs/guide/distributed.md").read_text()
+    (program,) = re.findall(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "train.py").write_text(program)
+    command = [sys.executable, "-m", "flambeau.distributed.launch", "--standalone", "--use_env"]
+    done = subprocess.run(
+        [*command, "--nproc_per_node=2", "train.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert set(fb.load(tmp_path / "model.pt")) == {"weight", "bias"}
