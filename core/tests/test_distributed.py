@@ -15,6 +15,7 @@ import pytest
 
 import flambeau as fb
 import flambeau.distributed as dist
+from flambeau.plugin import Communicator, Done
 from flambeau.testing import engine_kit
 from flambeau.testing.ranks import Outcome, free_port, run_ranks, values
 
@@ -346,3 +347,51 @@ def _sampler(rank: int, size: int) -> list[int]:
 
 def test_the_sampler_asks_the_job() -> None:
     assert values(run_ranks(_sampler, 2)) == [[0, 2, 4], [1, 3, 5]]
+
+
+def _break(monkeypatch: pytest.MonkeyPatch, fault: str) -> None:
+    """Give the base class of communicators a fault; forked ranks have it too."""
+    sound = {name: getattr(Communicator, name) for name in vars(Communicator) if name != "rank"}
+
+    def twice(self: Any, array: Any, op: str) -> Any:
+        self.arithmetic.combine(op, array, array)
+        return sound["all_reduce"](self, array, op)
+
+    def backwards(self: Any, outputs: Any, array: Any) -> Any:
+        return sound["all_gather"](self, list(outputs)[::-1], array)
+
+    def from_first(self: Any, array: Any, root: int) -> Any:
+        return sound["broadcast"](self, array, 0)
+
+    def everywhere(self: Any, array: Any, root: int, op: str) -> Any:
+        return sound["all_reduce"](self, array, op)
+
+    def neglectful(self: Any, output: Any, arrays: Any, op: str) -> Any:
+        self.arithmetic.assign(output, arrays[self.rank])
+        return Done()
+
+    faults = {
+        "adds twice": ("all_reduce", twice),
+        "gathers backwards": ("all_gather", backwards),
+        "broadcasts from rank 0": ("broadcast", from_first),
+        "reduces everywhere": ("reduce", everywhere),
+        "does not add": ("reduce_scatter", neglectful),
+    }
+    name, replacement = faults[fault]
+    monkeypatch.setattr(Communicator, name, replacement)
+
+
+@pytest.mark.parametrize(
+    ("fault", "found"),
+    [
+        ("adds twice", "all reduce adds in every dtype and size"),
+        ("gathers backwards", "all gather keeps the order of ranks"),
+        ("broadcasts from rank 0", "broadcast comes from every root"),
+        ("reduces everywhere", "reduce leaves the others as they are"),
+        ("does not add", "reduce scatter gives each rank its part"),
+    ],
+)
+def test_the_kit_finds_faults(fault: str, found: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    _break(monkeypatch, fault)
+    failures = engine_kit.check("reference", [2], [found])
+    assert f"'{found}' failed" in failures[2]

@@ -178,3 +178,49 @@ def test_the_older_package_numbers_ranks_itself(tmp_path: Path) -> None:
     found = values(run_ranks(_older, 2, str(tmp_path / "job"), join=False))
     assert sorted(found) == [[0, 5.0, [5.0, 6.0]], [1, 10.0, [0.0, 1.0]]]
     assert list(tmp_path.iterdir()) == []
+
+
+TRAINS = """
+import os, signal, sys
+import flambeau as fb, flambeau.distributed as dist
+path, kill_at = sys.argv[1], int(sys.argv[2])
+dist.init_process_group("reference")
+rank = dist.get_rank()
+fb.manual_seed(0)
+model = fb.nn.Linear(5, 3)
+optimizer = fb.optim.Adam(model.parameters(), lr=0.01)
+start = 0
+if os.path.exists(path + ".pt"):
+    saved = fb.load(path + ".pt")
+    model.load_state_dict(saved["model"])
+    optimizer.load_state_dict(saved["optimizer"])
+    start = saved["step"]
+parallel = fb.nn.parallel.DistributedDataParallel(model)
+for step in range(start, 12):
+    if step == kill_at and rank == 1 and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0":
+        os.kill(os.getpid(), signal.SIGKILL)
+    x = (fb.arange(20).view(4, 5) * 0.3 + step + rank).sin()
+    optimizer.zero_grad()
+    parallel(x).square().sum().backward()
+    optimizer.step()
+    if step % 3 == 2 and rank == 0:
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        fb.save({**state, "step": step + 1}, path + ".tmp")
+        os.replace(path + ".tmp", path + ".pt")
+print(start, [p.tolist() for p in model.parameters()])
+dist.destroy_process_group()
+"""
+
+
+def test_after_a_death_training_goes_on_to_the_same_bits(tmp_path: Path) -> None:
+    options = ["--nproc_per_node=2", "--standalone", "--use_env", "--max-restarts=1"]
+    said = []
+    for kill_at in (-1, 7):
+        path = tmp_path / f"state{kill_at}"
+        done = launch(tmp_path, TRAINS, *options, arguments=[str(path), str(kill_at)])
+        assert done.returncode == 0, done.stderr
+        said.append([line.split(" ", 2) for line in sorted(done.stdout.splitlines())])
+    undisturbed, restarted = said
+    assert [start for _, start, _ in undisturbed] == ["0", "0"]
+    assert [start for _, start, _ in restarted] == ["6", "6"]
+    assert len({weights for run in said for _, _, weights in run}) == 1
