@@ -19,9 +19,15 @@ PROGRAMS = {
         ["learning_curve", "digits"],
         "models",
     ),
+    "flow": (r"unseen points: (-?\d+\.\d+) nats per point", ["moons"], "model"),
     "pole": (
         r"the poles stood \d+\.\d s before training and (\d+\.\d) s of 10 after",
         ["balance"],
+        "model",
+    ),
+    "regression": (
+        r"divergence from the exact posterior: (\d+\.\d+) nats",
+        ["posterior"],
         "model",
     ),
     "sine": (r"distance from the true curve: (\d\.\d+); the noise was 0.1", ["fit"], "model"),
@@ -81,6 +87,16 @@ def test_the_encoder_and_decoder_reach_26_nats_in_600_steps(tmp_path):
 @pytest.mark.slow
 def test_the_fitted_curve_is_nearer_to_the_truth_than_the_samples(tmp_path):
     assert run("sine", tmp_path) < 0.06
+
+
+@pytest.mark.slow
+def test_the_flow_bends_a_cloud_of_points_towards_the_moons(tmp_path):
+    assert run("flow", tmp_path, "--steps", "300") < 1.1  # 1.9 as one normal distribution
+
+
+@pytest.mark.slow
+def test_the_fitted_posterior_is_near_to_the_exact_one(tmp_path):
+    assert run("regression", tmp_path) < 0.2
 
 
 @pytest.mark.slow
