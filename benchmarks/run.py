@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+import chains
 import op_sweep
 import report
 import small_ops
@@ -36,7 +37,11 @@ SWEPT = 1_000_000
 
 def rows(wanted: str) -> list[Row]:
     """The rows whose names contain `wanted`: small operations and training steps."""
-    return [row for row in [*small_ops.ROWS, *training.ROWS, *written.ROWS] if wanted in row.name]
+    return [
+        row
+        for row in [*small_ops.ROWS, *training.ROWS, *written.ROWS, *chains.ROWS]
+        if wanted in row.name
+    ]
 
 
 def run(options: argparse.Namespace, sides: dict[str, Any]) -> list[Result]:
