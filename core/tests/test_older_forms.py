@@ -148,3 +148,41 @@ def test_the_constructor_takes_tensors_of_any_dtype_and_shares_their_memory():
         assert made.dtype is fb.int64 and made.data_ptr() == numbers.data_ptr()
     with pytest.raises(TypeError, match="expected FloatTensor"):
         fb.FloatTensor(numbers)
+
+
+@pytest.mark.parametrize("upper", [True, False])
+def test_symeig_has_the_gradient_of_the_triangle_that_it_reads(upper):
+    x = fb.tensor([[2.0, 0.3, -1.0], [9.0, 1.0, 0.5], [7.0, 8.0, -3.0]], dtype=fb.float64)
+    x = (x if upper else x.mT.contiguous()).requires_grad_()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert fb.autograd.gradcheck(lambda a: fb.symeig(a, True, upper)[0], (x,))
+        assert fb.autograd.gradcheck(lambda a: fb.symeig(a, True, upper)[1].abs(), (x,))
+        values = fb.symeig(x, upper=upper).eigenvalues
+    whole = (x.triu() + x.triu(1).mT if upper else x.tril() + x.tril(-1).mT).detach()
+    assert fb.allclose(values, fb.linalg.eigvalsh(whole))
+
+
+def test_sizes_of_functions_may_be_given_one_by_one():
+    x = fb.arange(3.0).reshape(3, 1)
+    assert fb.equal(fb.expand(x, 3, 2), x.expand(3, 2))
+    assert fb.equal(fb.expand(x, (3, 2)), x.expand(3, 2))
+    assert fb.equal(fb.permute(x, 1, 0), x.t())
+    assert fb.equal(fb.repeat(x, 2, 2), x.repeat(2, 2))
+    assert fb.equal(fb.repeat(fb.ones(2), 2), fb.ones(4))
+
+
+def test_division_by_its_name_in_python_2():
+    assert fb.tensor(4.0).__rdiv__(2.0).item() == 0.5
+
+
+def test_data_of_another_kind_is_for_programs_of_the_first_version():
+    from flambeau.compat import torch_alias
+
+    x = fb.ones(2, requires_grad=True)
+    with torch_alias("1.2"):
+        x.data = x.data.long()
+    assert x.dtype is fb.int64
+    y = fb.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="must be floating point"):
+        y.data = y.data.long()

@@ -27,6 +27,8 @@ def judge(program: Program, torch: Outcome, flambeau: Outcome | None) -> Verdict
     """Compare the two runs as the table says."""
     if program.check == "tests" and flambeau is not None:
         return _judge_tests(torch, flambeau)
+    if program.check == "suite" and flambeau is not None:
+        return _judge_suite(torch, flambeau)
     if flambeau is None or torch.status != 0:
         return Verdict("not run", f"on PyTorch: {last_line(torch)}")
     if flambeau.status != 0:
@@ -58,8 +60,17 @@ def _judge_tests(torch: Outcome, flambeau: Outcome) -> Verdict:
     return Verdict("fails" if lost else "runs", text)
 
 
+def _judge_suite(torch: Outcome, flambeau: Outcome) -> Verdict:
+    expected, got = passed(torch.output), passed(flambeau.output)
+    if not got or flambeau.status != 0:
+        return Verdict("fails", last_line(flambeau))
+    run = len(got) + len(re.findall(r"^FAILED ", flambeau.output, re.MULTILINE))
+    text = f"{len(got)} of {run} tests, {len(expected)} on PyTorch 2.13"
+    return Verdict("fails" if len(got) < len(expected) else "runs", text)
+
+
 def passed(output: str) -> set[str]:
-    """The tests that passed, by what pytest prints for ``-rp``."""
+    """The tests that passed, by what pytest prints for ``-rp``, and the driver of suites."""
     return set(re.findall(r"^PASSED (.+)$", output, re.MULTILINE))
 
 

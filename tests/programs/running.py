@@ -84,7 +84,7 @@ class Place:
             text = old = path.read_text("utf-8", "surrogateescape")
             for before, after in program.edits:
                 text = text.replace(before, after)
-            if program.check != "tests" and path == folder / program.path:
+            if program.check not in ("tests", "suite") and path == folder / program.path:
                 text = _seeded(text)
             if text != old:
                 path.write_text(text, "utf-8", "surrogateescape")
@@ -94,7 +94,7 @@ class Place:
     def _folder(self, program: Program, folder: Path) -> Path:
         if program.folder:
             return folder / program.folder
-        if program.path.startswith("drivers/") or program.check == "tests":
+        if program.path.startswith("drivers/") or program.check in ("tests", "suite"):
             return folder
         return (folder / program.path).parent
 
@@ -128,6 +128,9 @@ class Place:
             arguments = [*named, *program.arguments]
             for each in program.deselect:
                 arguments += ["--deselect", each]
+        elif program.check == "suite":
+            script = HERE / "drivers" / "suite.py"
+            arguments = [str(folder / program.path), *program.arguments]
         else:
             arguments = list(program.arguments)
         script = script or folder / program.path

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Check = Literal["ends", "equal", "tests"]
+Check = Literal["ends", "equal", "tests", "suite"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,8 @@ class Program:
         edits: pairs of texts, each replaced everywhere in Python files of the source: numbers of
             rounds, and what today's PyTorch or NumPy no longer has.
         check: ``ends``, ``equal`` (the numbers that are printed are PyTorch's as well), or
-            ``tests`` (those that pass on PyTorch pass).
+            ``tests`` (those that pass on PyTorch pass), or ``suite`` (as many as on PyTorch, of a
+            file of its own tests, whose arguments are the seconds that one may take).
         numbers: how many of the printed numbers are compared; 0 for all.  Training is chaotic.
         tolerance: how far they may be apart, relative to 1 or to the larger.
         ignore: a pattern of what is left out of the comparison, such as times.

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 _new = object.__new__
 _new_tuple = tuple.__new__
 
+DATA_KEEPS_ITS_KIND = True
+"""Whether the `data` of a tensor that requires a gradient stays floating: not in PyTorch 1.2."""
+
 
 class Tensor(TensorMethods, TensorBase):
     """A multi-dimensional array of one dtype on one device, with a gradient history.
@@ -528,6 +531,8 @@ class Tensor(TensorMethods, TensorBase):
         self._fn, self._rg = None, False
         return self
 
+    __rdiv__ = TensorMethods.__rtruediv__  # by the name of Python 2, as PyTorch has it
+
     @property
     def data(self) -> Tensor:
         """The same memory without history, and without counting writes."""
@@ -542,7 +547,7 @@ class Tensor(TensorMethods, TensorBase):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
-        if value.dtype.fp is not self.dtype.fp and self.requires_grad:
+        if value.dtype.fp is not self.dtype.fp and self.requires_grad and DATA_KEEPS_ITS_KIND:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point"
             )

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 SETTINGS: dict[str, tuple[str, Any]] = {
+    "flambeau._tensor.tensor": ("DATA_KEEPS_ITS_KIND", False),
     "flambeau.nn.functional.grid": ("ALIGNS_CORNERS", True),
     "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
     "flambeau.optim.lr_scheduler._base": ("WARNS_OF_EPOCHS", False),

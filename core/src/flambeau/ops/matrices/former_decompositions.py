@@ -288,7 +288,7 @@ def symeig(
 ) -> R.symeig:
     """Rising eigenvalues of symmetric matrices, of which one triangle is read; and eigenvectors.
 
-    Without `eigenvectors` their place is empty.
+    Without `eigenvectors` their place is empty.  The gradient has zeros in the other triangle.
 
     >>> import flambeau as fb
     >>> import warnings; warnings.simplefilter("ignore")
@@ -296,10 +296,12 @@ def symeig(
     tensor([-1.,  1.])
     """
     _removed("symeig", "torch.linalg.eigh, which reads the lower triangle by default")
-    which = "U" if upper else "L"
+    # Of the triangle that is read, so that the other one has no gradient.
+    half = input.triu() if upper else input.tril()
+    whole = half + (half - half.diagonal(dim1=-2, dim2=-1).diag_embed()).mH
     if eigenvectors:
-        return deliver_all(R.symeig(*linalg.eigh(input, which)), out, input, share="anything")  # type: ignore[return-value]
-    found = R.symeig(linalg.eigvalsh(input, which), input.new_empty((0,)))
+        return deliver_all(R.symeig(*linalg.eigh(whole)), out, input, share="anything")  # type: ignore[return-value]
+    found = R.symeig(linalg.eigvalsh(whole), input.new_empty((0,)))
     return deliver_all(found, out, input, share="anything")  # type: ignore[return-value]
 
 

@@ -362,7 +362,7 @@ def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
 
 
 @public
-def permute(input: Tensor, dims: Any) -> Tensor:
+def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
     """A view with the dimensions in the order of `dims`.
 
     >>> import flambeau as fb
@@ -370,7 +370,7 @@ def permute(input: Tensor, dims: Any) -> Tensor:
     torch.Size([5, 2, 3])
     """
     x = input if type(input) is Tensor else need_tensor(input, "permute", "input")
-    return Tensor.permute(x, need_list(dims, "permute", "dims"))
+    return Tensor.permute(x, (dims, *more) if more else need_list(dims, "permute", "dims"))
 
 
 def permuted(x: Tensor, dims: Any) -> Tensor:
@@ -626,7 +626,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @public
-def expand(input: Tensor, size: Any) -> Tensor:
+def expand(input: Tensor, size: Any, *more: int) -> Tensor:
     """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
 
     Raises:
@@ -637,7 +637,7 @@ def expand(input: Tensor, size: Any) -> Tensor:
     torch.Size([3, 4])
     """
     x = need_tensor(input, "expand", "input")
-    return Tensor.expand(x, need_list(size, "expand", "size"))
+    return Tensor.expand(x, (size, *more) if more else need_list(size, "expand", "size"))
 
 
 def expanded(x: Tensor, size: Any) -> Tensor:

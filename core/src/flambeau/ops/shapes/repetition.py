@@ -95,7 +95,7 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
 
 
 @public(variadic="repeats")
-def repeat(input: Tensor, repeats: Any) -> Tensor:
+def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
     """The tensor tiled `repeats` times along each dimension, copied.
 
     Raises:
@@ -106,6 +106,8 @@ def repeat(input: Tensor, repeats: Any) -> Tensor:
     tensor([[1, 2, 1, 2],
             [1, 2, 1, 2]])
     """
+    if more or type(repeats) is int:
+        repeats = (repeats, *more)
     times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
     x = need_input(input, "repeat", "input")
     shape = tuple(x._a.shape)

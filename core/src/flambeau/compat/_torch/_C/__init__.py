@@ -5,10 +5,12 @@ from __future__ import annotations
 import contextlib
 import enum
 from collections.abc import Callable, Iterable
+from types import SimpleNamespace
 from typing import Any
 
 import flambeau as fb
 from flambeau import Generator, Size, Tensor, device, dtype, layout, memory_format
+from flambeau._autograd.node import AccumulateGrad
 from flambeau._tensor.overrides import DisableTorchFunctionSubclass
 from flambeau.compat._torch._C import _nn
 
@@ -31,6 +33,7 @@ TensorBase = _TensorBase = Tensor
 _TensorMeta = type(Tensor)
 _VariableFunctions = fb
 has_lapack = True
+_functions = SimpleNamespace(AccumulateGrad=AccumulateGrad)
 _infer_size = fb.broadcast_shapes
 has_cuda = has_mps = has_xpu = has_mkl = has_mkldnn = has_openmp = False
 _has_cuda = _has_mps = _has_xpu = _has_mkldnn = _has_distributed = False
