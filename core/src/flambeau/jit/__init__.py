@@ -29,6 +29,8 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from flambeau.jit import passes as passes
     from flambeau.jit._annotations import Future as Future
+    from flambeau.jit._archive import load as load
+    from flambeau.jit._archive import save as save
     from flambeau.jit._classes import interface as interface
     from flambeau.jit._decorators import _overload as _overload
     from flambeau.jit._decorators import _overload_method as _overload_method
@@ -60,6 +62,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "_annotations": "Future",
+    "_archive": "load save",
     "_classes": "interface",
     "_decorators": "_overload _overload_method export ignore script_if_tracing unused",
     "_function": "ScriptFunction",

@@ -168,6 +168,10 @@ TEMPLATES: dict[str, str] = {
     "aten::upsample_nearest2d.vec": "_resample({0}, {1}, {2}, 'nearest')",
     "aten::upsample_nearest3d.vec": "_resample({0}, {1}, {2}, 'nearest')",
     "aten::_upsample_nearest_exact1d.vec": "_resample({0}, {1}, {2}, 'nearest-exact')",
+    "aten::_upsample_nearest_exact2d.vec": "_resample({0}, {1}, {2}, 'nearest-exact')",
+    "aten::_upsample_nearest_exact3d.vec": "_resample({0}, {1}, {2}, 'nearest-exact')",
+    "aten::_upsample_bilinear2d_aa.vec": "_resample({0}, {1}, {3}, 'bilinear', {2}, True)",
+    "aten::_upsample_bicubic2d_aa.vec": "_resample({0}, {1}, {3}, 'bicubic', {2}, True)",
     "aten::upsample_linear1d.vec": "_resample({0}, {1}, {3}, 'linear', {2})",
     "aten::upsample_bilinear2d.vec": "_resample({0}, {1}, {3}, 'bilinear', {2})",
     "aten::upsample_bicubic2d.vec": "_resample({0}, {1}, {3}, 'bicubic', {2})",
@@ -344,8 +348,12 @@ def _batch_norm(
     return fb.nn.functional.batch_norm(input, mean, var, weight, bias, training, momentum, eps)
 
 
-def _resample(input: Any, size: Any, factors: Any, mode: str, corners: Any = None) -> Any:
+def _resample(
+    input: Any, size: Any, factors: Any, mode: str, corners: Any = None, smooth: bool = False
+) -> Any:
     given = {} if corners is None else {"align_corners": corners}
+    if smooth:
+        given["antialias"] = True
     return fb.nn.functional.interpolate(input, size, factors, mode, **given)
 
 

@@ -46,6 +46,15 @@ class Constants:
             self.values.append(value)
         return f"CONSTANTS.c{self._known[id(value)]}"
 
+    def function(self, function: ScriptFunction) -> str:
+        """The name of a function, which no other function has."""
+        name, count = function.qualified_name, 0
+        while self.functions.setdefault(name, function) is not function:
+            head, _, tail = function.qualified_name.rpartition(".")
+            name = f"{head}.___torch_mangle_{count}.{tail}"
+            count += 1
+        return name
+
     def needs(self, kind: Type) -> None:
         """Note the classes that a type names."""
         if isinstance(kind, (ClassType, EnumType, NamedTupleType)):
@@ -87,7 +96,10 @@ class _Printer:
             self.constants.needs(value.type())
             shown = f"{own}: {value.type().annotation}"
             if argument.default is not NO_DEFAULT:
-                shown += f"={self.literal(argument.default)}"
+                default = argument.default
+                if argument.size is not None and isinstance(default, (int, float)):
+                    default = [default] * argument.size
+                shown += f"={self.literal(default)}"
             given.append(shown)
         back = function.returned
         self.constants.needs(back)
@@ -190,9 +202,7 @@ class _Printer:
         assert value.node is not None
         attributes = value.node.attributes
         if "_function" in attributes:
-            function = attributes["_function"]
-            self.constants.functions.setdefault(function.qualified_name, function)
-            return function.qualified_name
+            return self.constants.function(attributes["_function"])
         what = attributes.get("value")
         if isinstance(what, enum.Enum):
             kind = value.type()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -38,7 +38,7 @@ _NAMED = {
 _SPECIAL = ("ScalarType", "Layout", "MemoryFormat", "Device")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Argument:
     """An argument of a signature.
 
@@ -64,7 +64,7 @@ class Argument:
         return f"{shown}={_shown_default(self.default)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schema:
     """The signature of an op or of a function."""
 
@@ -74,7 +74,7 @@ class Schema:
     returns: tuple[Argument, ...]
     varargs: bool = False
     varreturns: bool = False
-    text: str = field(default="", compare=False)
+    text: str = ""
 
     @property
     def writes(self) -> bool:

@@ -727,6 +727,8 @@ def _class_attribute(c: Compilation, node: Any, of: Value, kind: ClassType, name
         if name in kind.statics:
             return FunctionRef(kind.methods[name])
         return MethodRef(of, kind, name)
+    if name in kind.values:
+        return _of_module_value(c, node, of, kind, name)
     if kind.is_module:
         container_method = compiler.module_values.container_method
 

@@ -109,12 +109,15 @@ class ArchiveReader:
 
     Args:
         data: a `Source`, or the bytes.
+        inflates: how many bytes a compressed record may become; 0 refuses such records.
 
     Raises:
         CheckpointError: it is no such archive, or damaged.
     """
 
-    def __init__(self, data: Any, path: str = "") -> None:
+    def __init__(self, data: Any, path: str = "", inflates: int = 0) -> None:
+        self._inflates = inflates
+        self._inflated: dict[str, int] = {}
         self._source = data if isinstance(data, Source) else Source(data, path)
         self._path = self._source.path
         self.records: dict[str, Record] = {}
@@ -170,7 +173,10 @@ class ArchiveReader:
             last = start + size
             if last > first:
                 raise self._error("records overlap", local)
-            self.records[name.partition("/")[2]] = Record(start, size, crc)
+            short = name.partition("/")[2]
+            self.records[short] = Record(start, size, crc)
+            if name in self._inflated:
+                self._inflated[short] = self._inflated.pop(name)
 
     def _directory(self, first: int, data: memoryview, count: int) -> list[Any]:
         """Place, name, size and checksum of all entries."""
@@ -189,7 +195,9 @@ class ArchiveReader:
             if m:
                 extra = bytes(data[here + 46 + n : here + 46 + n + m])
                 packed, size, local = _wide(extra, packed, size, local)
-            if method or packed != size or flags & 1:
+            if method == 8 and not flags & 1 and size <= self._inflates:
+                self._inflated[name] = size
+            elif method or packed != size or flags & 1:
                 raise self._error(
                     f"record {shown(name)} is compressed or encrypted; checkpoints are neither",
                     offset,
@@ -199,7 +207,7 @@ class ArchiveReader:
                 raise self._error(f"record {shown(name)} is out of place or there twice", offset)
             root = folder
             names.add(name)
-            entries.append((local, name, size, crc))
+            entries.append((local, name, packed, crc))
         if at != len(data):
             raise self._error("damaged directory", first + at)
         return entries
@@ -216,13 +224,15 @@ class ArchiveReader:
         )
         start = at + 30 + n + m
         found = bytes(head[30 : 30 + n])
-        if sig != _LOCAL or method or found != encoded or start + size > self._source.size:
+        if name not in self._inflated and method:
+            raise self._error(f"the header of record {shown(name)} is damaged or cut off", at)
+        if sig != _LOCAL or found != encoded or start + size > self._source.size:
             raise self._error(f"the header of record {shown(name)} is damaged or cut off", at)
         if not flags & 8:
             if packed == _BIG or size2 == _BIG:
                 extra = bytes(self._bytes(at + 30 + n, start))
                 packed, size2, _ = _wide(extra, packed, size2, 0)
-            if (crc2, packed, size2) != (crc, size, size):
+            if (crc2, packed, size2) != (crc, size, self._inflated.get(name, size)):
                 raise self._error(f"two different sizes or checksums of record {shown(name)}", at)
         return start
 
@@ -254,9 +264,21 @@ class ArchiveReader:
         """
         record = self._found(name)
         view = self._source.view(record.start, record.start + record.size)
+        if name in self._inflated:
+            view = self._inflate(name, view)
         if verify:
             self._compare(name, record, crc32(view))
         return view
+
+    def _inflate(self, name: str, view: memoryview) -> memoryview:
+        size = self._inflated[name]
+        try:
+            data = zlib.decompressobj(-zlib.MAX_WBITS).decompress(view, size + 1)
+        except zlib.error as error:
+            raise self._error(f"record {shown(name)} is damaged: {error}") from None
+        if len(data) != size:
+            raise self._error(f"record {shown(name)} is damaged: it has another size")
+        return memoryview(data)
 
     def read_into(self, name: str, target: memoryview, *, verify: bool = True) -> None:
         """The bytes of a record, read into all of `target`, which has its size.

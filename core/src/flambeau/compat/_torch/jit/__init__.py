@@ -15,11 +15,9 @@ __all__ = [
     "enable_onednn_fusion",
     "freeze",
     "fuser",
-    "load",
     "onednn_fusion_enabled",
     "optimize_for_inference",
     "optimized_execution",
-    "save",
     "set_fusion_strategy",
     "strict_fusion",
     "trace",
@@ -27,7 +25,6 @@ __all__ = [
 ]
 
 trace, trace_module = absent("torch.jit.trace"), absent("torch.jit.trace_module")
-load, save = absent("torch.jit.load"), absent("torch.jit.save")
 freeze = absent("torch.jit.freeze")
 optimize_for_inference = absent("torch.jit.optimize_for_inference")
 _enabled = False

@@ -1,0 +1,386 @@
+"""Reading of archives: values first, then the types that their code defines."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import math
+from types import FunctionType
+from typing import Any
+
+import flambeau as fb
+from flambeau import nn
+from flambeau._storages.memory import swapped
+from flambeau.jit import _annotations, _classes, _modules
+from flambeau.jit import _types as T
+from flambeau.jit import _values as V
+from flambeau.jit._function import Declaration, ScriptFunction, literal_defaults, parse
+from flambeau.jit._resolve import Resolver
+from flambeau.jit._source import CompilationError, Source
+from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
+from flambeau.serialization import _load, _names
+from flambeau.serialization._archive import ArchiveReader
+from flambeau.serialization._budget import LARGEST, Budget, current, shown
+from flambeau.serialization._errors import CheckpointError
+from flambeau.serialization._interpreter import Interpreter
+from flambeau.serialization._source import Source as Bytes
+
+_MOST_CODE = 1 << 26  # bytes of one source
+
+
+class _Object:
+    """An object of a class of the archive: the name of the class, and what it holds."""
+
+    name = ""
+    state: Any = None
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+def _build(values: Any) -> list[Any]:
+    """A list of one type."""
+    if not isinstance(values, list):
+        raise ValueError("the elements of a list are no list")
+    return values
+
+
+def _tagged(value: Any, tag: Any) -> Any:
+    """A value whose type is known from the code as well."""
+    return value
+
+
+_FUNCTIONS = {
+    ("torch.jit._pickle", "build_intlist"): _build,
+    ("torch.jit._pickle", "build_doublelist"): _build,
+    ("torch.jit._pickle", "build_boollist"): _build,
+    ("torch.jit._pickle", "build_tensorlist"): _build,
+    ("torch.jit._pickle", "restore_type_tag"): _tagged,
+}
+
+
+class _Values(_load._Reader):
+    """The pickles of one archive."""
+
+    prefix = "data"
+
+    def __init__(self, source: Bytes, map_location: Any) -> None:
+        super().__init__(source, map_location, None, True, None, True, {})
+        self.made: dict[str, type] = {}
+
+    def open(self) -> ArchiveReader:
+        """The archive; says so if it is none of programs."""
+        head = bytes(self.source.view(0, min(4, self.source.size)))
+        if head != b"PK\3\4":
+            raise CheckpointError("this is no archive of a program", self.path, 0)
+        self.archive = ArchiveReader(self.source, inflates=_MOST_CODE)
+        records = self.archive.records
+        if "constants.pkl" not in records or "data.pkl" not in records:
+            if "model.json" in records or "attributes.pkl" in records:
+                raise CheckpointError(
+                    "this is an archive of PyTorch 1.0 to 1.3, which this version cannot read: "
+                    "loading and saving it with a newer PyTorch makes one that it can",
+                    self.path,
+                )
+            raise CheckpointError("this is a checkpoint and no program: use load", self.path)
+        order = bytes(self.archive.read("byteorder")) if "byteorder" in records else b"little"
+        if order not in (b"little", b"big"):
+            raise CheckpointError(f"unknown order of bytes {shown(order)}", self.path)
+        self._swap = order == b"big"
+        return self.archive
+
+    def pickle(self, name: str, prefix: str) -> Any:
+        """The object of a pickle, whose storages are in a folder."""
+        self.prefix = prefix
+        self._storages = {}
+        token = current.set(self.budget)
+        try:
+            body = Bytes(self.archive.read(name), self.path)
+            return self.unpickled(body, 0, self._stored)[0]
+        finally:
+            current.reset(token)
+
+    def unpickled(self, source: Bytes, start: int, persistent: Any) -> tuple[Any, int]:
+        machine = Interpreter(
+            source,
+            find=self._find,
+            may_call=self._may_call,
+            may_build=lambda kind: issubclass(kind, _Object),
+            persistent=persistent,
+            budget=self.budget,
+        )
+        return machine.run(start)
+
+    def _find(self, module: str, name: str) -> Any:
+        if module.startswith("__torch__"):
+            full = f"{module}.{name}"
+            if full not in self.made:
+                self.made[full] = type("_Object", (_Object,), {"name": full})
+            return self.made[full]
+        found = _FUNCTIONS.get((module, name))
+        return _names.find_safe(module, name) if found is None else found
+
+    def _may_call(self, func: Any) -> bool:
+        if isinstance(func, type):
+            return issubclass(func, _Object) or _names.may_call(func)
+        if type(func) is FunctionType and func in (_build, _tagged):
+            return True
+        return _names.may_call(func)
+
+    def _stored(self, pid: Any) -> Any:
+        kind, key, location, count = self.checked_id(pid, 5)
+        known = self._storages.get(key)
+        if known is None:
+            name = f"{self.prefix}/{key}"
+            size = count * (kind.itemsize if kind else 1)
+            if self.archive.size(name) != size or size >= LARGEST:
+                raise CheckpointError(
+                    f"storage {shown(key)} should have {shown(size)} bytes, its record has not",
+                    self.path,
+                )
+            data: Any = self.archive.read(name)
+            if self._swap and kind is not None and kind.itemsize > 1:
+                data = swapped(bytes(data), kind.to_real().itemsize)
+            dtype = kind or fb.uint8
+            known = self._storages[key] = kind, count, self.placed(data, dtype, location)
+        return self.typed(known, kind, count, key)
+
+
+class _Path(V.Sugar):
+    """``__torch__.a.b``: the beginning of the name of something in the code."""
+
+    what = "module"
+
+    def __init__(self, code: Code, path: str) -> None:
+        self.code, self.path = code, path
+
+    def attribute(self, c: Any, node: Any, name: str) -> Any:
+        full = f"{self.path}.{name}"
+        found = self.code.find(full)
+        if found is None:
+            return _Path(self.code, full)
+        if isinstance(found, ScriptFunction):
+            return V.FunctionRef(found)
+        if isinstance(found, ClassType):
+            return V.ClassRef(found)
+        return V.NamedTupleRef(found) if isinstance(found, NamedTupleType) else V.EnumRef(found)
+
+
+class _Constants(V.Sugar):
+    """``CONSTANTS``: the values that code names by number."""
+
+    what = "constants"
+
+    def __init__(self, values: tuple[Any, ...]) -> None:
+        self.held = values
+
+    def attribute(self, c: Any, node: Any, name: str) -> Any:
+        if not (name[:1] == "c" and name[1:].isdigit() and int(name[1:]) < len(self.held)):
+            c.fail(node, f"the archive has no constant {name!r}")
+        value = self.held[int(name[1:])]
+        if isinstance(value, _Object):
+            c.fail(node, "objects as constants of code are not supported")
+        return c.constant(value, _annotations.of_value(value), node)
+
+
+class _CodeResolver(Resolver):
+    """Names in the code of an archive."""
+
+    def __init__(self, code: Code) -> None:
+        words: dict[str, Any] = {
+            **V.language(),
+            "torch": V.AtenNamespace(),
+            "__torch__": _Path(code, "__torch__"),
+            "CONSTANTS": _Constants(code.constants),
+            "inf": math.inf,
+            "nan": math.nan,
+        }
+        super().__init__(words, known=False)
+        self.code = code
+
+    def type_of_name(self, written: str) -> Type | None:
+        if not written.startswith("__torch__."):
+            return None
+        found = self.code.find(written)
+        return found if isinstance(found, Type) else None
+
+
+class Code:
+    """The sources of an archive, of which each is parsed when something in it is named."""
+
+    def __init__(self, archive: ArchiveReader, constants: tuple[Any, ...]) -> None:
+        self.archive, self.constants = archive, constants
+        self.files: dict[str, tuple[Source, dict[str, ast.stmt]]] = {}
+        self.known: dict[str, Any] = {}
+        self.resolver = _CodeResolver(self)
+
+    def find(self, name: str) -> Any:
+        """The type or function of a name, or None."""
+        if name in self.known:
+            return self.known[name]
+        space, _, short = name.rpartition(".")
+        path = f"code/{space.replace('.', '/')}.py"
+        if path not in self.archive.records:
+            return None
+        if path not in self.files:
+            text = bytes(self.archive.read(path)).decode("utf-8")
+            source = Source(tuple(text.splitlines()), path)
+            found: dict[str, ast.stmt] = {}
+            for node in parse(text, source).body:
+                if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.decorator_list:
+                    raise CompilationError(f"{path} has something that is no class or function")
+                found[node.name] = node
+            self.files[path] = source, found
+        source, definitions = self.files[path]
+        node = definitions.get(short)
+        if isinstance(node, ast.FunctionDef):
+            return self._function(name, node, source)
+        return self._class(name, node, source) if isinstance(node, ast.ClassDef) else None
+
+    def _function(self, name: str, node: ast.FunctionDef, source: Source) -> ScriptFunction:
+        defaults = literal_defaults(node, self.resolver)
+        declaration = Declaration(node, source, self.resolver, defaults, name)
+        made = ScriptFunction(node.name, name, lambda: declaration)
+        self.known[name] = made
+        return made
+
+    def _class(self, name: str, node: ast.ClassDef, source: Source) -> Type:
+        base = ast.unparse(node.bases[0]) if node.bases else ""
+        if base == "NamedTuple":
+            fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
+            names = [ast.unparse(each.target) for each in fields]
+            types = [_annotations.of_syntax(each.annotation, self.resolver) for each in fields]
+            made: Type = NamedTupleType(name, names, types)
+            self.known[name] = made
+            return made
+        if base == "Enum":
+            return self._enum(name, node)
+        kind = ClassType(name, module=base.startswith("Module"))
+        kind.is_interface = base.endswith("Interface")
+        self.known[name] = kind
+        for each in node.body:
+            self._member(kind, each)
+        _classes.fill(kind, node, source, self.resolver)
+        for fixed in kind.constants:
+            kind.attributes.pop(fixed, None)
+        items = [n for n, t in kind.attributes.items() if isinstance(t, ClassType) and t.is_module]
+        kind.values["!modules"] = tuple(items)
+        return kind
+
+    def _member(self, kind: ClassType, node: ast.stmt) -> None:
+        if isinstance(node, ast.Assign):
+            target = ast.unparse(node.targets[0])
+            if target in ("__parameters__", "__buffers__"):
+                names = kind.parameters if target == "__parameters__" else kind.buffers
+                names.update(ast.literal_eval(node.value))
+            elif isinstance(node.targets[0], ast.Subscript):
+                name = ast.literal_eval(node.targets[0].slice)
+                kind.attributes[name] = _annotations.of_syntax(node.value, self.resolver)
+        elif isinstance(node, ast.AnnAssign) and node.value is not None:
+            name = ast.unparse(node.target)
+            try:
+                kind.constants[name] = ast.literal_eval(node.value)
+            except ValueError:
+                kind.constants[name] = None
+
+    def _enum(self, name: str, node: ast.ClassDef) -> EnumType:
+        members = {
+            ast.unparse(each.targets[0]): ast.literal_eval(each.value)
+            for each in node.body
+            if isinstance(each, ast.Assign)
+        }
+        maker = enum.Enum(node.name, members)
+        value_type = _annotations.of_value(next(iter(members.values())))
+        made = EnumType(name, maker, value_type)
+        self.known[name] = made
+        return made
+
+
+def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
+    """The module of an archive."""
+    with _load._opened(f, False) as (source, _, finish):
+        values = _Values(source, map_location)
+        values.budget = Budget(source.size)
+        archive = values.open()
+        constants = values.pickle("constants.pkl", "constants")
+        if not isinstance(constants, tuple):
+            raise CheckpointError("the constants of an archive are no tuple", values.path)
+        root = values.pickle("data.pkl", "data")
+        code = Code(archive, constants)
+        try:
+            made = _Builder(code).value(root)
+            if not isinstance(made, _modules.ScriptModule):
+                raise CheckpointError("the archive holds no module", values.path)
+            for kind in list(code.known.values()):
+                if isinstance(kind, ClassType) and not kind.is_interface:
+                    for method in kind.methods.values():
+                        method.compile()
+        except _annotations.AnnotationError as error:
+            raise CompilationError(str(error)) from None
+        except (SyntaxError, UnicodeDecodeError, RecursionError) as error:
+            raise CheckpointError(f"the code cannot be read: {error}", values.path) from None
+        for name in extra or {}:
+            if extra is not None and f"extra/{name}" in archive.records:
+                extra[name] = bytes(archive.read(f"extra/{name}"))
+        finish(values.consumed)
+    return made
+
+
+class _Builder:
+    """Makes modules and objects of what the pickle holds."""
+
+    def __init__(self, code: Code) -> None:
+        self.code = code
+        self.made: dict[int, Any] = {}
+        self.depth = 0
+
+    def value(self, value: Any) -> Any:
+        """A value with the objects in it made."""
+        if isinstance(value, _Object):
+            return self._object(value)
+        if isinstance(value, list):
+            return [self.value(each) for each in value]
+        if isinstance(value, tuple):
+            return tuple(self.value(each) for each in value)
+        if isinstance(value, dict):
+            return {key: self.value(each) for key, each in value.items()}
+        return value
+
+    def _object(self, given: _Object) -> Any:
+        found = self.made.get(id(given))
+        if found is not None:
+            return found
+        kind = self.code.find(given.name)
+        state = given.state
+        if not isinstance(kind, ClassType) or not isinstance(state, dict):
+            raise CheckpointError(f"the archive has no code of {shown(given.name)}")
+        if not kind.is_module:
+            made = object.__new__(_classes.python_class(kind))
+            self.made[id(given)] = made
+            made.__dict__.update({k: self.value(v) for k, v in state.items()})
+            return made
+        module: Any = _modules.RecursiveScriptModule.__new__(_modules.RecursiveScriptModule)
+        nn.Module.__init__(module)
+        self.made[id(given)] = module
+        module.__dict__["_attribute_types"], module.__dict__["_stubs"] = {}, {}
+        for name, each in kind.attributes.items():
+            if name not in state:
+                raise CheckpointError(f"{shown(given.name)} has no value of {shown(name)}")
+            self._attribute(module, kind, name, each, self.value(state[name]))
+        module.__dict__["_type_of_script"] = kind
+        return module
+
+    def _attribute(self, module: Any, kind: ClassType, name: str, each: Type, value: Any) -> None:
+        if each is T.TENSOR and not isinstance(value, fb.Tensor):
+            raise CheckpointError(f"{shown(name)} should be a tensor")
+        if name in kind.parameters:
+            parameter = value
+            if isinstance(value, fb.Tensor):
+                parameter = nn.Parameter(value.detach(), requires_grad=value.requires_grad)
+            module._parameters[name] = parameter
+        elif name in kind.buffers:
+            module._buffers[name] = value
+        elif isinstance(value, nn.Module):
+            module._modules[name] = value
+        else:
+            module.__dict__[name] = value
