@@ -97,6 +97,12 @@ def export(fn: F) -> F:
     return _mark(fn, _EXPORTED)
 
 
+def plain(fn: Any) -> Any:
+    """A public function itself, where it has been made to offer its calls to subclasses."""
+    inner = getattr(fn, "_function", None)
+    return inner if getattr(fn, "__wrapped__", None) is inner and inner is not None else fn
+
+
 _OVERLOADS: dict[str, list[Any]] = {}
 
 

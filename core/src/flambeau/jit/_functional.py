@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _values as V
+from flambeau.jit._decorators import plain
 from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def _functions() -> dict[str, ScriptFunction]:
 def _by_identity() -> dict[int, str]:
     functional = sys.modules["flambeau.nn.functional"]
     return {
-        id(getattr(functional, name)): name for name in _functions() if hasattr(functional, name)
+        id(plain(getattr(functional, name))): name
+        for name in _functions()
+        if hasattr(functional, name)
     }
 
 
@@ -89,7 +92,7 @@ def scripted(function: Any) -> V.Sugar | None:
         return None
     name = getattr(function, "__name__", "")
     functional = sys.modules["flambeau.nn.functional"]
-    if name in _CHOICES and getattr(functional, name) is function:
+    if name in _CHOICES and plain(getattr(functional, name)) is function:
         return Choice(name)
     found = _by_identity().get(id(function))
     return V.FunctionRef(_functions()[found]) if found is not None else None

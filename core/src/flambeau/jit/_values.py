@@ -464,9 +464,12 @@ def _op_of(value: Any) -> str | None:
         ("special_", fb.special),
         ("", fb.Tensor),
     ):
-        if getattr(module, name, None) is value and schemas(f"aten::{prefix}{name}"):
+        if _decorators.plain(getattr(module, name, None)) is value and schemas(
+            f"aten::{prefix}{name}"
+        ):
             return f"aten::{prefix}{name}"
-    return _renamed().get(name) if getattr(fb, name, None) is value else None
+    same = _decorators.plain(getattr(fb, name, None)) is value
+    return _renamed().get(name) if same else None
 
 
 @cache
@@ -497,6 +500,7 @@ def of_python(c: Compilation, node: Any, value: Any, name: str = "") -> Any:
     """What an object of Python means in a source."""
     if isinstance(value, Sugar | Value):
         return value
+    value = _decorators.plain(value)
     if (special := _special(value)) is not None:
         return Special(special)
     if isinstance(value, enum.Enum):
