@@ -7,6 +7,7 @@ record, and lets damaged files through or fails on them with errors of many clas
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
