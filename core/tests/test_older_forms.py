@@ -186,3 +186,24 @@ def test_data_of_another_kind_is_for_programs_of_the_first_version():
     y = fb.ones(2, requires_grad=True)
     with pytest.raises(RuntimeError, match="must be floating point"):
         y.data = y.data.long()
+
+
+def test_elements_cannot_be_deleted():
+    x = fb.ones(3)
+    with pytest.raises(TypeError, match="deleting"):
+        del x[0]
+
+
+def test_a_bool_is_no_dimension_of_topk():
+    with pytest.raises(TypeError, match="'dim' must be int, not bool"):
+        fb.ones(3, 3).topk(1, True)
+
+
+@pytest.mark.filterwarnings("ignore:TypedStorage:UserWarning")
+def test_storages_count_the_bytes_of_their_elements():
+    def sizes(storage_of):
+        return [storage_of(fb.ones(n)).__sizeof__() for n in (0, 10, 100)]
+
+    for storage_of in (fb.Tensor.untyped_storage, fb.Tensor.storage):
+        none, ten, hundred = sizes(storage_of)
+        assert (ten - none, hundred - none) == (40, 400)

@@ -103,6 +103,9 @@ class TypedStorage(Casts):
         """The number of bytes."""
         return self._untyped_storage.nbytes()
 
+    def __sizeof__(self) -> builtins.int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> builtins.int:
         """Bytes per element."""
         return self.dtype.itemsize

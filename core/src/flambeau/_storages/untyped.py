@@ -85,6 +85,9 @@ class UntypedStorage(Casts):
 
     size = __len__ = nbytes
 
+    def __sizeof__(self) -> builtins.int:
+        return object.__sizeof__(self) + self.nbytes()
+
     def element_size(self) -> builtins.int:
         """Bytes per element: 1."""
         return 1

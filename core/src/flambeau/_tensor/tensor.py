@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Hooks, Node, Out, RemovableHandle, _add
@@ -530,6 +530,14 @@ class Tensor(TensorMethods, TensorBase):
             )
         self._fn, self._rg = None, False
         return self
+
+    def __delitem__(self, key: Any) -> NoReturn:
+        """Refused.
+
+        Raises:
+            TypeError: always.
+        """
+        raise TypeError("Tensor does not support deleting items")
 
     __rdiv__ = TensorMethods.__rtruediv__  # by the name of Python 2, as PyTorch has it
 

@@ -539,6 +539,8 @@ def topk(
     tensor([3, 2])
     """
     x = need_tensor(input, "topk", "input")
+    if isinstance(dim, bool):  # `largest`, given one place too early
+        raise TypeError("topk(): argument 'dim' must be int, not bool")
     d = dim_of(dim, x.dim())
     if x.dtype.category in (0, 3):
         raise RuntimeError(f"topk does not support {x.dtype}; cast the input first")
