@@ -19,6 +19,7 @@ import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+import gallery
 from reference import Reference
 from tables import TABLES
 
@@ -50,7 +51,11 @@ def further(_: Reference) -> str:
     return f"```{{toctree}}\n:hidden:\n:caption: More\n\n{listed}\n```" if names else ""
 
 
-GENERATED: dict[str, Callable[[Reference], str]] = {**TABLES, "further": further}
+GENERATED: dict[str, Callable[[Reference], str]] = {
+    **TABLES,
+    "gallery": gallery.rows,
+    "further": further,
+}
 
 
 def page(path: Path, places: dict[Path, PurePosixPath], reference: Reference) -> str:
@@ -85,7 +90,7 @@ def build() -> dict[PurePosixPath, str]:
         written[PurePosixPath("reference") / f"{name}.md"] = text
     for path, place in PROGRAMS.items():  # to be downloaded
         written[PurePosixPath(place)] = path.read_text("utf-8")
-    return written
+    return {**written, **gallery.pictures()}
 
 
 def write(folder: Path) -> None:
