@@ -180,7 +180,10 @@ __all__ = [
     "register_kl",
     "transform_to",
 ]
-__all__ += _HOMES["transforms"].split()
+if TYPE_CHECKING:
+    __all__ += transforms.__all__
+else:
+    __all__ += _HOMES["transforms"].split()
 
 
 def __getattr__(name: str) -> Any:
