@@ -207,3 +207,13 @@ def test_storages_count_the_bytes_of_their_elements():
     for storage_of in (fb.Tensor.untyped_storage, fb.Tensor.storage):
         none, ten, hundred = sizes(storage_of)
         assert (ten - none, hundred - none) == (40, 400)
+
+
+def test_indices_that_cannot_be_are_told_as_programs_expect():
+    with pytest.raises(IndexError, match="invalid index of a 0-dim tensor"):
+        fb.tensor(1.0)[0]
+    with pytest.raises(IndexError, match="too many indices"):
+        fb.tensor(1.0)[0, 0]
+    for bound in ("1", 1.5):
+        with pytest.raises(TypeError, match="slice indices must be integers"):
+            fb.ones(3)[bound:]

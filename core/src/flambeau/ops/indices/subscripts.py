@@ -49,6 +49,8 @@ def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None,
         else:
             used += 1
     if used > len(shape):
+        if not shape and len(keys) == 1 and isinstance(keys[0], int):
+            raise IndexError("invalid index of a 0-dim tensor: item() gives its number")
         raise IndexError(f"too many indices for tensor of dimension {len(shape)}")
     rest = len(shape) - used
     if ellipses > 1 and rest and not _last_ellipses(keys):
@@ -214,7 +216,13 @@ def _normal_slice(k: slice, n: int) -> slice:
 
 
 def _number(v: Any) -> Any:
-    return None if v is None else operator.index(v)
+    try:
+        return None if v is None else operator.index(v)
+    except TypeError as error:
+        raise TypeError(
+            "slice indices must be integers or None or have an __index__ method, got "
+            f"{type(v).__name__}"
+        ) from error
 
 
 def resolved(x: Tensor, key: tuple[Any, ...]) -> tuple[Any, ...]:
