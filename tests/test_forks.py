@@ -233,9 +233,10 @@ OWN_HOOKS = {  # modules whose locks are never waited for, and made anew in a ch
     "backends/cpu_numpy/src/flambeau_numpy/allocator.py",
     "backends/cpu_numpy/src/flambeau_numpy/products.py",
 }
-NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child
+NOT_IN_CHILDREN = {  # CUDA itself does not work in a forked child; a store refuses
     "backends/cuda_cupy/src/flambeau_cupy/fusion/expressions.py",
     "backends/cuda_cupy/src/flambeau_cupy/layer.py",
+    "core/src/flambeau/distributed/_tcp_store.py",
 }
 
 

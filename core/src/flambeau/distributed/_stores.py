@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
 
 from flambeau.distributed._errors import DistStoreError
+from flambeau.plugin import make_lock
 
 Value = str | bytes
 
@@ -105,7 +105,7 @@ class HashStore(Store):
     def __init__(self) -> None:
         super().__init__()
         self._values: dict[str, bytes] = {}
-        self._lock = threading.Lock()
+        self._lock = make_lock()
 
     def set(self, key: str, value: Value) -> None:
         """Keep `value` under `key`."""

@@ -16,7 +16,7 @@ from flambeau.distributed._file_store import FileStore
 from flambeau.distributed._rendezvous import SERVED, own_address
 from flambeau.distributed._stores import PrefixStore, Store
 from flambeau.distributed._tcp_store import TCPStore
-from flambeau.plugin import Job
+from flambeau.plugin import Job, make_lock
 
 if TYPE_CHECKING:
     from flambeau import Tensor
@@ -54,7 +54,7 @@ class World:
         self.active: dict[Work, None] = {}
         self.abandoned: list[Work] = []
         self.alive = True
-        self._going_on = threading.RLock()
+        self._going_on = make_lock()
         self._join()
         self.watch = self._watch(store if owned else None)
 
