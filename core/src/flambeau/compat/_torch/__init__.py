@@ -24,6 +24,7 @@ _QUANTISED = (
 )
 
 __all__ = [
+    "DeviceObjType",
     "ScriptModule",
     "_check",
     "_check_tensor_all",
@@ -53,6 +54,7 @@ __all__ = [
 
 globals().update(FOREACH)
 globals().update(OTHERS)
+DeviceObjType = fb.device
 legacy_contiguous_format = fb.contiguous_format
 
 
