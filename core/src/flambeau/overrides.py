@@ -13,10 +13,12 @@ from flambeau import Tensor
 from flambeau._dispatch.annotated import methods_take_as_annotated, misfit, takes_as_annotated
 from flambeau._dispatch.arguments import check_values
 from flambeau._dispatch.warning import warn
+from flambeau._tensor import function_modes
 from flambeau._tensor.overrides import call, offer_calls, offering_calls, original, wanted
 from flambeau._types import dtype as D
 
 __all__ = [
+    "TorchFunctionMode",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
@@ -87,3 +89,40 @@ def _assert_async(input: Tensor, assert_msg: str = "") -> None:
     true = input.detach() if input.dtype is D.bool_ else input.detach() != 0
     text = assert_msg or "Expected Tensor with single nonzero value, but got zero"
     check_values(true, 1, math.inf, text)
+
+
+class TorchFunctionMode:
+    """A block in which this thread's calls of functions and methods of tensors are seen.
+
+    Derive from it and write ``__torch_function__(self, func, types, args, kwargs)``, which is
+    called instead of `func` and returns the result.  While it runs, its mode is off and those
+    around it are on, so that it may call `func`.  Not seen are attributes, such as ``shape``, and
+    what the library calls itself.
+
+    >>> import flambeau as fb
+    >>> class Named(fb.overrides.TorchFunctionMode):
+    ...     def __torch_function__(self, func, types, args=(), kwargs=None):
+    ...         print(func.__name__)
+    ...         return func(*args, **(kwargs or {}))
+    >>> with Named():
+    ...     y = fb.ones(2).exp()
+    ones
+    exp
+    """
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """What a call makes; derived classes say it.
+
+        Raises:
+            NotImplementedError: they do not.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no __torch_function__ of its own")
+
+    def __enter__(self) -> Any:
+        function_modes.enter(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        function_modes.leave()

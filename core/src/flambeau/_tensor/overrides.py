@@ -93,19 +93,32 @@ def _retyped(t: Tensor, cls: type) -> Any:
 def intercept_methods(cls: type) -> None:
     """Give a subclass methods that go through ``__torch_function__``; functions do from now on."""
     intercept_functions()
-    for name, method in vars(TensorMethods).items():
-        if callable(method) and name not in vars(cls) and not name.startswith("__init"):
-            if name in ("__getattribute__", "__new__", "__class__", "__module__"):
-                continue
-            setattr(cls, name, _through(method))
-    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_".split():
+    for name, method in interceptable():
         if name not in vars(cls):
-            setattr(cls, name, _through(getattr(Tensor, name)))
+            setattr(cls, name, _through(method))
+
+
+def interceptable() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The methods of tensors whose calls classes and modes see."""
+    for name, method in vars(TensorMethods).items():
+        if callable(method) and not name.startswith("__init"):
+            if name not in ("__getattribute__", "__new__", "__class__", "__module__"):
+                yield name, method
+    for name in "to clone detach contiguous type_as cpu copy_ fill_ zero_".split():
+        yield name, getattr(Tensor, name)
+
+
+# What modes make of a call, while there are any; `function_modes` sets it.
+in_modes: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] | None = None
 
 
 def _through(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if in_modes is not None:
+            found = in_modes(seen, (self, *args), kwargs)
+            if found is not NotImplemented:
+                return found
         if _disabled:
             return method(self, *args, **kwargs)
         return call(method, (self, *args), kwargs)
@@ -124,6 +137,10 @@ class Overridable:
         self._function = function
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if in_modes is not None:
+            found = in_modes(self, args, kwargs)
+            if found is not NotImplemented:
+                return found
         if not _disabled:
             seen = [a for a in (*args, *kwargs.values()) if _looks_at(type(a))]
             for a in args[:1]:

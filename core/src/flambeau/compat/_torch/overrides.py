@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
-__all__ = ["TorchFunctionMode"]
+from flambeau._tensor.function_modes import stack
+from flambeau.overrides import TorchFunctionMode
+
+__all__ = ["BaseTorchFunctionMode", "_get_current_function_mode"]
 
 
-class TorchFunctionMode:
-    """A block in which all functions are seen: it can be made and is refused when it begins.
-
-    Raises:
-        NotImplementedError: it begins.
-    """
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that calls what it sees."""
 
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
 
-    def __enter__(self) -> NoReturn:
-        raise NotImplementedError(
-            f"{type(self).__name__}: functions are seen by classes of tensors with "
-            "__torch_function__, not by modes"
-        )
 
-    def __exit__(self, *exc: object) -> None:
-        pass
+def _get_current_function_mode() -> Any:
+    """The innermost mode of this thread, None without one."""
+    return stack.modes[-1] if stack.modes else None

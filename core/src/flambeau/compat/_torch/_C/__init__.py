@@ -11,6 +11,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Generator, Size, Tensor, device, dtype, layout, memory_format
 from flambeau._autograd.node import AccumulateGrad
+from flambeau._tensor import function_modes
 from flambeau._tensor.overrides import DisableTorchFunctionSubclass
 from flambeau.compat._torch._C import _nn
 
@@ -60,8 +61,8 @@ def _are_functorch_transforms_active() -> bool:
 
 
 def _is_torch_function_mode_enabled() -> bool:
-    """False: functions are seen by classes of tensors, not by modes."""
-    return False
+    """Whether this thread is in a block of a mode that sees functions."""
+    return bool(function_modes.stack.modes)
 
 
 def _disabled_torch_function_impl(

@@ -1,0 +1,85 @@
+"""Blocks in which every call of a function or method of tensors is seen."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from flambeau._tensor import overrides
+from flambeau._tensor.tensor import Tensor
+from flambeau.plugin.forks import make_lock
+
+
+class _Stack(threading.local):
+    """The modes of a thread, innermost last; those that are handling a call are out of it."""
+
+    modes: tuple[Any, ...] = ()
+
+
+stack = _Stack()
+_lock = make_lock()
+_entered = 0
+_originals: list[tuple[str, Any]] = []  # methods of Tensor's own class, None for inherited ones
+
+
+def enter(mode: Any) -> None:
+    """Let a mode see the calls of this thread, before those around it."""
+    global _entered
+    overrides.intercept_functions()
+    with _lock:
+        _entered += 1
+        if _entered == 1:
+            _intercept_plain_methods()
+            overrides.in_modes = _in_modes
+    stack.modes = (*stack.modes, mode)
+
+
+def leave() -> None:
+    """Take the innermost mode out."""
+    global _entered
+    stack.modes = stack.modes[:-1]
+    with _lock:
+        _entered -= 1
+        if _entered == 0:
+            overrides.in_modes = None
+            for name, original in _originals:
+                if original is None:
+                    delattr(Tensor, name)
+                else:
+                    setattr(Tensor, name, original)
+            _originals.clear()
+
+
+def _in_modes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """What the innermost mode makes of a call; NotImplemented if this thread has none."""
+    modes = stack.modes
+    if not modes:
+        return NotImplemented
+    stack.modes = modes[:-1]
+    try:
+        found = modes[-1].__torch_function__(func, (), args, kwargs)
+    finally:
+        stack.modes = modes
+    if found is NotImplemented:
+        raise TypeError(
+            f"no implementation found for {getattr(func, '__name__', func)!r}: "
+            f"{type(modes[-1]).__name__} returned NotImplemented"
+        )
+    return found
+
+
+def _intercept_plain_methods() -> None:
+    for name, method in overrides.interceptable():
+        _originals.append((name, vars(Tensor).get(name)))
+        setattr(Tensor, name, _seen(method))
+
+
+def _seen(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+        found = _in_modes(seen, (self, *args), kwargs)
+        return method(self, *args, **kwargs) if found is NotImplemented else found
+
+    return seen
