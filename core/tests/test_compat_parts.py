@@ -182,7 +182,6 @@ def test_decorators_of_compilers_give_back_what_they_decorate(torch):
         torch.jit.ignore,
         torch.jit.ignore(drop=True),
         torch.jit.export,
-        torch.fx.wrap,
         torch.compiler.disable,
         torch.compiler.disable(recursive=False),
         torch._dynamo.disable,
