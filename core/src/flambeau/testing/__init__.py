@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flambeau.testing._comparison import assert_close as assert_close
+    from flambeau.testing._file_check import FileCheck as FileCheck
     from flambeau.testing._making import make_tensor as make_tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["FileCheck", "assert_close", "make_tensor"]
 
-# Device ``ref`` and the pytest plugin live in this package and need neither of them.
-_HOMES = {"assert_close": "_comparison", "make_tensor": "_making"}
+# Device ``ref`` and the pytest plugin live in this package and need neither of these names.
+_HOMES = {
+    "FileCheck": "_file_check",
+    "assert_close": "_comparison",
+    "make_tensor": "_making",
+}
 
 
 def __getattr__(name: str) -> Any:
