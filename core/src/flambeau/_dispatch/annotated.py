@@ -93,7 +93,11 @@ def misfit(
         several = parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         if several or (value is None and parameter.default is None):
             continue
-        kinds = _classes(parameter.annotation, inspect.unwrap(function).__globals__)
+        names = inspect.unwrap(function).__globals__
+        annotation = parameter.annotation
+        if argument == "self" and annotation is parameter.empty:
+            annotation = names.get(function.__qualname__.rpartition(".")[0], annotation)
+        kinds = _classes(annotation, names)
         refusals = [_refusal(value, kind) for kind in kinds]
         if not kinds or None in refusals:
             continue

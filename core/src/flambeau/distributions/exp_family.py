@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau import Tensor
 from flambeau.autograd import grad
 from flambeau.distributions.distribution import Distribution
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["ExponentialFamily"]
 
@@ -42,6 +43,7 @@ class ExponentialFamily(Distribution):
         def _mean_carrier_measure(self) -> Any:
             raise NotImplementedError
 
+    @takes_as_annotated
     def entropy(self) -> Tensor:
         """F(θ) − ⟨θ, ∇F(θ)⟩ − E[k(x)], per batch."""
         result = -self._mean_carrier_measure

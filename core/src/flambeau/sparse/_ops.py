@@ -351,6 +351,7 @@ def addmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
         beta, input, mat1, mat2 = input, *args
     else:
         mat1, mat2 = args
+    input = need_tensor(input, "addmm", "input")
     product = _scaled(mm(mat1, mat2), alpha)
     if input.is_sparse:
         if not product.is_sparse:
@@ -363,6 +364,8 @@ def addmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
 def hspmm(mat1: Any, mat2: Any) -> Any:
     """Sparse @ dense as a tensor with one sparse and one dense dimension."""
     _need_matrices("hspmm", mat1, mat2)
+    if not isinstance(mat1, SparseTensor):
+        raise RuntimeError(f"hspmm: expected mat1 to be sparse, got a tensor of {mat1.layout}")
     rows, columns = mat1._where.unbind(0)
     order, group, first = sorted_groups(rows.unsqueeze(0))
     parts = (mat1._stored.unsqueeze(1) * mat2.index_select(0, columns)).index_select(0, order)

@@ -101,6 +101,8 @@ def embedding_bag(
             f"embedding_bag: If per_sample_weights ({weights.shape}) is not None, it must have "
             f"the same shape as the input ({input.shape})"
         )
+    if offsets is not None:
+        require_tensors("embedding_bag", offsets=offsets)
     if input.dim() == 2:
         if offsets is not None:
             raise ValueError(

@@ -147,10 +147,11 @@ def global_unstructured(
     if not isinstance(given, dict):
         raise TypeError("global_unstructured(): importance_scores must be of type dict")
     method = pruning_method(**kwargs)
-    if method.PRUNING_TYPE != "unstructured":
+    kind = getattr(method, "PRUNING_TYPE", None)
+    if kind != "unstructured":
         raise TypeError(
             'Only "unstructured" PRUNING_TYPE supported for the `pruning_method`. Found method '
-            f"{pruning_method} of type {method.PRUNING_TYPE}"
+            f"{pruning_method} of type {kind}"
         )
     scores, masks = [], []
     for module, name in chosen:
