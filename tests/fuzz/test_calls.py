@@ -85,6 +85,8 @@ fb.optim.lr_scheduler.CyclicLR(fb.optim.SGD([fb.ones(3)]), 0.0, 1.0, step_size_u
 fb.smm(fb.eye(2).to_sparse(), fb.ones(2, 2), out=2)
 fb.TypedStorage(dtype=(2, 1.5))
 fb.normal(10**400, 1.0, (2, 3))
+fb.zeros(2, fb.ones(2, 3).to_sparse(), 3)
+fb.utils.checkpoint.set_device_states(fb.ones(2), fb.ones(2))
 fb.distributions.ExponentialFamily.entropy(fb.ones(2))
 fb.nn.functional.embedding_bag(fb.tensor([0, 1]), fb.ones(3, 1), (None, 1), mode="sum")
 fb.sparse.addmm("", fb.eye(2).to_sparse(), fb.eye(2))

@@ -685,6 +685,8 @@ def zeros_like(
 @handles("zeros", "empty")
 def zeros(*shape: Any, size: Any = None, layout: Any = None, **options: Any) -> Any:
     """A sparse tensor without elements, for a sparse ``out=``."""
+    if any(isinstance(given, SparseTensor) for given in (*shape, size, *options.values())):
+        raise TypeError("zeros(): a sparse tensor is neither a size nor an option")
     return fb.zeros(*shape, size=size, layout=fb.sparse_coo, **options)
 
 

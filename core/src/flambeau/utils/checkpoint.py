@@ -221,9 +221,12 @@ def set_device_states(
         states: one for each.
         device_type: of the devices; the accelerator's if None.
     """
+    accelerator = fb.accelerator.current_accelerator()
+    kind = device_type or (accelerator.type if accelerator is not None else None)
     for index, state in zip(devices, states, strict=True):
-        accelerator: Any = fb.accelerator.current_accelerator()
-        getattr(fb, device_type or accelerator.type).set_rng_state(state, index)
+        if kind is None:
+            raise RuntimeError("set_device_states(): there is no accelerator; name a device_type")
+        getattr(fb, kind).set_rng_state(state, index)
 
 
 class _Run:
