@@ -113,7 +113,7 @@ class ScriptModule(nn.Module):
 
         cls.__init__ = initialise  # type: ignore[method-assign]
 
-    def __init__(self) -> None:
+    def __init__(self, optimize: Any = None) -> None:
         super().__init__()
         self.__dict__["_attribute_types"] = {}
         self.__dict__["_stubs"] = {}
