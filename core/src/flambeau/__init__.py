@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from flambeau import jit as jit
     from flambeau import linalg as linalg
     from flambeau import nn as nn
+    from flambeau import onnx as onnx
     from flambeau import optim as optim
     from flambeau import overrides as overrides
     from flambeau import plans as plans
@@ -124,7 +125,7 @@ _NAMES = {
     "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
 }
-_PARTS: dict[str, str] = dict.fromkeys(("fx", "nn", "optim"), "flambeau-nn")
+_PARTS: dict[str, str] = dict.fromkeys(("fx", "nn", "onnx", "optim"), "flambeau-nn")
 
 
 def __getattr__(name: str) -> Any:

@@ -101,8 +101,9 @@ PARTS = (
     ),
     Part(
         "torch.onnx",
-        "refused",
-        "programs are not exported, and `is_in_onnx_export()` is False",
+        "partial",
+        "`flambeau.onnx.load` makes modules of models; programs are not exported, and "
+        "`is_in_onnx_export()` is False",
     ),
     Part("torch.ops", "partial", "what `torch.library` was given, and functions under `aten`"),
     Part(

@@ -1,0 +1,45 @@
+"""Models from files."""
+
+from __future__ import annotations
+
+import os
+from typing import IO, Any
+
+from flambeau.onnx._model import ONNXModule
+
+__all__ = ["load"]
+
+
+def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
+    """A model in ONNX's format as a module that can be called, trained and saved.
+
+    Weights beside the file (external data) are read with it.  Needs the package onnx:
+    ``pip install flambeau-nn[onnx]``.
+
+    Args:
+        f: a path, an open file, or a ``ModelProto``.
+
+    Raises:
+        UnsupportedError: the model has an operator, a dtype or a form that flambeau lacks.
+        ValueError: this is no model of ONNX.
+        ModuleNotFoundError: the package onnx is not installed.
+
+    >>> import flambeau as fb, onnx.parser
+    >>> model = onnx.parser.parse_model('''
+    ...   <ir_version: 8, opset_import: ["": 18]>
+    ...   double (float[N] x) => (float[N] y) { y = Add(x, x) }
+    ... ''')
+    >>> fb.onnx.load(model)(fb.ones(2))
+    tensor([2., 2.])
+    """
+    from google.protobuf.message import DecodeError
+
+    import onnx
+
+    if isinstance(f, onnx.ModelProto):
+        return ONNXModule(f)
+    try:
+        model = onnx.load(f)
+    except DecodeError as error:
+        raise ValueError(f"{getattr(f, 'name', f)!s} is no model of ONNX: {error}") from error
+    return ONNXModule(model)

@@ -1,0 +1,247 @@
+"""A model of ONNX as a module."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Sequence
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau.nn import Module, Parameter
+from flambeau.onnx._operators import OPERATORS, Context
+from flambeau.onnx._operators.table import UnsupportedError, dtype_of
+
+__all__ = ["ONNXModule"]
+
+
+class ONNXModule(Module):
+    """A graph of ONNX that runs on flambeau: called with the graph's inputs, by place or by name.
+
+    Weights of floating dtypes are parameters, under the names that they have in the file; other
+    constants are buffers.  The graph computes what it says in either mode: ``train()`` does not
+    bring dropout back that an exporter has left out.
+
+    Args:
+        model: a ``ModelProto`` of the package onnx.
+
+    Attributes:
+        input_names, output_names: of the graph, without its weights.
+
+    Raises:
+        UnsupportedError: the model has an operator, a dtype or a form that flambeau lacks.
+    """
+
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.opsets = {entry.domain or "": entry.version for entry in model.opset_import} or {"": 1}
+        self.opsets.setdefault("", self.opsets.get("ai.onnx", 1))
+        self._graph = model.graph
+        self._functions = {(f.domain, f.name): f for f in model.functions}
+        self._paths: dict[str, str] = {}
+        for tensor in model.graph.initializer:
+            self._keep(tensor.name, tensor_of(tensor))
+        for tensor in model.graph.sparse_initializer:
+            self._keep(tensor.values.name, dense_of(tensor))
+        self.input_names = [i.name for i in model.graph.input if i.name not in self._paths]
+        self.output_names = [o.name for o in model.graph.output]
+        self._check(model.graph)
+
+    def _check(self, graph: Any) -> None:
+        for node in graph.node:
+            domain = "" if node.domain == "ai.onnx" else node.domain
+            if (domain, node.op_type) not in OPERATORS and (
+                (node.domain, node.op_type) not in self._functions
+            ):
+                raise UnsupportedError(f"{_place(node)}: there is no such operator in flambeau")
+            for attribute in node.attribute:
+                for inner in (*attribute.graphs, *([attribute.g] if attribute.type == 5 else [])):
+                    self._check(inner)
+
+    def _keep(self, name: str, value: Tensor) -> None:
+        """Register a constant under a path that says its name."""
+        *above, last = [part or "_" for part in name.split(".")]
+        owner: Module = self
+        for part in above:
+            inner = owner._modules.get(part)
+            if inner is None:
+                if hasattr(owner, part):
+                    part = f"{part}_"
+                inner = Module()
+                owner.add_module(part, inner)
+            owner = inner
+        while hasattr(owner, last) or keyword.iskeyword(last):
+            last = f"{last}_"
+        if value.dtype.is_floating_point or value.dtype.is_complex:
+            owner.register_parameter(last, Parameter(value))
+        else:
+            owner.register_buffer(last, value)
+        path = next(n for n, m in self.named_modules() if m is owner)
+        self._paths[name] = f"{path}.{last}" if path else last
+
+    def _constants(self) -> dict[str, Any]:
+        known = dict(self.named_parameters(remove_duplicate=False))
+        known.update(self.named_buffers(remove_duplicate=False))
+        return {name: known[path] for name, path in self._paths.items()}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """The outputs of the graph: one, or a tuple.
+
+        Raises:
+            TypeError: an input is missing, or there is none of that name.
+        """
+        values = self._constants()
+        if len(args) > len(self.input_names):
+            raise TypeError(
+                f"the model has {len(self.input_names)} inputs ({', '.join(self.input_names)}), "
+                f"got {len(args)}"
+            )
+        given = dict(zip(self.input_names, args, strict=False))
+        for name, value in kwargs.items():
+            if name in given or name not in (*self.input_names, *self._paths):
+                raise TypeError(f"the model has no further input {name!r}")
+            given[name] = value
+        missing = [name for name in self.input_names if name not in given]
+        if missing:
+            raise TypeError(f"the model's inputs {', '.join(missing)} are missing")
+        values.update(given)
+        results = self._run(self._graph, values, self.opsets)
+        return results[0] if len(results) == 1 else results
+
+    def _run(self, graph: Any, values: dict[str, Any], opsets: dict[str, int]) -> tuple[Any, ...]:
+        """The outputs of a graph whose inputs are among the values."""
+        for tensor in graph.initializer if graph is not self._graph else ():
+            values[tensor.name] = tensor_of(tensor)
+        self._run_nodes(graph.node, values, opsets, {})
+        return tuple(values[o.name] for o in graph.output)
+
+    def _run_nodes(
+        self,
+        nodes: Any,
+        values: dict[str, Any],
+        opsets: dict[str, int],
+        attributes: dict[str, Any],
+    ) -> None:
+        for node in nodes:
+            inputs = [values[name] if name else None for name in node.input]
+            options = {a.name: _attribute(a, attributes) for a in node.attribute}
+            options = {k: v for k, v in options.items() if v is not _ABSENT}
+            try:
+                results = self._call(node, inputs, options, values, opsets)
+            except UnsupportedError as error:
+                raise UnsupportedError(f"{_place(node)}: {error}") from error
+            except (IndexError, RuntimeError, TypeError, ValueError) as error:
+                error.add_note(f"in {_place(node)}")
+                raise
+            if not isinstance(results, tuple):
+                results = (results,)
+            for name, value in zip(node.output, results, strict=False):
+                if name:
+                    values[name] = value
+
+    def _call(
+        self,
+        node: Any,
+        inputs: list[Any],
+        options: dict[str, Any],
+        values: dict[str, Any],
+        opsets: dict[str, int],
+    ) -> Any:
+        domain = "" if node.domain == "ai.onnx" else node.domain
+        function = self._functions.get((node.domain, node.op_type))
+        if function is not None:
+            return self._call_function(function, inputs, options)
+
+        def run(graph: Any, args: Sequence[Any]) -> tuple[Any, ...]:
+            inner = dict(values)
+            inner.update(zip([i.name for i in graph.input], args, strict=False))
+            return self._run(graph, inner, opsets)
+
+        context = Context(opsets.get(domain, 1), len(node.output), run)
+        return OPERATORS[domain, node.op_type](context, *inputs, **options)
+
+    def _call_function(
+        self, function: Any, inputs: list[Any], options: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        opsets = {entry.domain or "": entry.version for entry in function.opset_import}
+        values: dict[str, Any] = dict.fromkeys(function.input)
+        values.update(zip(function.input, inputs, strict=False))
+        given = {a.name: _attribute(a, {}) for a in function.attribute_proto}
+        given.update(options)
+        self._run_nodes(function.node, values, opsets, given)
+        return tuple(values[name] for name in function.output)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = dict(self.__dict__)
+        state["_graph"] = self._graph.SerializeToString()
+        state["_functions"] = {k: f.SerializeToString() for k, f in self._functions.items()}
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        from onnx import FunctionProto, GraphProto
+
+        state = dict(state)
+        state["_graph"] = GraphProto.FromString(state["_graph"])
+        functions = state["_functions"].items()
+        state["_functions"] = {k: FunctionProto.FromString(f) for k, f in functions}
+        super().__setstate__(state)
+
+    def extra_repr(self) -> str:
+        """The graph's inputs, outputs and number of nodes."""
+        return (
+            f"{', '.join(self.input_names)} -> {', '.join(self.output_names)}, "
+            f"nodes={len(self._graph.node)}"
+        )
+
+
+_ABSENT = object()
+
+
+def _place(node: Any) -> str:
+    name = f" {node.name!r}" if node.name else ""
+    domain = f"{node.domain}::" if node.domain else ""
+    results = ", ".join(node.output)
+    return f"node{name} ({domain}{node.op_type} -> {results})"
+
+
+def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
+    """The value of a node's attribute, which within a function may be the function's own."""
+    from onnx import AttributeProto, helper
+
+    if attribute.ref_attr_name:
+        return of_function.get(attribute.ref_attr_name, _ABSENT)
+    value = helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.TENSOR:
+        return tensor_of(value)
+    if attribute.type == AttributeProto.SPARSE_TENSOR:
+        return dense_of(value)
+    if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS):
+        return [v.decode() if isinstance(v, bytes) else v for v in value]
+    return value.decode() if isinstance(value, bytes) else value
+
+
+def tensor_of(proto: Any) -> Tensor:
+    """A ``TensorProto`` as a tensor of its own memory.
+
+    Raises:
+        UnsupportedError: strings, and numbers of four bits and fewer.
+    """
+    from onnx import numpy_helper
+
+    dtype = dtype_of(proto.data_type)
+    values = numpy_helper.to_array(proto)
+    if not values.size:
+        return fb.empty(tuple(values.shape), dtype=dtype)
+    return fb.frombuffer(bytearray(values.tobytes()), dtype=dtype).reshape(tuple(values.shape))
+
+
+def dense_of(proto: Any) -> Tensor:
+    """A ``SparseTensorProto`` as a dense tensor."""
+    values, places, sizes = tensor_of(proto.values), tensor_of(proto.indices), list(proto.dims)
+    if places.dim() == 1:
+        count = 1
+        for size in sizes:
+            count *= size
+        return fb.zeros(count, dtype=values.dtype).index_put((places,), values).reshape(sizes)
+    made = fb.zeros(sizes, dtype=values.dtype)
+    return made.index_put(tuple(places.unbind(1)), values)
