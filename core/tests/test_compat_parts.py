@@ -149,23 +149,24 @@ def test_parts_are_sorted_and_say_what_they_are(torch):
 
 def test_what_is_absent_can_be_asked_for_and_raises_when_used(torch):
     import torch.distributed as dist
-    import torch.fx
+    import torch.export
 
     assert dist is fb.distributed and not dist.is_initialized()
-    assert not hasattr(torch.fx, "nosuch")
+    assert not hasattr(torch.export, "nosuch")
 
-    class Tracer(torch.fx.Tracer):
+    class Program(torch.export.ExportedProgram):
         pass
 
-    assert not isinstance(fb.ones(1), torch.fx.Proxy)
-    with pytest.raises(NotImplementedError, match=r"no torch\.fx\.Tracer \(which Tracer is\)"):
-        Tracer()
-    with pytest.raises(NotImplementedError, match=r"torch\.fx\.symbolic_trace: programs are not"):
-        torch.fx.symbolic_trace(fb.nn.ReLU())
+    assert not isinstance(fb.ones(1), torch.export.ExportedProgram)
+    no_class = r"no torch\.export\.ExportedProgram \(which Program is\)"
+    with pytest.raises(NotImplementedError, match=no_class):
+        Program()
+    with pytest.raises(NotImplementedError, match=r"torch\.export\.export: programs are not"):
+        torch.export.export(fb.nn.ReLU(), ())
     with pytest.raises(NotImplementedError, match=r"torch\.distributed\.init_device_mesh: groups"):
         dist.init_device_mesh("cpu", (1,))
-    with pytest.raises(AttributeError, match=r"flambeau has no torch\.fx\.nosuch"):
-        torch.fx.nosuch  # noqa: B018
+    with pytest.raises(AttributeError, match=r"flambeau has no torch\.export\.nosuch"):
+        torch.export.nosuch  # noqa: B018
     assert issubclass(dist.DistBackendError, Exception)
     assert dist.ProcessGroup | None  # in annotations
 
@@ -221,16 +222,6 @@ def test_ops_are_a_namespace_of_the_programs(torch):
 def test_libraries_of_compiled_ops_do_not_fit(torch):
     with pytest.raises(OSError, match=r"load_library\('ops\.so'\): kernels are Python packages"):
         torch.ops.load_library("ops.so")
-
-
-def test_modes_of_functions_are_refused_when_they_begin(torch):
-    from torch.overrides import TorchFunctionMode
-
-    class Seen(TorchFunctionMode):
-        pass
-
-    with pytest.raises(NotImplementedError, match="Seen: functions are seen by classes"):
-        Seen().__enter__()
 
 
 def test_helpers_of_distributions(torch):

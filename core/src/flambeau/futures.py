@@ -10,15 +10,17 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future as _Result
 from typing import Any, Generic, TypeVar
+
+from flambeau.plugin.forks import make_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
 S = TypeVar("S")
+_lock = make_lock()  # of all futures: it is held for a few steps
 
 
 class Future(Generic[T]):
@@ -38,7 +40,6 @@ class Future(Generic[T]):
 
     def __init__(self, *, devices: Sequence[Any] | None = None) -> None:
         self._result: _Result[Any] = _Result()
-        self._lock = threading.Lock()
 
     def done(self) -> bool:
         """Whether there is a result or an error."""
@@ -101,7 +102,7 @@ class Future(Generic[T]):
         self._set(lambda: self._result.set_exception(result))
 
     def _set(self, write: Callable[[], None]) -> None:
-        with self._lock:
+        with _lock:
             if self.done():
                 raise RuntimeError("Future can only be marked completed once")
             claimed = self._result.set_running_or_notify_cancel()
@@ -121,11 +122,10 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     """
     whole: Future[list[Future[Any]]] = Future()
     waiting = len(futures)
-    lock = threading.Lock()
 
     def one(_: Future[Any]) -> None:
         nonlocal waiting
-        with lock:
+        with _lock:
             waiting -= 1
             last = waiting == 0
         if last:

@@ -149,6 +149,8 @@ class _Bindings:
             self._bind(found, added, getattr(own, added))
         for added, value in moved(below).items():
             self._bind(found, added, value)
+        for added in _absent.table().get(name, ()):
+            self._bind(found, added, _absent.absent(f"{name}.{added}"))
         self._children(name, found)
         return found
 

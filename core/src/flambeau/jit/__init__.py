@@ -28,22 +28,24 @@ from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from flambeau.jit import passes as passes
-    from flambeau.jit._annotations import Future as Future
     from flambeau.jit._archive import load as load
     from flambeau.jit._archive import save as save
-    from flambeau.jit._classes import interface as interface
     from flambeau.jit._decorators import _overload as _overload
     from flambeau.jit._decorators import _overload_method as _overload_method
     from flambeau.jit._decorators import export as export
     from flambeau.jit._decorators import ignore as ignore
     from flambeau.jit._decorators import script_if_tracing as script_if_tracing
     from flambeau.jit._decorators import unused as unused
-    from flambeau.jit._function import ScriptFunction as ScriptFunction
+    from flambeau.jit._frontend.annotations import Future as Future
+    from flambeau.jit._frontend.classes import interface as interface
+    from flambeau.jit._frontend.function import ScriptFunction as ScriptFunction
+    from flambeau.jit._frontend.isinstance import isinstance as isinstance
+    from flambeau.jit._frontend.source import CompilationError as CompilationError
+    from flambeau.jit._frontend.source import Error as Error
     from flambeau.jit._graph import Block as Block
     from flambeau.jit._graph import Graph as Graph
     from flambeau.jit._graph import Node as Node
     from flambeau.jit._graph import Value as Value
-    from flambeau.jit._isinstance import isinstance as isinstance
     from flambeau.jit._modules import RecursiveScriptModule as RecursiveScriptModule
     from flambeau.jit._modules import ScriptModule as ScriptModule
     from flambeau.jit._modules import script_method as script_method
@@ -57,21 +59,19 @@ if TYPE_CHECKING:
     from flambeau.jit._script import is_tracing as is_tracing
     from flambeau.jit._script import script as script
     from flambeau.jit._script import wait as wait
-    from flambeau.jit._source import CompilationError as CompilationError
-    from flambeau.jit._source import Error as Error
 
 _HOMES = {
-    "_annotations": "Future",
+    "_frontend.annotations": "Future",
     "_archive": "load save",
-    "_classes": "interface",
+    "_frontend.classes": "interface",
     "_decorators": "_overload _overload_method export ignore script_if_tracing unused",
-    "_function": "ScriptFunction",
+    "_frontend.function": "ScriptFunction",
     "_graph": "Block Graph Node Value",
-    "_isinstance": "isinstance",
+    "_frontend.isinstance": "isinstance",
     "_modules": "RecursiveScriptModule ScriptModule script_method",
     "_script": """Attribute CompilationUnit _unwrap_optional annotate export_opnames fork
         is_scripting is_tracing script wait""",
-    "_source": "CompilationError Error",
+    "_frontend.source": "CompilationError Error",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ALIASES = {"_fork": "fork", "_wait": "wait", "_isinstance": "isinstance", "_drop": "unused"}

@@ -14,7 +14,7 @@ from typing import Any
 import flambeau as fb
 from flambeau.jit import _types as T
 from flambeau.jit._code import Constants, function_code
-from flambeau.jit._function import ScriptFunction
+from flambeau.jit._frontend.function import ScriptFunction
 from flambeau.jit._graph import escaped
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type

@@ -8,14 +8,14 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
-from flambeau.jit._expressions import LAST
+from flambeau.jit._frontend.expressions import LAST
 from flambeau.jit._graph import Block, Graph, Node, Value, escaped, shown_float
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Schema
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 
 if TYPE_CHECKING:
-    from flambeau.jit._function import ScriptFunction
+    from flambeau.jit._frontend.function import ScriptFunction
 
 _RESERVED = frozenset(
     """torch self Tensor int float bool str print range len uninitialized unchecked_cast annotate

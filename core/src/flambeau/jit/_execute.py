@@ -14,9 +14,10 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau.jit import _builtins, _numbers
 from flambeau.jit import _types as T
-from flambeau.jit._expressions import LAST
+from flambeau.jit._frontend import builtins as _builtins
+from flambeau.jit._frontend import numbers as _numbers
+from flambeau.jit._frontend.expressions import LAST
 from flambeau.jit._graph import Block, Graph, Node, Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Schema, schemas
@@ -24,7 +25,7 @@ from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.jit.passes._inline import called
 
 if TYPE_CHECKING:
-    from flambeau.jit._function import ScriptFunction
+    from flambeau.jit._frontend.function import ScriptFunction
 
 
 def python_function(function: ScriptFunction) -> Callable[..., Any]:

@@ -16,8 +16,8 @@ from flambeau.jit._types import Type
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from flambeau.jit._frontend.source import Place
     from flambeau.jit._schemas import Schema
-    from flambeau.jit._source import Place
 
 
 class Use:

@@ -11,12 +11,13 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.jit import _annotations, _decorators
+from flambeau.jit import _decorators
 from flambeau.jit import _types as T
-from flambeau.jit._function import ScriptFunction, bound_method, declarations
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend.function import ScriptFunction, bound_method, declarations
+from flambeau.jit._frontend.resolve import Resolver, of_caller, of_function
 from flambeau.jit._graph import Graph
 from flambeau.jit._parts import compiler
-from flambeau.jit._resolve import Resolver, of_caller, of_function
 from flambeau.jit._script import Attribute
 from flambeau.jit._types import ClassType, Type
 

@@ -9,14 +9,20 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+_HERE = frozenset(
+    "archive code decorators execute graph modules reader schemas script types".split()
+)
+"""The parts in this folder; the others are in `_frontend`."""
+
 
 class _Parts:
-    """Modules of this package: ``compiler.calls`` is ``flambeau.jit._calls``."""
+    """Modules of this package: ``compiler.calls`` is ``flambeau.jit._frontend.calls``."""
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        path = "." if name == "root" else f"._{name}"
+        path = f"._{name}" if name in _HERE else f"._frontend.{name}"
+        path = "." if name == "root" else path
         if name.startswith("passes_"):
             path = f".passes._{name.removeprefix('passes_')}"
         module = importlib.import_module(path.rstrip(".") or "flambeau.jit", "flambeau.jit")

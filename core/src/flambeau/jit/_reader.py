@@ -11,12 +11,14 @@ from typing import Any
 import flambeau as fb
 from flambeau import nn
 from flambeau._storages.memory import swapped
-from flambeau.jit import _annotations, _classes, _modules
+from flambeau.jit import _modules
 from flambeau.jit import _types as T
-from flambeau.jit import _values as V
-from flambeau.jit._function import Declaration, ScriptFunction, literal_defaults, parse
-from flambeau.jit._resolve import Resolver
-from flambeau.jit._source import CompilationError, Source
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend import classes as _classes
+from flambeau.jit._frontend import values as V
+from flambeau.jit._frontend.function import Declaration, ScriptFunction, literal_defaults, parse
+from flambeau.jit._frontend.resolve import Resolver
+from flambeau.jit._frontend.source import CompilationError, Source
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.serialization import _load, _names
 from flambeau.serialization._archive import ArchiveReader

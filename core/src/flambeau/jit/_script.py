@@ -7,13 +7,13 @@ import inspect
 import typing
 from typing import Any, TypeVar
 
-from flambeau.jit import _annotations
-from flambeau.jit._annotations import Future
-from flambeau.jit._function import ScriptFunction, declarations, scripted
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend.annotations import Future
+from flambeau.jit._frontend.function import ScriptFunction, declarations, scripted
+from flambeau.jit._frontend.resolve import Resolver, of_caller
+from flambeau.jit._frontend.values import FunctionRef
 from flambeau.jit._parts import compiler
-from flambeau.jit._resolve import Resolver, of_caller
 from flambeau.jit._types import ClassType
-from flambeau.jit._values import FunctionRef
 
 V = TypeVar("V")
 

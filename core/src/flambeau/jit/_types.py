@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flambeau.jit._function import ScriptedFunction
+    from flambeau.jit._frontend.function import ScriptedFunction
 
 _made: dict[tuple[Any, ...], Type] = {}
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for
+from flambeau_cupy.kernels._operands import demand
 from flambeau_cupy.kernels.activation import log_softmax
-from flambeau_cupy.kernels.operands import demand
 from flambeau_cupy.layer import Layer
 
 

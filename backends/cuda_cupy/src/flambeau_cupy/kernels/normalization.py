@@ -10,7 +10,7 @@ import numpy as np
 from flambeau_cupy.device.array_module import Array, Kernel, channels_last
 from flambeau_cupy.device.launch import blocks_for, columns_for, rows_for
 from flambeau_cupy.dtypes import accumulator
-from flambeau_cupy.kernels.operands import demand
+from flambeau_cupy.kernels._operands import demand
 from flambeau_cupy.layer import Layer
 
 Three = tuple[Array, Array, Array]

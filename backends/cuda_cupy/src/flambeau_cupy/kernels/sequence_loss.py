@@ -9,7 +9,7 @@ import numpy as np
 from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import rows_for
 from flambeau_cupy.dtypes import accumulator
-from flambeau_cupy.kernels.operands import demand
+from flambeau_cupy.kernels._operands import demand
 from flambeau_cupy.layer import Layer
 
 Lengths = tuple[int, ...]

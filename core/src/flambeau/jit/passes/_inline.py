@@ -9,7 +9,7 @@ from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType
 
 if TYPE_CHECKING:
-    from flambeau.jit._function import ScriptFunction
+    from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._graph import Block, Graph, Node, Value
 
 

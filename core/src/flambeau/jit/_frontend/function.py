@@ -11,15 +11,16 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from flambeau.jit import _annotations, _decorators, passes
+from flambeau.jit import _decorators, passes
 from flambeau.jit import _types as T
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend.resolve import Resolver, of_function
+from flambeau.jit._frontend.source import CompilationError, Place, Source
+from flambeau.jit._frontend.state import RETURNED, Compilation
+from flambeau.jit._frontend.values import FunctionRef, Overloads, Sugar, constant_of
 from flambeau.jit._parts import compiler
-from flambeau.jit._resolve import Resolver, of_function
 from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema
-from flambeau.jit._source import CompilationError, Place, Source
-from flambeau.jit._state import RETURNED, Compilation
 from flambeau.jit._types import ClassType, Type
-from flambeau.jit._values import FunctionRef, Overloads, Sugar, constant_of
 
 if TYPE_CHECKING:
     from flambeau.jit._graph import Graph
@@ -295,9 +296,9 @@ def compile_declaration(
         if status is FALLS:
             falls()
         elif status is not EXITS and status is not RAISES:
-            Condition = compiler.conditions.Condition
+            Truth = compiler.conditions.Truth
 
-            _branches(c, node, Condition(status), lambda: EXITS, falls)
+            _branches(c, node, Truth(status), lambda: EXITS, falls)
     except RecursionError:
         c.fail(node, "the function is nested too deeply")
     back = c.frame.find(RETURNED)

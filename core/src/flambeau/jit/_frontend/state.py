@@ -6,15 +6,15 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau.jit import _types as T
+from flambeau.jit._frontend.source import CompilationError, NotSupportedError, Place, Source
 from flambeau.jit._graph import Block, Graph, Node, Value
 from flambeau.jit._parts import compiler
-from flambeau.jit._source import CompilationError, NotSupportedError, Place, Source
 
 if TYPE_CHECKING:
     import ast
     from collections.abc import Iterable, Iterator, Sequence
 
-    from flambeau.jit._resolve import Resolver
+    from flambeau.jit._frontend.resolve import Resolver
     from flambeau.jit._schemas import Schema
     from flambeau.jit._types import Type
 

@@ -17,7 +17,7 @@ from flambeau.jit._types import Type
 if typing.TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flambeau.jit._resolve import Resolver
+    from flambeau.jit._frontend.resolve import Resolver
 
 _NAMED: dict[str, Type] = {
     "Tensor": T.TENSOR,

@@ -12,20 +12,22 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
-from flambeau.jit import _annotations, _decorators, _numbers
+from flambeau.jit import _decorators
 from flambeau.jit import _types as T
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend import numbers as _numbers
+from flambeau.jit._frontend.match import Mismatch, call_op, emit_op, match, unpack
+from flambeau.jit._frontend.source import CompilationError
 from flambeau.jit._graph import Value
-from flambeau.jit._match import Mismatch, call_op, emit_op, match, unpack
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Argument, Schema, names, schemas
-from flambeau.jit._source import CompilationError
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flambeau.jit._function import ScriptFunction
-    from flambeau.jit._state import Compilation
+    from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._frontend.state import Compilation
 
 
 class Sugar:

@@ -6,15 +6,15 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
+from flambeau.jit._frontend.values import Many, Sugar
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType
-from flambeau.jit._values import Many, Sugar
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flambeau.jit._state import Compilation
+    from flambeau.jit._frontend.state import Compilation
 
 
 def _container(kind: ClassType) -> str:

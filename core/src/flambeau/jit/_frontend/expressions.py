@@ -7,13 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.jit import _types as T
-from flambeau.jit._conditions import Condition, compare_nodes, condition, merged
+from flambeau.jit._frontend.conditions import Truth, compare_nodes, condition, merged
+from flambeau.jit._frontend.match import call_op, convert, unpack
+from flambeau.jit._frontend.state import Compilation, Frame
+from flambeau.jit._frontend.values import Many, Special, as_value, tuple_item, value_attribute
 from flambeau.jit._graph import Value
-from flambeau.jit._match import call_op, convert, unpack
 from flambeau.jit._parts import compiler
-from flambeau.jit._state import Compilation, Frame
 from flambeau.jit._types import ClassType, Type
-from flambeau.jit._values import Many, Special, as_value, tuple_item, value_attribute
 
 BINARY: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("add", "__add__"),
@@ -597,4 +597,4 @@ _FORMS: dict[type[ast.expr], Callable[..., Any]] = {
     ast.Call: _call,
 }
 
-__all__ = ["Condition", "compare", "expression", "merged", "value"]
+__all__ = ["Truth", "compare", "expression", "merged", "value"]

@@ -8,16 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
+from flambeau.jit._frontend.state import described
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema, schemas
-from flambeau.jit._state import described
 from flambeau.jit._types import NamedTupleType, Type
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from flambeau.jit._state import Compilation
+    from flambeau.jit._frontend.state import Compilation
 
 _IMPLICIT = {
     T.INT: "aten::IntImplicit",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 
-from flambeau.jit._expressions import value
+from flambeau.jit._frontend.expressions import value
+from flambeau.jit._frontend.state import Compilation
 from flambeau.jit._graph import Value
-from flambeau.jit._state import Compilation
 from flambeau.jit._types import NONE, ClassType, Type
 
 

@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.jit import _types as T
-from flambeau.jit._conditions import condition
-from flambeau.jit._expressions import LAST, expression, members, value
+from flambeau.jit._frontend.conditions import condition
+from flambeau.jit._frontend.expressions import LAST, expression, members, value
+from flambeau.jit._frontend.match import call_op, convert
+from flambeau.jit._frontend.state import DID_BREAK, DID_RETURN, RETURNED, Compilation, Frame
+from flambeau.jit._frontend.values import Sugar, as_value
 from flambeau.jit._graph import Value
-from flambeau.jit._match import call_op, convert
 from flambeau.jit._parts import compiler
-from flambeau.jit._state import DID_BREAK, DID_RETURN, RETURNED, Compilation, Frame
 from flambeau.jit._types import ClassType, Type
-from flambeau.jit._values import Sugar, as_value
 
 
 class Iteration(Sugar):

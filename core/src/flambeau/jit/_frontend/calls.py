@@ -7,16 +7,13 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.jit import _annotations
 from flambeau.jit import _types as T
-from flambeau.jit._conditions import Condition, condition
-from flambeau.jit._expressions import expression, members, value
-from flambeau.jit._graph import Value
-from flambeau.jit._match import call_op, convert
-from flambeau.jit._parts import compiler
-from flambeau.jit._state import Compilation
-from flambeau.jit._types import ClassType, Type
-from flambeau.jit._values import (
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend.conditions import Truth, condition
+from flambeau.jit._frontend.expressions import expression, members, value
+from flambeau.jit._frontend.match import call_op, convert
+from flambeau.jit._frontend.state import Compilation
+from flambeau.jit._frontend.values import (
     Builtin,
     EnumRef,
     ExceptionRef,
@@ -31,6 +28,9 @@ from flambeau.jit._values import (
     as_value,
     value_attribute,
 )
+from flambeau.jit._graph import Value
+from flambeau.jit._parts import compiler
+from flambeau.jit._types import ClassType, Type
 
 STATIC = ("isinstance", "hasattr", "is_scripting", "is_tracing")
 """Forms whose truth may be known while a function is compiled."""
@@ -160,10 +160,10 @@ def annotation(c: Compilation, node: ast.expr) -> Type:
         c.fail(node, str(error))
 
 
-def static_call(c: Compilation, node: ast.Call, name: str) -> Condition:
+def static_call(c: Compilation, node: ast.Call, name: str) -> Truth:
     """`isinstance`, `hasattr`, `is_scripting` and `is_tracing` as conditions."""
     if name in ("is_scripting", "is_tracing"):
-        return Condition(None, name == "is_scripting")
+        return Truth(None, name == "is_scripting")
     if len(node.args) != 2:
         c.fail(node, f"{name} expected exactly 2 arguments but found {len(node.args)}")
     if name == "hasattr":
@@ -180,28 +180,28 @@ def static_call(c: Compilation, node: ast.Call, name: str) -> Condition:
         choices = []
     holds = [any(T.is_subtype(each, kind) for kind in kinds) for each in choices]
     if choices and all(holds):
-        return Condition(None, True)
+        return Truth(None, True)
     if choices and not any(holds) and have is not T.ANY:
-        return Condition(None, False)
+        return Truth(None, False)
     made = c.emit("prim::isinstance", [of], T.BOOL, at=node, _types=kinds)
     if not isinstance(node.args[0], ast.Name):
-        return Condition(made)
+        return Truth(made)
     name_of = node.args[0].id
     if not choices:
         concrete = [k for k in kinds if k not in (T.ANY_LIST, T.ANY_TUPLE)]
         known = T.union(*concrete) if len(concrete) == len(kinds) else None
-        return Condition(made, None, {name_of: known} if known is not None else {})
+        return Truth(made, None, {name_of: known} if known is not None else {})
     yes = T.union(*(each for each, held in zip(choices, holds, strict=True) if held))
     no = T.union(*(each for each, held in zip(choices, holds, strict=True) if not held))
-    return Condition(made, None, {name_of: yes}, {name_of: no})
+    return Truth(made, None, {name_of: yes}, {name_of: no})
 
 
-def _has_attribute(c: Compilation, node: ast.Call) -> Condition:
+def _has_attribute(c: Compilation, node: ast.Call) -> Truth:
     of = expression(c, node.args[0])
     name = node.args[1]
     if not isinstance(name, ast.Constant) or not isinstance(name.value, str):
         c.fail(node, "hasattr's second argument must be a string literal")
-    return Condition(None, _attribute_known(c, of, name.value))
+    return Truth(None, _attribute_known(c, of, name.value))
 
 
 def _attribute_known(c: Compilation, of: Any, name: str) -> bool:

@@ -9,9 +9,10 @@ import weakref
 from typing import Any
 
 import flambeau as fb
-from flambeau.jit import _annotations, _decorators
+from flambeau.jit import _decorators
 from flambeau.jit import _types as T
-from flambeau.jit._function import ScriptFunction, bound_method, declaration_of
+from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend.function import ScriptFunction, bound_method, declaration_of
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Argument, Schema
 from flambeau.jit._types import ClassType, Type

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.jit import _annotations
+from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._parts import compiler
 
 

@@ -6,11 +6,11 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from flambeau.jit import _loops
 from flambeau.jit import _types as T
-from flambeau.jit._calls import annotation
-from flambeau.jit._conditions import Condition, condition, refine
-from flambeau.jit._expressions import (
+from flambeau.jit._frontend import loops as _loops
+from flambeau.jit._frontend.calls import annotation
+from flambeau.jit._frontend.conditions import Truth, condition, refine
+from flambeau.jit._frontend.expressions import (
     BINARY,
     binary,
     expression,
@@ -19,13 +19,9 @@ from flambeau.jit._expressions import (
     subscript,
     value,
 )
-from flambeau.jit._graph import Block, Value
-from flambeau.jit._match import call_op, convert
-from flambeau.jit._parts import compiler
-from flambeau.jit._schemas import schemas
-from flambeau.jit._state import DID_BREAK, DID_RETURN, RETURNED, Compilation, Frame
-from flambeau.jit._types import ClassType
-from flambeau.jit._values import (
+from flambeau.jit._frontend.match import call_op, convert
+from flambeau.jit._frontend.state import DID_BREAK, DID_RETURN, RETURNED, Compilation, Frame
+from flambeau.jit._frontend.values import (
     ExceptionMade,
     ExceptionRef,
     Sugar,
@@ -34,6 +30,10 @@ from flambeau.jit._values import (
     set_attribute,
     value_attribute,
 )
+from flambeau.jit._graph import Block, Value
+from flambeau.jit._parts import compiler
+from flambeau.jit._schemas import schemas
+from flambeau.jit._types import ClassType
 
 FALLS, EXITS, RAISES = "falls", "exits", "raises"
 """How a block ends; the fourth way is a value, the truth of having left."""
@@ -81,7 +81,7 @@ def _rest(c: Compilation, node: Any, left: Value, rest: Sequence[ast.stmt]) -> A
     """What follows a statement that may have left: it is done where that has not."""
     if not rest:
         return left
-    test = Condition(left)
+    test = Truth(left)
     return _branches(c, node, test, lambda: EXITS, lambda: statements(c, rest))
 
 
@@ -124,7 +124,7 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
 def _branches(
     c: Compilation,
     node: Any,
-    test: Condition,
+    test: Truth,
     yes: Callable[[], Any],
     no: Callable[[], Any],
 ) -> Any:

@@ -10,10 +10,10 @@ from functools import cache
 from typing import Any
 
 import flambeau as fb
-from flambeau.jit import _numbers
-from flambeau.jit._annotations import Future
+from flambeau.jit._frontend import numbers as _numbers
+from flambeau.jit._frontend.annotations import Future
+from flambeau.jit._frontend.source import Error
 from flambeau.jit._schemas import Schema
-from flambeau.jit._source import Error
 
 # Expressions of the inputs; `_` in front of a name is that of a function below.
 TEMPLATES: dict[str, str] = {

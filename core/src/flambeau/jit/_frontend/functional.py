@@ -11,12 +11,12 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from flambeau.jit import _values as V
 from flambeau.jit._decorators import plain
+from flambeau.jit._frontend import values as V
 from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
-    from flambeau.jit._function import ScriptFunction
+    from flambeau.jit._frontend.function import ScriptFunction
 
 
 @cache

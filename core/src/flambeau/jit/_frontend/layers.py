@@ -7,11 +7,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from flambeau.jit import _values as V
-from flambeau.jit._function import Declaration, ScriptFunction, literal_defaults, parse
+from flambeau.jit._frontend import values as V
+from flambeau.jit._frontend.function import Declaration, ScriptFunction, literal_defaults, parse
+from flambeau.jit._frontend.resolve import Resolver
+from flambeau.jit._frontend.source import Source
 from flambeau.jit._parts import compiler
-from flambeau.jit._resolve import Resolver
-from flambeau.jit._source import Source
 from flambeau.jit._types import ClassType
 
 

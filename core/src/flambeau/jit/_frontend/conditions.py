@@ -6,17 +6,17 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
+from flambeau.jit._frontend.match import call_op
+from flambeau.jit._frontend.state import Compilation, Frame
+from flambeau.jit._frontend.values import Special, as_value
 from flambeau.jit._graph import Value
-from flambeau.jit._match import call_op
 from flambeau.jit._parts import compiler
-from flambeau.jit._state import Compilation, Frame
-from flambeau.jit._values import Special, as_value
 
 if TYPE_CHECKING:
     from flambeau.jit._types import Type
 
 
-class Condition:
+class Truth:
     """A test.
 
     Attributes:
@@ -55,16 +55,16 @@ def refine(c: Compilation, name: str, kind: Type) -> None:
         c.frame.refined[name] = made
 
 
-def condition(c: Compilation, node: ast.expr) -> Condition:
+def condition(c: Compilation, node: ast.expr) -> Truth:
     """Compile a test."""
     if isinstance(node, ast.Constant) and isinstance(node.value, bool):
-        return Condition(None, node.value)
+        return Truth(None, node.value)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
         inner = condition(c, node.operand)
         if inner.static is not None:
-            return Condition(None, not inner.static, inner.when[False], inner.when[True])
+            return Truth(None, not inner.static, inner.when[False], inner.when[True])
         made = call_op(c, "aten::__not__", [inner.value(c, node)], at=node)
-        return Condition(made, None, inner.when[False], inner.when[True])
+        return Truth(made, None, inner.when[False], inner.when[True])
     if isinstance(node, ast.BoolOp):
         return _chain(c, node, node.values, isinstance(node.op, ast.And))
     if isinstance(node, ast.Compare):
@@ -76,26 +76,26 @@ def condition(c: Compilation, node: ast.expr) -> Condition:
     return truth(c, node, expression(c, node))
 
 
-def truth(c: Compilation, node: Any, of: Any) -> Condition:
+def truth(c: Compilation, node: Any, of: Any) -> Truth:
     """Whether something is true."""
-    if isinstance(of, Condition):
+    if isinstance(of, Truth):
         return of
     made = as_value(c, node, of)
     kind = made.type()
     if kind is T.BOOL:
-        return Condition(made)
+        return Truth(made)
     if kind in (T.INT, T.FLOAT, T.TENSOR, T.NUMBER):
-        return Condition(call_op(c, "aten::Bool", [made], at=node))
+        return Truth(call_op(c, "aten::Bool", [made], at=node))
     if kind is T.NONE:
         c.fail(node, "Could not cast value of type NoneType to bool")
     if isinstance(kind, T.ClassType) and kind.method("__bool__") is not None:
         value_attribute = compiler.values.value_attribute
 
-        return Condition(value_attribute(c, node, made, "__bool__").call(c, node, [], {}))
+        return Truth(value_attribute(c, node, made, "__bool__").call(c, node, [], {}))
     c.fail(node, f"Could not cast value of type {kind.annotation} to bool")
 
 
-def _chain(c: Compilation, node: ast.expr, parts: list[ast.expr], both: bool) -> Condition:
+def _chain(c: Compilation, node: ast.expr, parts: list[ast.expr], both: bool) -> Truth:
     first = condition(c, parts[0])
     if len(parts) == 1:
         return first
@@ -109,7 +109,7 @@ def _chain(c: Compilation, node: ast.expr, parts: list[ast.expr], both: bool) ->
         return _joined(first, rest, rest.made, rest.static, both)
     made = c.node("prim::If", [first.value(c, node)], at=node)
     blocks = made.addBlock(), made.addBlock()
-    second = Condition(None, both)
+    second = Truth(None, both)
     for block, holds in zip(blocks, (True, False), strict=True):
         with c.inside(block, Frame(c.frame)):
             if holds == both:
@@ -122,13 +122,13 @@ def _chain(c: Compilation, node: ast.expr, parts: list[ast.expr], both: bool) ->
 
 
 def _joined(
-    first: Condition, second: Condition, made: Value | None, static: bool | None, both: bool
-) -> Condition:
+    first: Truth, second: Truth, made: Value | None, static: bool | None, both: bool
+) -> Truth:
     """Of `and` both parts hold, or one does not; of `or` the other way round."""
     all_of = {**first.when[both], **second.when[both]}
     a, b = first.when[not both], second.when[not both]
     some = merged(a, b)
-    return Condition(made, static, *((all_of, some) if both else (some, all_of)))
+    return Truth(made, static, *((all_of, some) if both else (some, all_of)))
 
 
 def merged(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
@@ -140,7 +140,7 @@ def merged(a: dict[str, Type], b: dict[str, Type]) -> dict[str, Type]:
     }
 
 
-def _comparison(c: Compilation, node: ast.Compare) -> Condition:
+def _comparison(c: Compilation, node: ast.Compare) -> Truth:
     if len(node.ops) > 1:
         parts: list[ast.expr] = []
         left = node.left
@@ -160,8 +160,8 @@ def _comparison(c: Compilation, node: ast.Compare) -> Condition:
             of, tested = (left, node.left) if right.type() is T.NONE else (right, right_node)
             return _is_none(c, node, of, tested, positive, left, right)
         if isinstance(op, (ast.Is, ast.IsNot)):
-            return Condition(compare(c, node, op, left, right))
-        return Condition(compare(c, node, op, left, right))
+            return Truth(compare(c, node, op, left, right))
+        return Truth(compare(c, node, op, left, right))
     return truth(c, node, compare_nodes(c, node, op, node.left, right_node))
 
 
@@ -194,22 +194,22 @@ def _is_none(
     positive: bool,
     left: Value,
     right: Value,
-) -> Condition:
+) -> Truth:
     kind = of.type()
     if kind is T.NONE:
-        return Condition(None, positive)
+        return Truth(None, positive)
     if not kind.is_optional() and kind is not T.ANY and kind is not T.UNKNOWN:
-        return Condition(None, not positive)
+        return Truth(None, not positive)
     made = c.emit("aten::__is__" if positive else "aten::__isnot__", [left, right], T.BOOL, at=node)
     if not isinstance(tested, ast.Name) or kind is T.ANY:
-        return Condition(made)
+        return Truth(made)
     rest = [each for each in kind.args if each is not T.NONE]
     inner = T.union(*rest) if kind.kind == "Union" else rest[0]
     there, gone = {tested.id: inner}, {tested.id: T.NONE}
-    return Condition(made, None, *((gone, there) if positive else (there, gone)))
+    return Truth(made, None, *((gone, there) if positive else (there, gone)))
 
 
-def _call(c: Compilation, node: ast.Call) -> Condition:
+def _call(c: Compilation, node: ast.Call) -> Truth:
     _calls = compiler.calls
     expression = compiler.expressions.expression
 
