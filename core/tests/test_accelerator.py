@@ -849,9 +849,11 @@ ALIASES = {
     },
     "the package to install, driver=": {"plugin/errors", "linalg/_eigenvalues"},
     "what programs that say import torch ask for": {
-        "compat/_torch/version",
-        "compat/_torch/library",
+        *("compat/_torch/version", "compat/_torch/library", "compat/_torch/testing/__init__"),
+        "compat/_torch/nn/parallel/_functions",
     },
+    "the engine that PyTorch's name nccl means": {"distributed/_engines"},
+    "the default of save_on_cpu": {"autograd/graph"},
     "defaults of mixed precision": {
         *("amp/_setting", "amp/autocast_mode", "amp/grad_scaler", "cuda/amp/__init__"),
     },

@@ -240,9 +240,9 @@ def _intercept_own() -> list[_Change]:
     from flambeau._api import functions as _functions
 
     names = (*_functions.__all__, *_functions.METHODS)
-    raw = {name: vars(_functions)[name] for name in names}
-    changes = _intercept(vars(_functions), names)
-    public = vars(flambeau)
+    raw = {name: _functions.__dict__[name] for name in names}
+    changes = _intercept(_functions.__dict__, names)
+    public = flambeau.__dict__
     changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
     for namespace in libraries:
         changes += _intercept(namespace, namespace["__all__"])

@@ -5,9 +5,16 @@ It sums tens of gigabytes a second, zlib of Python three, which is most of the t
 
 from __future__ import annotations
 
-try:
-    from isal.isal_zlib import crc32  # pyright: ignore[reportMissingImports] - optional
-except ImportError:
-    from zlib import crc32
+import importlib
+import zlib
+from collections.abc import Callable
 
 __all__ = ["crc32"]
+
+crc32: Callable[..., int]
+"""The checksum of bytes, going on from that of the bytes before them."""
+
+try:
+    crc32 = importlib.import_module("isal.isal_zlib").crc32
+except ImportError:
+    crc32 = zlib.crc32

@@ -213,12 +213,11 @@ False), kwargs = {})
         for name, value in named:
             if value is attr_val:
                 if name not in parameter_proxy_cache:
-                    make = None
-                    if self.param_shapes_constant:
 
-                        def make(node: Any, name: str = name) -> Proxy:
-                            return ParameterProxy(self, node, name, attr_val)
+                    def of_parameter(node: Any, name: str = name) -> Proxy:
+                        return ParameterProxy(self, node, name, attr_val)
 
+                    make = of_parameter if self.param_shapes_constant else None
                     parameter_proxy_cache[name] = self.create_proxy(
                         "get_attr", name, (), {}, proxy_factory_fn=make
                     )

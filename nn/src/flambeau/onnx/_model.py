@@ -80,7 +80,7 @@ class ONNXModule(Module):
         self._paths[name] = f"{path}.{last}" if path else last
 
     def _constants(self) -> dict[str, Any]:
-        known = dict(self.named_parameters(remove_duplicate=False))
+        known: dict[str, Tensor] = dict(self.named_parameters(remove_duplicate=False))
         known.update(self.named_buffers(remove_duplicate=False))
         return {name: known[path] for name, path in self._paths.items()}
 

@@ -247,7 +247,7 @@ def _upsample(c: Context, x: Tensor, given: Tensor | None = None, **attributes: 
     scales = attributes.get("scales")
     if scales is None and given is None:
         scales = [1.0, 1.0, attributes["height_scale"], attributes["width_scale"]]
-    scales = given.tolist() if given is not None else list(scales)
+    scales = given.tolist() if given is not None else list(scales or ())
     if mode not in ("nearest", "linear", "bilinear"):
         raise UnsupportedError(f"Upsample: mode {mode!r}")
     return resized(

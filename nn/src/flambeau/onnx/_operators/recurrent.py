@@ -66,7 +66,8 @@ class _Layer:
     states = 1
 
     def __init__(self, inputs: tuple[Any, ...], attributes: dict[str, Any]) -> None:
-        x, w, r, b, lengths, *initial = (*inputs, *[None] * (8 - len(inputs)))
+        given: tuple[Any, ...] = (*inputs, *[None] * (8 - len(inputs)))
+        x, w, r, b, lengths, *initial = given
         self.layout = attributes.get("layout", 0)
         self.x: Tensor = x.transpose(0, 1) if self.layout else x
         self.w, self.r, self.b, self.lengths = w, r, b, lengths

@@ -66,8 +66,8 @@ def _sequence_map(c: Context, *inputs: Any, body: Any) -> Any:
     results = [
         c.run(body, [x[i] if isinstance(x, list) else x for x in inputs]) for i in range(count)
     ]
-    columns = tuple([row[k] for row in results] for k in range(len(body.output)))
-    return columns if len(columns) > 1 else columns[0]
+    columns = [[row[k] for row in results] for k in range(len(body.output))]
+    return tuple(columns) if len(columns) > 1 else columns[0]
 
 
 @operator("Optional")
