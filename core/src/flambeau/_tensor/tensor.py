@@ -539,7 +539,9 @@ class Tensor(TensorMethods, TensorBase):
         """
         raise TypeError("Tensor does not support deleting items")
 
-    __rdiv__ = TensorMethods.__rtruediv__  # by the name of Python 2, as PyTorch has it
+    def __rdiv__(self, other: Any) -> Any:
+        """``other / self``, by the name of Python 2, as PyTorch has it."""
+        return other / self
 
     @property
     def data(self) -> Tensor:
