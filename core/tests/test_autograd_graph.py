@@ -20,7 +20,8 @@ def values(*tensors):
 
 def test_hot_fields_have_no_class_default():
     # Apart: a subclass with a dtype of its own, as other tests make, gives the class a descriptor.
-    code = "import flambeau as fb; print([hasattr(fb.Tensor, n) for n in ('_a', '_be', 'dtype', '_rg')])"
+    fields = ("_a", "_be", "dtype", "_rg")
+    code = f"import flambeau as fb; print([hasattr(fb.Tensor, n) for n in {fields}])"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == str([False] * 4)
 
