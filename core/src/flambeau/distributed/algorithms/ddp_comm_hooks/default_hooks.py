@@ -6,46 +6,46 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
+from flambeau import futures
 from flambeau.distributed._collectives import all_reduce
-from flambeau.distributed._future import Future
 from flambeau.distributed._init import get_world_size
 
-Hook = Callable[[Any, Any], Future[Any]]
+Hook = Callable[[Any, Any], futures.Future[Any]]
 
 
-def _average(group: Any, tensor: Any) -> Future[Any]:
+def _average(group: Any, tensor: Any) -> futures.Future[Any]:
     tensor.div_(get_world_size(group))
     work = all_reduce(tensor, group=group, async_op=True)
     assert work is not None
     return work.get_future().then(lambda future: future.value()[0])
 
 
-def allreduce_hook(process_group: Any, bucket: Any) -> Future[Any]:
+def allreduce_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
     """The average of the gradients, what `DistributedDataParallel` does without a hook."""
     return _average(process_group, bucket.buffer())
 
 
-def _compressed(dtype: Any, process_group: Any, bucket: Any) -> Future[Any]:
+def _compressed(dtype: Any, process_group: Any, bucket: Any) -> futures.Future[Any]:
     buffer = bucket.buffer()
 
-    def restored(future: Future[Any]) -> Any:
+    def restored(future: futures.Future[Any]) -> Any:
         return buffer.copy_(future.value())
 
     return _average(process_group, buffer.to(dtype)).then(restored)
 
 
-def fp16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
+def fp16_compress_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
     """The average of the gradients rounded to float16, which travel in half the bytes."""
     return _compressed(fb.float16, process_group, bucket)
 
 
-def bf16_compress_hook(process_group: Any, bucket: Any) -> Future[Any]:
+def bf16_compress_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
     """The average of the gradients rounded to bfloat16, which travel in half the bytes."""
     return _compressed(fb.bfloat16, process_group, bucket)
 
 
 def _wrapper(dtype: Any, hook: Hook) -> Hook:
-    def wrapped(state: Any, bucket: Any) -> Future[Any]:
+    def wrapped(state: Any, bucket: Any) -> futures.Future[Any]:
         buffer = bucket.buffer()
         with fb.no_grad():
             buffer.copy_(buffer.to(dtype))
