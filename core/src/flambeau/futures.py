@@ -19,7 +19,7 @@ from flambeau.plugin.forks import make_lock
 __all__ = ["Future", "collect_all", "wait_all"]
 
 T = TypeVar("T")
-S = TypeVar("S")
+After = TypeVar("After")
 _lock = make_lock()  # of all futures: it is held for a few steps
 
 
@@ -64,9 +64,9 @@ class Future(Generic[T]):
             raise RuntimeError("Future.value(): there is no result yet; wait() waits for it")
         return self._result.result()
 
-    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
+    def then(self, callback: Callable[[Future[T]], After]) -> Future[After]:
         """A future of what `callback` returns, which is called with this one when it is done."""
-        after: Future[S] = Future()
+        after: Future[After] = Future()
 
         def run(_: Any) -> None:
             try:

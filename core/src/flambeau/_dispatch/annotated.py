@@ -12,11 +12,11 @@ from typing import Any, ParamSpec, TypeVar
 
 from flambeau._dispatch.dispatch import said_on_purpose
 
-P = ParamSpec("P")
-R = TypeVar("R")
+Params = ParamSpec("Params")
+Result = TypeVar("Result")
 
 
-def takes_as_annotated(function: Callable[P, R]) -> Callable[P, R]:
+def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, Result]:
     """A decorator: what is not of the kind that the signature tells ends in an error that says so.
 
     Arguments are looked at only after the function has failed in a way that tells its caller
@@ -34,7 +34,7 @@ def takes_as_annotated(function: Callable[P, R]) -> Callable[P, R]:
     """
 
     @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+    def checked(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
         except (AttributeError, ArithmeticError, TypeError, ValueError) as error:
