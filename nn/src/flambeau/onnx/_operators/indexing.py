@@ -244,10 +244,11 @@ def _upsample(c: Context, x: Tensor, given: Tensor | None = None, **attributes: 
     from flambeau.onnx._operators.resampling import resized
 
     mode = attributes.get("mode", "nearest")
-    scales = attributes.get("scales")
-    if scales is None and given is None:
+    scales: list[float] | None = attributes.get("scales")
+    if given is not None:
+        scales = given.tolist()
+    elif scales is None:
         scales = [1.0, 1.0, attributes["height_scale"], attributes["width_scale"]]
-    scales = given.tolist() if given is not None else list(scales or ())
     if mode not in ("nearest", "linear", "bilinear"):
         raise UnsupportedError(f"Upsample: mode {mode!r}")
     return resized(
