@@ -167,7 +167,6 @@ def test_sizes_of_functions_may_be_given_one_by_one():
     x = fb.arange(3.0).reshape(3, 1)
     assert fb.equal(fb.expand(x, 3, 2), x.expand(3, 2))
     assert fb.equal(fb.expand(x, (3, 2)), x.expand(3, 2))
-    assert fb.equal(fb.permute(x, 1, 0), x.t())
     assert fb.equal(fb.repeat(x, 2, 2), x.repeat(2, 2))
     assert fb.equal(fb.repeat(fb.ones(2), 2), fb.ones(4))
 

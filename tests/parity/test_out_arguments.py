@@ -208,7 +208,7 @@ WITHOUT_CASE = {
     "special.softmax": "an alias, without `out` in PyTorch",
     "special.log_softmax": "an alias, without `out` in PyTorch",
     "narrow_copy": "PyTorch writes past the end of an `out` that repeats elements",
-    **dict.fromkeys("hspmm sspaddmm".split(), "sparse"),
+    **dict.fromkeys("hsmm hspmm saddmm sspaddmm".split(), "sparse; test_sparse.py"),
     **dict.fromkeys(
         "split_copy split_with_sizes_copy unbind_copy".split(), "lists; test_call_forms.py"
     ),

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._random.generator import Generator, default_generator, default_generators
 from flambeau._types.device import device as Device
 
@@ -24,7 +23,6 @@ __all__ = [
 ]
 
 
-@takes_as_annotated
 def manual_seed(seed: int) -> Generator:
     """Start the random numbers of all devices from `seed`; returns the CPU's default generator.
 
@@ -32,14 +30,18 @@ def manual_seed(seed: int) -> Generator:
     2**64``.
 
     Raises:
-        ValueError: `seed` is outside [-2**63, 2**64).
+        ValueError: `seed` is outside [-2**63, 2**64), or text that is no number.
 
     >>> import flambeau as fb
     >>> _ = fb.manual_seed(0)
     >>> fb.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """
-    return default_generators.manual_seed(int(seed))
+    try:
+        number = int(seed)
+    except OverflowError as error:
+        raise ValueError(f"manual_seed(): argument 'seed' is not finite: {error}") from error
+    return default_generators.manual_seed(number)
 
 
 def seed() -> int:

@@ -362,7 +362,7 @@ def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
 
 
 @public
-def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
+def permute(input: Tensor, dims: Any) -> Tensor:
     """A view with the dimensions in the order of `dims`.
 
     >>> import flambeau as fb
@@ -370,7 +370,7 @@ def permute(input: Tensor, dims: Any, *more: int) -> Tensor:
     torch.Size([5, 2, 3])
     """
     x = input if type(input) is Tensor else need_tensor(input, "permute", "input")
-    return Tensor.permute(x, (dims, *more) if more else need_list(dims, "permute", "dims"))
+    return Tensor.permute(x, need_list(dims, "permute", "dims"))
 
 
 def permuted(x: Tensor, dims: Any) -> Tensor:
