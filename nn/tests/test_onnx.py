@@ -160,6 +160,19 @@ def test_operators_give_what_the_packages_evaluator_gives(call, weights):
     assert_close(ours, theirs, 1e-5, 1e-6)
 
 
+@pytest.mark.parametrize(("call", "weights"), NODES, ids=[call for call, _ in NODES])
+def test_operators_run_on_the_device_of_what_they_are_given(call, weights):
+    text = f"""
+    <ir_version: 8, opset_import: ["": 18]>
+    g (float[1, 3, 4] x) => (y) <{weights}> {{ y = {_options_first(call.replace("'", '"'))} }}
+    """
+    model = parser.parse_model(text)
+    x = fb.tensor(X)
+    moved, there = load(model)(x), load(model).to("ref")(x.to("ref"))
+    assert there.device.type == "ref"
+    assert fb.allclose(there.cpu().double(), moved.double(), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
 def _options_first(call):
     """``f(x) <a = 1>`` as the parser wants it: ``f <a = 1> (x)``."""
     name, _, rest = call.partition("(")

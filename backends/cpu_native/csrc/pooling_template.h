@@ -164,8 +164,11 @@ static void NAME(max_boxes)(const Args *k) {
                      .first = {k->p[3], k->p[5], k->p[7]}, .end = {k->p[4], k->p[6], k->p[8]},
                      .size = {n[1], n[2], n[3]}, .count = {n[4], n[5], n[6]},
                      .step = {n[7], n[8], n[9]}, .outside = &outside};
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < 3; d++) {
         if (c.step[d] < 1) outside = 1;
+        /* All steps that leave the volume are one; what they lead to could be no number. */
+        if (c.step[d] > c.size[d]) c.step[d] = c.size[d];
+    }
     if (!outside) split(NAME(max_boxes_step), &c, n[0] * n[4] * n[5], team(k, n[0] * n[1] * n[2] * n[3]));
     if (outside) *k->error = "window out of range";
 }

@@ -41,3 +41,16 @@ def test_the_best_are_no_more_than_there_are():
     values, places = np.zeros(5, np.float32), np.zeros(5, np.int64)
     with pytest.raises(RuntimeError, match="out of range"):
         native.topk_f32(values, places, np.zeros(3, np.float32), 1, 3, 5, 1)
+
+
+@pytest.mark.parametrize("step", [3, (1 << 62), (1 << 63) - 1])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_steps_that_leave_a_volume_end_its_windows(step, kind):
+    function = native.max_boxes_f32 if kind is np.float32 else native.max_boxes_f64
+    volume = np.arange(27, dtype=kind)
+    values, places = np.zeros(8, kind), np.zeros(8, np.int64)
+    first, end = np.array([0, 1]), np.array([2, 3])
+    bounds = (first, end, first, end, first, end)
+    function(values, places, volume, *bounds, 1, 3, 3, 3, 2, 2, 2, step, step, step)
+    corners = [9 * i + 3 * j + k for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+    assert values.tolist() == places.tolist() == corners

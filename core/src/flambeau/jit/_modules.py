@@ -510,7 +510,7 @@ def _type_of(
             continue
         try:
             value = getattr(module, name)
-        except Exception:
+        except Exception:  # a property of the program's that has no value now is no attribute
             continue
         if name in fixed or (_own(cls) and _is_simple(value)):
             constants[name] = tuple(value) if isinstance(value, fb.Size) else value
@@ -632,7 +632,7 @@ def _hints(cls: type) -> dict[str, Any]:
                 module = inspect.getmodule(owner)
                 try:
                     hint = eval(hint, vars(module) if module else {}, dict(vars(owner)))
-                except Exception:
+                except Exception:  # a name that is there for type checkers alone
                     continue
             found[name] = hint
     return found

@@ -9,61 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.fx._names import OWN_GLOBALS, Namespace
+from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.node import Node, map_arg, qualified_name, type_name
 
 if TYPE_CHECKING:
     from flambeau.fx.graph import Graph
 
 __all__ = ["CodeGen", "PythonCode"]
-
-_OPERATORS = {
-    **{
-        name: "{} " + sign + " {}"
-        for name, sign in {
-            "add": "+",
-            "sub": "-",
-            "mul": "*",
-            "floordiv": "//",
-            "truediv": "/",
-            "mod": "%",
-            "pow": "**",
-            "lshift": "<<",
-            "rshift": ">>",
-            "and_": "&",
-            "or_": "|",
-            "xor": "^",
-            "matmul": "@",
-            "eq": "==",
-            "ne": "!=",
-            "lt": "<",
-            "gt": ">",
-            "le": "<=",
-            "ge": ">=",
-        }.items()
-    },
-    "getitem": "{}[{}]",
-    "pos": "+{}",
-    "neg": "-{}",
-    "invert": "~{}",
-}
-_INPLACE = {
-    name: "{} " + sign + " {}"
-    for name, sign in {
-        "iadd": "+=",
-        "iand": "&=",
-        "ifloordiv": "//=",
-        "ilshift": "<<=",
-        "imod": "%=",
-        "imul": "*=",
-        "imatmul": "@=",
-        "ior": "|=",
-        "ipow": "**=",
-        "irshift": ">>=",
-        "isub": "-=",
-        "itruediv": "/=",
-        "ixor": "^=",
-    }.items()
-}
 
 TransformCode = Callable[[list[str]], list[str]]
 
@@ -137,7 +89,7 @@ class _Writer:
     def write(self, graph: Graph) -> PythonCode:
         for name, value in (*OWN_GLOBALS.items(), *self.codegen.additional_globals()):
             self.use(name, value)
-        last_uses = _last_uses(graph)
+        unused = last_uses(graph)
         lines: list[str] = []
         for node in graph.nodes:
             if self.verbose and node.op not in ("placeholder", "output"):
@@ -148,7 +100,7 @@ class _Writer:
             elif node.op == "output":
                 lines.append(f"{line}\n")
             else:
-                lines.append(f"{line}{self.forgetting(node, last_uses.get(node, []))}\n")
+                lines.append(f"{line}{self.forgetting(node, unused.get(node, []))}\n")
         if not lines:
             lines.append("pass\n")
         if self.codegen._body_transformer:
@@ -254,13 +206,13 @@ class _Writer:
         if node.op != "call_function":
             raise NotImplementedError(f"node: {node.op} {target}")
         name = target.__name__ if getattr(target, "__module__", None) == "_operator" else ""  # type: ignore[union-attr]
-        if name in _OPERATORS and not node.kwargs:
+        if name in OPERATORS and not node.kwargs:
             given = [self.text(a) for a in node.args]
             if name == "pow" and given[0].startswith("-"):
                 given[0] = f"({given[0]})"
-            return left + _OPERATORS[name].format(*given)
-        if name in _INPLACE and not node.kwargs:
-            line = _INPLACE[name].format(*(self.text(a) for a in node.args))
+            return left + OPERATORS[name].format(*given)
+        if name in INPLACE and not node.kwargs:
+            line = INPLACE[name].format(*(self.text(a) for a in node.args))
             return f"{line};  {left}{self.text(node.args[0])}"
         called = self.use(qualified_name(target), target)  # type: ignore[arg-type]
         if target is getattr and len(node.args) == 2 and str(node.args[1]).isidentifier():
@@ -273,7 +225,7 @@ class _Writer:
 _PUNCTUATION = str.maketrans(dict.fromkeys("[], .|~'\"", "_"))
 
 
-def _last_uses(graph: Graph) -> dict[Node, list[Node]]:
+def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     """For each node, those whose last user it is."""
     seen: set[Node] = set()
     found: dict[Node, list[Node]] = {}

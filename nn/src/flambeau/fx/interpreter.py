@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from flambeau.fx._codegen import last_uses
 from flambeau.fx._symbolic_trace import Tracer
 from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
@@ -47,9 +48,7 @@ class Interpreter:
         self.args_iter: Iterator[Any] = iter(())
         self.user_to_last_uses: dict[Node, list[Node]] = {}
         if garbage_collect_values:
-            from flambeau.fx._codegen import _last_uses
-
-            self.user_to_last_uses = _last_uses(self.graph)
+            self.user_to_last_uses = last_uses(self.graph)
 
     def run(
         self,

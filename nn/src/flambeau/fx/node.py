@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau.fx._operators import INPLACE
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
 
 if TYPE_CHECKING:
@@ -383,13 +384,8 @@ _DRAWING = frozenset("bernoulli multinomial normal poisson rand randint randn ra
 def _writes(name: str) -> bool:
     if name.startswith("__") and name.endswith("__"):
         name = name[2:-2]
-        return name in ("setitem", "delitem") or (name[:1] == "i" and name in _INPLACE)
+        return name in ("setitem", "delitem") or (name[:1] == "i" and name in INPLACE)
     return (name.endswith("_") and not name.endswith("__")) or name in ("setitem", "_assert")
-
-
-_INPLACE = frozenset(
-    "iadd iand ifloordiv ilshift imod imul imatmul ior ipow irshift isub itruediv ixor".split()
-)
 
 
 def _behind(node: Node) -> Iterator[Node]:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import flambeau as fb
-from flambeau.fx._codegen import _INPLACE, _OPERATORS
+from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.graph import Graph
 from flambeau.fx.node import Argument, BaseArgumentTypes, Node, Target, map_aggregate
 
@@ -352,7 +352,7 @@ def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
     return apply
 
 
-for _name in _OPERATORS:
+for _name in OPERATORS:
     setattr(Proxy, f"__{_name.rstrip('_')}__", _operation(getattr(operator, _name)))
 Proxy.__hash__ = object.__hash__  # type: ignore[method-assign] - `==` makes a node
 for _name in (
@@ -363,7 +363,7 @@ for _name in (
 
 def _refuse_writes(target: Any, args: Any, kwargs: Any) -> None:
     name = getattr(target, "__name__", "")
-    if name in _INPLACE or (name.endswith("_") and not name.startswith("_")):
+    if name in INPLACE or (name.endswith("_") and not name.startswith("_")):
         raise RuntimeError(
             f"Tried to trace mutable operation {name}. FX only supports functional code, so "
             "operations that mutate operands in-place (e.g. via `out` arguments) are not supported"

@@ -55,7 +55,9 @@ class ONNXModule(Module):
             ):
                 raise UnsupportedError(f"{_place(node)}: there is no such operator in flambeau")
             for attribute in node.attribute:
-                for inner in (*attribute.graphs, *([attribute.g] if attribute.type == 5 else [])):
+                if attribute.HasField("g"):
+                    self._check(attribute.g)
+                for inner in attribute.graphs:
                     self._check(inner)
 
     def _keep(self, name: str, value: Tensor) -> None:
@@ -105,13 +107,17 @@ class ONNXModule(Module):
         if missing:
             raise TypeError(f"the model's inputs {', '.join(missing)} are missing")
         values.update(given)
-        results = self._run(self._graph, values, self.opsets)
+        tensors = (v for v in (*given.values(), *values.values()) if isinstance(v, Tensor))
+        first = next(tensors, None)
+        # What operators make by themselves, indices and zeros, lies beside what they are given.
+        with fb.device("cpu") if first is None else first.device:
+            results = self._run(self._graph, values, self.opsets)
         return results[0] if len(results) == 1 else results
 
     def _run(self, graph: Any, values: dict[str, Any], opsets: dict[str, int]) -> tuple[Any, ...]:
         """The outputs of a graph whose inputs are among the values."""
         for tensor in graph.initializer if graph is not self._graph else ():
-            values[tensor.name] = tensor_of(tensor)
+            values[tensor.name] = tensor_of(tensor).to(fb.empty(0).device)
         self._run_nodes(graph.node, values, opsets, {})
         return tuple(values[o.name] for o in graph.output)
 
@@ -212,9 +218,9 @@ def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
         return of_function.get(attribute.ref_attr_name, _ABSENT)
     value = helper.get_attribute_value(attribute)
     if attribute.type == AttributeProto.TENSOR:
-        return tensor_of(value)
+        return tensor_of(value).to(fb.empty(0).device)
     if attribute.type == AttributeProto.SPARSE_TENSOR:
-        return dense_of(value)
+        return dense_of(value).to(fb.empty(0).device)
     if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS):
         return [v.decode() if isinstance(v, bytes) else v for v in value]
     return value.decode() if isinstance(value, bytes) else value

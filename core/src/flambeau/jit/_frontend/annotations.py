@@ -103,7 +103,7 @@ def of_syntax(node: ast.expr, resolver: Resolver) -> Type:
         return found
     try:
         value = resolver.evaluate(node)
-    except Exception:
+    except Exception:  # the program's own code, run to find a class: then it names none
         value = None
     if value is not None:
         return of_object(value, resolver)
