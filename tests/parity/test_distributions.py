@@ -69,6 +69,10 @@ class Sides:
             tolerance, gradients = 1e-6, False
         if isinstance(self.theirs, theirs.Laplace) and name == "cdf":
             gradients = False  # PyTorch's is 0 at the location, where the density is not
+        log_prob = name == "log_prob" and isinstance(reference, torch.Tensor)
+        if isinstance(self.theirs, theirs.Kumaraswamy) and log_prob:
+            if reference.isnan().all() and not mine.isnan().any():
+                return  # PyTorch has no density at 1
         if "did not match" in str(reference):
             return  # PyTorch's GeneralizedPareto compares with a number of the default dtype
         if isinstance(reference, Exception):
@@ -164,7 +168,7 @@ def test_densities_quantiles_and_their_gradients(sides: Sides) -> None:
         values += [torch.ones_like(samples), samples + 0.3, -samples - 1]
     for value in values:
         both = {id(sides.ours): ours_of(value), id(d): value}
-        sides.compare(lambda x, both=both: x.log_prob(both[id(x)]))
+        sides.compare(lambda x, both=both: x.log_prob(both[id(x)]), name="log_prob")
         sides.compare(lambda x, both=both: x.cdf(both[id(x)]), name="cdf")
     if not d.event_shape:
         levels = torch.tensor([0.01, 0.3, 0.97], dtype=torch.float64)

@@ -107,6 +107,9 @@ def call(ops, dtype, shape) -> None:
     assert faults.values(x, 0.0, 9.0, ANY) and faults.values(index, 0, columns, ANY)
     ops.bernoulli(x, generator)
     ops.poisson(x * kind.type(30), generator)
+    ops.binomial(x * kind.type(60), grad, generator)
+    ops.standard_gamma(x, False, generator)
+    ops.sample_dirichlet(x, generator)
     for how in ((3, True), (1, False)):
         ops.multinomial(x, *how, generator)
     faults.look()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import subprocess
@@ -864,22 +865,21 @@ def test_kernels_draw_the_documented_stream(n, dtype, device, launched):
     assert drawn | more <= launched()
 
 
-def events(rate, seed, number):
-    """Poisson's number for one element, in plain Python, as the docstrings say it is made."""
-    trial = 0
-
-    def pair():
-        nonlocal trial
-        counter = number & 0xFFFFFFFF, number >> 32, trial, 0
+def uniforms(seed, number):
+    """The uniforms of one element, in plain Python, as the docstrings say they are made."""
+    for further in itertools.count():
+        counter = number & 0xFFFFFFFF, number >> 32, further, 0
         words = philox.cipher(counter, (seed & 0xFFFFFFFF, seed >> 32))
-        trial += 1
-        return [((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2)]
+        yield from (((words[i] << 32 | words[i + 1]) >> 11) * 2.0**-53 for i in (0, 2))
 
+
+def events(rate, seed, number):
+    """Poisson's number for one element."""
+    unit = uniforms(seed, number)
     if rate < 10:
-        count, product, left = 0, 1.0, []
+        count, product = 0, 1.0
         while rate:
-            left = left or pair()
-            product *= left.pop(0)
+            product *= next(unit)
             if product <= math.exp(-rate):
                 return count
             count += 1
@@ -887,8 +887,7 @@ def events(rate, seed, number):
     b = 0.931 + 2.53 * math.sqrt(rate)
     a = -0.059 + 0.02483 * b
     while True:
-        u, v = pair()
-        u -= 0.5
+        u, v = next(unit) - 0.5, next(unit)
         us = 0.5 - abs(u)
         k = math.floor((2 * a / us + b) * u + rate + 0.43)
         if us >= 0.07 and v <= 0.9277 - 3.6224 / (b - 2):
@@ -898,6 +897,52 @@ def events(rate, seed, number):
         level = math.log(v * (1.1239 + 1.1328 / (b - 3.4)) / (a / (us * us) + b))
         if level <= k * math.log(rate) - rate - math.lgamma(k + 1):
             return k
+
+
+def gamma(alpha, seed, number):
+    """A gamma number of scale 1 for one element."""
+    unit, scale = uniforms(seed, number), 1.0
+    if alpha < 1:
+        scale, alpha = (1 - next(unit)) ** (1 / alpha), alpha + 1
+    d = alpha - 1 / 3
+    while True:
+        radius = math.sqrt(-2 * math.log1p(-next(unit)))
+        x = radius * math.cos(2 * math.pi * next(unit))
+        v = (1 + x / math.sqrt(9 * d)) ** 3
+        if v <= 0:
+            continue
+        u = 1 - next(unit)
+        if u < 1 - 0.0331 * x**4 or math.log(u) < x * x / 2 + d * (1 - v + math.log(v)):
+            return scale * d * v
+
+
+def successes(count, prob, seed, number):
+    """The binomial number of one element."""
+    unit, p = uniforms(seed, number), min(prob, 1 - prob)
+    if count * p < 10:
+        found, passed = -1, 0
+        while passed <= count:
+            passed += math.ceil(math.log(next(unit)) / math.log1p(-p)) if p else math.inf
+            found += 1
+        return found if prob <= 0.5 else count - found
+    deviation, mode = math.sqrt(count * p * (1 - p)), math.floor((count + 1) * p)
+    b = 1.15 + 2.53 * deviation
+    a = -0.0873 + 0.0248 * b + 0.01 * p
+
+    def log_chance(k):
+        chances = k * math.log(p) + (count - k) * math.log1p(-p)
+        return chances - math.lgamma(k + 1) - math.lgamma(count - k + 1)
+
+    while True:
+        u, v = next(unit) - 0.5, next(unit)
+        us = 0.5 - abs(u)
+        k = math.floor((2 * a / us + b) * u + count * p + 0.5)
+        if not 0 <= k <= count:
+            continue
+        level = math.log(v * (2.83 + 5.1 / b) * deviation / (a / (us * us) + b))
+        squeezed = us >= 0.07 and v <= 0.92 - 4.2 / b
+        if squeezed or level <= log_chance(k) - log_chance(mode):
+            return k if prob <= 0.5 else count - k
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -910,6 +955,77 @@ def test_events_are_drawn_from_the_documented_stream(dtype, device, launched):
     wanted = [events(rate, seed, offset // 4 + i) for i, rate in enumerate(rates.tolist())]
     assert found.tolist() == fb.tensor(wanted, dtype=dtype).tolist()
     assert "philox_poisson" in launched()
+
+
+def beginning(device):
+    """A generator, its seed, and a draw's first block."""
+    seed, offset = 5 << 33 | 7, (1 << 34) - 8
+    return fb.Generator(device=device).manual_seed(seed).set_offset(offset), seed, offset // 4
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+def test_gamma_numbers_are_drawn_from_the_documented_stream(dtype, device, launched):
+    generator, seed, first = beginning(device)
+    shapes = fb.tensor([1e-3, 0.2, 0.9, 1, 1.5, 12, 4e5], dtype=dtype).repeat(9)
+    found = fb._standard_gamma(shapes.to(device), generator=generator).cpu()
+    assert generator.get_offset() == 4 * (first + 63)
+    wanted = [gamma(a, seed, first + i) for i, a in enumerate(shapes.tolist())]
+    least = fb.finfo(dtype).tiny
+    wanted = fb.tensor(wanted, dtype=fb.float64).clamp_min(least).to(dtype)
+    fb.testing.assert_close(found, wanted, rtol=1e-12 if dtype is fb.float64 else 3e-7, atol=0)
+    ends = fb.tensor([0.0, math.inf, math.nan, -1.0], dtype=dtype)
+    found = fb._standard_gamma(ends.to(device), generator=generator)
+    assert found[:2].tolist() == [least, math.inf] and found[2:].isnan().all()
+    assert "philox_gamma" in launched()
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+def test_dirichlet_rows_are_gamma_numbers_over_their_sum(dtype, device, launched):
+    generator, seed, first = beginning(device)
+    alpha = fb.tensor([[0.3, 1, 20], [0.01, 0.02, 5]], dtype=dtype)
+    found = fb._sample_dirichlet(alpha.to(device), generator=generator).cpu()
+    numbers = [gamma(a, seed, first + i) for i, a in enumerate(alpha.reshape(-1).tolist())]
+    rows = fb.tensor(numbers, dtype=fb.float64).reshape(2, 3)
+    wanted = (rows / rows.sum(-1, keepdim=True)).clamp_min(fb.finfo(dtype).tiny).to(dtype)
+    fb.testing.assert_close(found, wanted, rtol=1e-12 if dtype is fb.float64 else 3e-7, atol=0)
+    many = fb._sample_dirichlet(fb.full((500, 2), 1e-3, dtype=dtype, device=device))
+    assert (many > 0).all() and (many < 1).all()
+    assert fb._sample_dirichlet(fb.ones(0, 3, dtype=dtype, device=device)).shape == (0, 3)
+    assert "philox_gamma_wide" in launched()
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64])
+def test_successes_are_drawn_from_the_documented_stream(dtype, device, launched):
+    generator, seed, first = beginning(device)
+    counts = fb.tensor([0, 1, 5, 18, 40, 1000, 3e5], dtype=dtype).repeat_interleave(6).repeat(3)
+    probs = fb.tensor([0, 1e-4, 0.25, 0.5, 0.875, 1], dtype=dtype).repeat(21)
+    found = fb.binomial(counts.to(device), probs.to(device), generator=generator)
+    assert generator.get_offset() == 4 * (first + 126)
+    given = enumerate(zip(counts.tolist(), probs.tolist(), strict=True))
+    assert found.tolist() == [successes(n, p, seed, first + i) for i, (n, p) in given]
+    ends = [(math.inf, 0.5), (math.nan, 0.5), (3.0, math.nan), (math.nan, 0.0), (4.0, 2.0)]
+    n, p = fb.tensor(ends, dtype=dtype, device=device).unbind(1)
+    found = fb.binomial(n, p).tolist()
+    assert all(map(math.isnan, found[:3])) and found[3:] == [0.0, 4.0]
+    assert "philox_binomial" in launched()
+
+
+def test_gamma_dirichlet_and_binomial_numbers_have_their_moments(device):
+    n = 20000
+    generator = fb.Generator(device=device).manual_seed(1)
+
+    def drawn(draw, *numbers):
+        given = [fb.full((n,), x, dtype=fb.float64, device=device) for x in numbers]
+        return draw(*given, generator=generator).cpu()
+
+    for a in (0.3, 1.0, 7.5):
+        x = drawn(fb._standard_gamma, a)
+        assert abs(x.mean().item() - a) < 5 * math.sqrt(a / n)
+        assert abs(x.log().mean().item() - fb.digamma(fb.tensor(a)).item()) < 0.15
+    for count, p in ((5.0, 0.3), (40.0, 0.5), (400.0, 0.9)):
+        x, variance = drawn(fb.binomial, count, p), count * p * (1 - p)
+        assert abs(x.mean().item() - count * p) < 5 * math.sqrt(variance / n)
+        assert abs(x.var().item() / variance - 1) < 0.06
 
 
 @pytest.mark.parametrize("rate", [0.3, 6.0, 10.0, 33.0])

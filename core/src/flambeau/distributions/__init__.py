@@ -15,7 +15,9 @@ tensor(0.3181)
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -197,3 +199,16 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__, *_PARTS})
+
+
+class _Package(ModuleType):
+    """A module whose dictionary has all families, also those that are not loaded yet."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        for name in __all__:
+            getattr(self, name)
+        return globals()
+
+
+sys.modules[__name__].__class__ = _Package

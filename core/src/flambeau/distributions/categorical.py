@@ -60,7 +60,8 @@ class Categorical(Distribution):
             if probs.dim() < 1:
                 raise ValueError("`probs` parameter must be at least one-dimensional.")
             self.probs = self._param = probs / probs.sum(-1, keepdim=True)
-        elif logits is not None:
+        else:
+            assert logits is not None
             if logits.dim() < 1:
                 raise ValueError("`logits` parameter must be at least one-dimensional.")
             # Normalised: log probabilities.

@@ -216,8 +216,6 @@ class MixtureSameFamilyConstraint(Constraint):
 
     def check(self, value: Tensor) -> Tensor:
         result = self.base_constraint.check(value.unsqueeze(-1 - self.event_dim))
-        if value.dim() < self.event_dim:
-            raise ValueError(f"Expected value.dim() >= {self.event_dim} but got {value.dim()}")
         keep = value.dim() - self.event_dim
         return result.reshape((*result.shape[:keep], -1)).all(-1)
 

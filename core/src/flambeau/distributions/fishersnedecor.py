@@ -10,7 +10,7 @@ from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
 from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.gamma import Gamma
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _power_log, broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
@@ -73,7 +73,7 @@ class FisherSnedecor(BetaTails):
         half2 = self.df2 * 0.5
         ratio = self.df1 / self.df2
         normalizer = (half1 + half2).lgamma() - half1.lgamma() - half2.lgamma()
-        power = half1 * ratio.log() + (half1 - 1) * fb.log(value)
+        power = half1 * ratio.log() + _power_log(half1 - 1, value)
         return normalizer + power - (half1 + half2) * fb.log1p(ratio * value)
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

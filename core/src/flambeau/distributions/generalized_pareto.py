@@ -9,7 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import _log_of_rest, broadcast_all
+from flambeau.distributions.utils import _log_of_rest, _power_log1p, broadcast_all
 
 __all__ = ["GeneralizedPareto"]
 
@@ -68,7 +68,7 @@ class GeneralizedPareto(Distribution):
         z = (value - self.loc) / self.scale
         is_zero, concentration = self._parts()
         y = 1 / concentration + fb.ones_like(z)
-        power = fb.where(y == 0, y, y * fb.log1p(concentration * z))
+        power = _power_log1p(y, concentration * z)
         return -self.scale.log() - fb.where(is_zero, z, power)
 
     def log_survival_function(self, value: Tensor) -> Tensor:

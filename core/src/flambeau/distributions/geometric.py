@@ -10,7 +10,12 @@ from flambeau.distributions import constraints
 from flambeau.distributions._counts import least_count
 from flambeau.distributions._odds import BinaryOdds
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import _binary_cross_entropy, _log_of_rest, broadcast_all
+from flambeau.distributions.utils import (
+    _binary_cross_entropy,
+    _log_of_rest,
+    _power_log1p,
+    broadcast_all,
+)
 
 __all__ = ["Geometric"]
 
@@ -75,9 +80,7 @@ class Geometric(BinaryOdds, Distribution):
         if self._validate_args:
             self._validate_sample(value)
         value, probs = broadcast_all(value, self.probs)
-        # 0·log(1 − 1) is to be 0.
-        failure = probs.masked_fill((probs == 1) & (value == 0), 0)
-        return value * (-failure).log1p() + self.probs.log()
+        return _power_log1p(value, -probs) + self.probs.log()
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -64,6 +64,12 @@ class InverseGamma(TransformedDistribution):
         result = self.rate.square() / ((a - 1).square() * (a - 2))
         return fb.where(a > 2, result, math.inf)
 
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b = self.concentration, self.rate
+        return a * b.log() - (a + 1) * value.log() - b / value - a.lgamma()
+
     def icdf(self, value: Tensor) -> Tensor:
         return self.rate / special.gammainccinv(self.concentration, value)
 

@@ -11,7 +11,13 @@ from flambeau.distributions import constraints
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AffineTransform, PowerTransform
 from flambeau.distributions.uniform import Uniform
-from flambeau.distributions.utils import _log_of_rest, broadcast_all, euler_constant
+from flambeau.distributions.utils import (
+    _log_of_rest,
+    _power_log,
+    _power_log1p,
+    broadcast_all,
+    euler_constant,
+)
 
 __all__ = ["Kumaraswamy"]
 
@@ -77,6 +83,12 @@ class Kumaraswamy(TransformedDistribution):
     @property
     def variance(self) -> Tensor:
         return self._moment(2) - fb.pow(self.mean, 2)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        a, b = self.concentration1, self.concentration0
+        return (a * b).log() + _power_log(a - 1, value) + _power_log1p(b - 1, -(value**a))
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         if self._validate_args:

@@ -10,7 +10,7 @@ from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.beta import Beta
 from flambeau.distributions.distribution import Distribution
-from flambeau.distributions.utils import broadcast_all
+from flambeau.distributions.utils import _power_log, broadcast_all
 
 __all__ = ["LKJCholesky"]
 
@@ -79,7 +79,7 @@ class LKJCholesky(Distribution):
         diagonal = value.diagonal(dim1=-1, dim2=-2)[..., 1:]
         order = fb.arange(2, self.dim + 1, device=self.concentration.device)
         order = 2 * (self.concentration - 1).unsqueeze(-1) + self.dim - order
-        unnormalized = fb.sum(order * diagonal.log(), dim=-1)
+        unnormalized = _power_log(order, diagonal).sum(-1)
         dm1 = self.dim - 1
         alpha = self.concentration + 0.5 * dm1
         denominator = fb.lgamma(alpha) * dm1

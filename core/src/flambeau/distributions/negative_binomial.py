@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau as fb
@@ -93,7 +94,7 @@ class NegativeBinomial(BinaryOdds, BetaTails):
             self.logits
         )
         # No failure to wait for and no success: Γ(0)/Γ(0) is to be 1.
-        none = self.total_count + value == 0.0
-        count = self.total_count + none
+        waits = (self.total_count != 0) | (value == 0)
+        count = fb.where(self.total_count == 0, 1.0, self.total_count)
         normalizer = -fb.lgamma(count + value) + fb.lgamma(1.0 + value) + fb.lgamma(count)
-        return unnormalized - normalizer
+        return unnormalized - fb.where(waits, normalizer, math.inf)

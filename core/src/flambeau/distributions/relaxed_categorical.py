@@ -111,6 +111,12 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        # A part of 0 has no logarithm; it counts as the least normal number.
+        return super().log_prob(value.clamp(min=fb.finfo(value.dtype).tiny))
+
     @property
     def temperature(self) -> Tensor:
         """How relaxed."""

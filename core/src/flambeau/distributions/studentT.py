@@ -72,7 +72,12 @@ class StudentT(Symmetric):
             + fb.lgamma(0.5 * self.df)
             - fb.lgamma(0.5 * (self.df + 1.0))
         )
-        return -0.5 * (self.df + 1.0) * fb.log1p(y**2.0 / self.df) - normalizer
+        # Squares of numbers that are far away overflow.
+        z = y / self.df.sqrt()
+        far = z.abs() > fb.finfo(z.dtype).max ** 0.5 / 2
+        near = fb.log1p(fb.where(far, 1.0, z) ** 2.0)
+        power = fb.where(far, 2 * fb.where(far, z.abs(), 1.0).log(), near)
+        return -0.5 * (self.df + 1.0) * power - normalizer
 
     def _log_tail(self, z: Tensor) -> Tensor:
         """log P(Z > |z|)."""

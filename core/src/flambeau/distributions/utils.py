@@ -205,8 +205,17 @@ def _logsigmoid(x: Tensor) -> Tensor:
 def _power_log(exponent: Tensor, x: Tensor) -> Tensor:
     """exponent·log x with 0·log 0 = 0; at x = 0, where it has a pole, its gradients are 0."""
     inside = x != 0
-    pole = fb.where(exponent == 0, 0.0, exponent.detach() * -math.inf)
-    return fb.where(inside, exponent * fb.where(inside, x, 1.0).log(), pole)
+    return fb.where(inside, exponent * fb.where(inside, x, 1.0).log(), _at_pole(exponent))
+
+
+def _power_log1p(exponent: Tensor, x: Tensor) -> Tensor:
+    """exponent·log(1 + x), at x = −1 as `_power_log`."""
+    inside = x != -1
+    return fb.where(inside, exponent * fb.where(inside, x, 0.0).log1p(), _at_pole(exponent))
+
+
+def _at_pole(exponent: Tensor) -> Tensor:
+    return fb.where(exponent == 0, 0.0, exponent.detach() * -math.inf)
 
 
 def _log_of_rest(log_part: Tensor) -> Tensor:

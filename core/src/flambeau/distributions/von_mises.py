@@ -43,11 +43,13 @@ def _log_bessel(x: Tensor, order: int) -> Tensor:
     Source: Abramowitz and Stegun, "Handbook of mathematical functions", 9.8.1 to 9.8.4.
     """
     small, large = ((_I0_SMALL, _I0_LARGE), (_I1_SMALL, _I1_LARGE))[order]
-    below = _polynomial((x / 3.75) ** 2, small)
+    close = x < 3.75
+    near, far = fb.where(close, x, 1.0), fb.where(close, 3.75, x)
+    below = _polynomial((near / 3.75) ** 2, small)
     if order == 1:
-        below = x.abs() * below
-    above = x - 0.5 * x.log() + _polynomial(3.75 / x, large).log()
-    return fb.where(x < 3.75, below.log(), above)
+        below = near.abs() * below
+    above = far - 0.5 * far.log() + _polynomial(3.75 / far, large).log()
+    return fb.where(close, below.log(), above)
 
 
 @cache

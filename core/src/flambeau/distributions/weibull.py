@@ -10,7 +10,7 @@ from flambeau.distributions import constraints
 from flambeau.distributions.exponential import Exponential
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AffineTransform, PowerTransform
-from flambeau.distributions.utils import broadcast_all, euler_constant
+from flambeau.distributions.utils import _power_log, broadcast_all, euler_constant
 
 __all__ = ["Weibull"]
 
@@ -57,6 +57,13 @@ class Weibull(TransformedDistribution):
         r = self.concentration_reciprocal
         second = fb.exp(fb.lgamma(1 + 2 * r))
         return self.scale.pow(2) * (second - fb.exp(2 * fb.lgamma(1 + r)))
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        k, log_scale = self.concentration, self.scale.log()
+        power = (_power_log(k, value) - k * log_scale).exp()
+        return k.log() - k * log_scale + _power_log(k - 1, value) - power
 
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal

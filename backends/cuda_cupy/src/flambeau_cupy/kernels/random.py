@@ -4,8 +4,9 @@ Element i of an array takes word i of its draw, or words 2i and 2i + 1 where it 
 Uniforms are the top 24 bits of a word (float32, and halves rounded from it) or the top 53 of two.
 Normals come in pairs by Box and Muller: elements 2i and 2i + 1 are r·cos θ and r·sin θ with
 r = √(-2 log(1 - u)) and θ = 2πv from the uniforms u, v of their two places.  These are not the
-numbers of PyTorch on CUDA, which depend on the size of its launches.  Poisson's element i takes as
-many blocks as it needs: block i of its draw with 0, 1, ... in the counter's third word.
+numbers of PyTorch on CUDA, which depend on the size of its launches.  What is drawn by rejection
+(gamma, Dirichlet, binomial, Poisson) takes as many blocks for element i as it needs: block i of its
+draw with 0, 1, ... in the counter's third word.
 """
 
 from __future__ import annotations
@@ -240,6 +241,27 @@ def poisson(layer: Layer, rates: Array, generator: Any) -> Array:
     return drawn(layer, rates.dtype, "philox_poisson", generator, 4 * rates.size, out, rates)
 
 
+def standard_gamma(layer: Layer, alpha: Array, exact: bool, generator: Any) -> Array:
+    out = layer.xp.empty(alpha.shape, alpha.dtype)
+    return drawn(layer, alpha.dtype, "philox_gamma", generator, 4 * alpha.size, out, alpha)
+
+
+def sample_dirichlet(layer: Layer, alpha: Array, generator: Any) -> Array:
+    xp, kind = layer.xp, alpha.dtype
+    gammas = xp.empty(alpha.shape, np.float64)
+    drawn(layer, kind, "philox_gamma_wide", generator, 4 * alpha.size, gammas, alpha)
+    rows = gammas if alpha.ndim else gammas.reshape(1)
+    numbers = np.finfo(kind)
+    parts = (rows / rows.sum(-1, keepdims=True)).astype(kind).reshape(alpha.shape)
+    return xp.minimum(xp.maximum(parts, numbers.tiny), kind.type(1) - numbers.epsneg)
+
+
+def binomial(layer: Layer, counts: Array, probs: Array, generator: Any) -> Array:
+    out = layer.xp.empty(counts.shape, counts.dtype)
+    words = 4 * counts.size
+    return drawn(layer, counts.dtype, "philox_binomial", generator, words, out, counts, probs)
+
+
 def sampled(
     layer: Layer, probs: Array, num_samples: int, replacement: bool, generator: Any
 ) -> Array:
@@ -296,5 +318,11 @@ KERNELS: dict[str, Kernel] = {
 }
 """Functions of a layer and what the op of their name is given."""
 
-LAUNCHED: dict[str, Kernel] = {"dropout": dropout, "poisson": poisson}
+LAUNCHED: dict[str, Kernel] = {
+    "dropout": dropout,
+    "poisson": poisson,
+    "standard_gamma": standard_gamma,
+    "sample_dirichlet": sample_dirichlet,
+    "binomial": binomial,
+}
 """The same, which consist of kernels in CUDA C."""

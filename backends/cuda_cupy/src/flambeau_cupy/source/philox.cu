@@ -117,26 +117,36 @@ extern "C" __global__ void philox_bernoulli_each(
   });
 }
 
-// How many events of a rate, from uniforms of 53 bits, two of a block: products of them down to
-// exp(-rate) (Knuth), or, from a rate of 10 on, transformed rejection (Hoermann 1993, PTRS).
-__device__ inline double events(const Place& place, int64 i, double rate) {
-  uint32 words[4];
+// Uniforms of 53 bits of one element, as many as it needs, two of a block.
+struct Uniforms {
+  const Place& place;
+  int64 element;
+  uint32 taken, words[4];
+  __device__ Uniforms(const Place& p, int64 i) : place(p), element(i), taken(0) {}
+  __device__ double next() {
+    int at = taken % 2 * 2;
+    if (!at) place.words(element, words, taken / 2);
+    taken++;
+    return unit(words[at], words[at + 1]);
+  }
+};
+
+// How many events of a rate: products of uniforms down to exp(-rate) (Knuth), or, from a rate of 10
+// on, transformed rejection (Hoermann 1993, PTRS).
+__device__ inline double events(Uniforms uniform, double rate) {
   if (!(rate > 0)) return 0;  // also NaN, which has been complained of
   if (rate == -(double)NEGATIVE_INFINITY) return rate;
   if (rate < 10) {
     double bound = exp(-rate), product = 1;
     for (uint32 count = 0;; count++) {
-      int at = count % 2 * 2;
-      if (!at) place.words(i, words, count / 2);
-      product *= unit(words[at], words[at + 1]);
+      product *= uniform.next();
       if (product <= bound) return count;
     }
   }
   double b = 0.931 + 2.53 * sqrt(rate), a = -0.059 + 0.02483 * b;
   double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4), bound = 0.9277 - 3.6224 / (b - 2);
-  for (uint32 trial = 0;; trial++) {
-    place.words(i, words, trial);
-    double u = unit(words[0], words[1]) - 0.5, v = unit(words[2], words[3]), us = 0.5 - fabs(u);
+  for (;;) {
+    double u = uniform.next() - 0.5, v = uniform.next(), us = 0.5 - fabs(u);
     if (us == 0) continue;
     double k = floor((2 * a / us + b) * u + rate + 0.43);
     if (us >= 0.07 && v <= bound) return k;
@@ -149,7 +159,93 @@ __device__ inline double events(const Place& place, int64 i, double rate) {
 extern "C" __global__ void philox_poisson(
     T* out, const T* rates, uint64 seed, uint64 offset, const uint64* base, int64 n) {
   Place place(seed, offset, base);
-  GRID_LOOP(i, n) out[i] = (T)(A)events(place, i, (A)rates[i]);
+  GRID_LOOP(i, n) out[i] = (T)(A)events(Uniforms(place, i), (A)rates[i]);
+}
+
+// A gamma number of scale 1 (Marsaglia and Tsang 2000); a trial takes a normal number, which is the
+// cosine of Box and Muller's pair, and a uniform.  Each trial has a squeeze that NaN does not touch.
+__device__ inline double gamma_number(Uniforms uniform, double alpha) {
+  double scale = 1;
+  if (alpha == 0) return 0;
+  if (alpha < 1) scale = pow(1 - uniform.next(), 1 / alpha), alpha += 1;
+  double d = alpha - 1.0 / 3, c = 1 / sqrt(9 * d);
+  for (;;) {
+    double radius = sqrt(-2 * log1p(-uniform.next()));
+    double x = radius * cos(6.283185307179586 * uniform.next()), y = 1 + c * x;
+    if (y <= 0) continue;
+    double v = y * y * y, u = 1 - uniform.next(), square = x * x;
+    if (u < 1 - 0.0331 * square * square) return scale * d * v;
+    if (log(u) < 0.5 * square + d * (1 - v + log(v))) return scale * d * v;
+  }
+}
+
+// Into float64 or the shapes' own type, none below the least normal number of float32 or float64.
+template <class Out> __device__ inline void gamma_numbers(
+    Out* out, const T* alpha, const Place& place, int64 n) {
+  double least = sizeof(Out) == 8 ? 2.2250738585072014e-308 : 1.1754943508222875e-38;
+  GRID_LOOP(i, n) {
+    double value = gamma_number(Uniforms(place, i), (A)alpha[i]);
+    out[i] = (Out)(value < least ? least : value);
+  }
+}
+
+extern "C" __global__ void philox_gamma(
+    T* out, const T* alpha, uint64 seed, uint64 offset, const uint64* base, int64 n) {
+  gamma_numbers(out, alpha, Place(seed, offset, base), n);
+}
+
+extern "C" __global__ void philox_gamma_wide(
+    double* out, const T* alpha, uint64 seed, uint64 offset, const uint64* base, int64 n) {
+  gamma_numbers(out, alpha, Place(seed, offset, base), n);
+}
+
+// log k! less Stirling's formula at k + 1: the first seven terms hold all digits from k = 9 on.
+__device__ inline double stirling_rest(double k) {
+  double before = 0;
+  for (; k < 9; k++) before += (k + 1.5) * log((k + 2) / (k + 1)) - 1;
+  double r = 1 / (k + 1), s = r * r;
+  return before + r * (1.0 / 12 - s * (1.0 / 360 - s * (1.0 / 1260 - s * (1.0 / 1680 -
+      s * (1.0 / 1188 - s * (691.0 / 360360 - s / 156))))));
+}
+
+// How many of `count` trials succeed: waiting times between successes for means below 10 (Devroye
+// 1986), else transformed rejection (Hoermann 1993, BTRS).
+__device__ inline double successes(Uniforms uniform, double count, double prob) {
+  if (count <= 0 || prob <= 0) return 0;
+  if (prob >= 1) return count;
+  if (!(count < -(double)NEGATIVE_INFINITY) || prob != prob) return count * prob * 0 / 0.0;
+  double p = prob <= 0.5 ? prob : 1 - prob, mean = count * p;
+  if (mean < 10) {
+    double failure = log1p(-p), passed = 0;
+    for (double found = 0;; found++) {
+      passed += ceil(log(uniform.next()) / failure);
+      if (passed > count) return prob <= 0.5 ? found : count - found;
+    }
+  }
+  double deviation = sqrt(mean * (1 - p)), b = 1.15 + 2.53 * deviation;
+  double a = -0.0873 + 0.0248 * b + 0.01 * p, centre = mean + 0.5, bound = 0.92 - 4.2 / b;
+  double odds = p / (1 - p), alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
+  for (;;) {
+    double u = uniform.next() - 0.5, v = uniform.next(), us = 0.5 - fabs(u);
+    double k = floor((2 * a / us + b) * u + centre);
+    if (us == 0 || k < 0 || k > count) continue;
+    bool taken = us >= 0.07 && v <= bound;
+    if (!taken) {
+      double most = (mode + 0.5) * log((mode + 1) / (odds * (count - mode + 1))) +
+          (count + 1) * log((count - mode + 1) / (count - k + 1)) +
+          (k + 0.5) * log(odds * (count - k + 1) / (k + 1)) + stirling_rest(mode) +
+          stirling_rest(count - mode) - stirling_rest(k) - stirling_rest(count - k);
+      taken = log(v * alpha / (a / (us * us) + b)) <= most;
+    }
+    if (taken) return prob <= 0.5 ? k : count - k;
+  }
+}
+
+extern "C" __global__ void philox_binomial(
+    T* out, const T* counts, const T* probs, uint64 seed, uint64 offset, const uint64* base,
+    int64 n) {
+  Place place(seed, offset, base);
+  GRID_LOOP(i, n) out[i] = (T)(A)successes(Uniforms(place, i), (A)counts[i], (A)probs[i]);
 }
 
 // Exponential waits divided into the weights: the largest are drawn, without replacement.

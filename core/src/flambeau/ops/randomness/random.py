@@ -369,7 +369,20 @@ def _gap(number: int, dtype: DType) -> int:
     return 1 << max(abs(number).bit_length() - _DIGITS[dtype], 0)
 
 
+def exact_range(dtype: DType) -> int:
+    """The greatest whole number up to which a dtype has all from 0."""
+    if dtype.is_floating_point:
+        return 1 << _DIGITS[dtype]
+    return full_range(dtype) - 1
+
+
+BOUNDS_FIT_DTYPES = True
+"""Whether numbers are drawn between bounds that the dtype can hold; others are cut to its bits."""
+
+
 def _check_reach(low: int, last: int, dtype: DType) -> None:
+    if not BOUNDS_FIT_DTYPES and dtype is not D.bool_:
+        return
     if dtype.is_floating_point:
         digits = _DIGITS[dtype]
         top = {D.float16: 65504.0, D.bfloat16: 3.3895313892515355e38}.get(dtype, math.inf)

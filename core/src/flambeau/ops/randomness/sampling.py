@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, overload
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -28,10 +28,13 @@ from flambeau._dispatch.dispatch import (
     wrap,
     written,
 )
-from flambeau._random.generator import generator_for
+from flambeau._random.generator import Generator, generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import DeviceLike, Ints
+from flambeau._types.layout import layout as Layout
+from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
 from flambeau._writes import inplace as _inplace
 from flambeau.ops.creation.creation import (
@@ -134,13 +137,13 @@ def _made(
 
 @public(method=False)
 def rand(
-    *shape: Any,
-    size: Any = None,
-    generator: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -164,13 +167,13 @@ def rand(
 
 @public(method=False)
 def randn(
-    *shape: Any,
-    size: Any = None,
-    generator: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -197,11 +200,11 @@ def rand_like(
     input: Tensor,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
-    generator: Any = None,
+    memory_format: MemoryFormat | None = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """`rand` with the shape, dtype and device of `input`.
 
@@ -219,11 +222,11 @@ def randn_like(
     input: Tensor,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
-    generator: Any = None,
+    memory_format: MemoryFormat | None = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """`randn` with the shape, dtype and device of `input`.
 
@@ -236,17 +239,60 @@ def randn_like(
     return finished(normal_(t, generator=generator), requires_grad, None)
 
 
+@overload
+def randint(
+    high: int,
+    size: Sequence[int],
+    /,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor: ...
+@overload
+def randint(
+    low: int,
+    high: int,
+    size: Sequence[int],
+    /,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor: ...
+@overload
+def randint(
+    *numbers: int,
+    low: int = 0,
+    high: int | None = None,
+    size: Sequence[int],
+    generator: Generator | None = None,
+    out: Tensor | None = None,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Tensor: ...
 @public(method=False)
 def randint(
     *args: Any,
     low: int = 0,
     high: int | None = None,
-    size: Any = None,
-    generator: Any = None,
+    size: Sequence[int] | None = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -285,6 +331,43 @@ def randint(
     return finished(wrap(be, native, dtype), requires_grad, out)
 
 
+@overload
+def randint_like(
+    input: Tensor,
+    high: int | Tensor,
+    /,
+    *,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor: ...
+@overload
+def randint_like(
+    input: Tensor,
+    low: int,
+    high: int,
+    /,
+    *,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor: ...
+@overload
+def randint_like(
+    input: Tensor,
+    *,
+    low: int = 0,
+    high: int,
+    dtype: DType | None = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
+    requires_grad: bool = False,
+    memory_format: MemoryFormat | None = None,
+) -> Tensor: ...
 @public(method=False)
 def randint_like(
     input: Tensor,
@@ -292,10 +375,10 @@ def randint_like(
     low: int = 0,
     high: int | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """`randint` with the shape, dtype and device of `input`.
 
@@ -307,7 +390,7 @@ def randint_like(
     kind, where = dtype or x.dtype, x.device if device is None else device
 
     def draw(shape: tuple[int, ...]) -> Tensor:
-        return randint(*args, shape, low=low, high=high, dtype=kind, device=where)
+        return randint(*args, low=low, high=high, size=shape, dtype=kind, device=where)
 
     return finished(arranged(x, memory_format, draw), requires_grad, None)
 
@@ -316,15 +399,18 @@ def randint_like(
 def randperm(
     n: int,
     *,
-    generator: Any = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
     """A random permutation of 0 ... n - 1.  The stream equals PyTorch's.
+
+    Raises:
+        RuntimeError: n is negative, or the dtype cannot tell so many numbers apart.
 
     >>> import flambeau as fb
     >>> _ = fb.manual_seed(0); fb.randperm(4)
@@ -333,6 +419,8 @@ def randperm(
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got {n}")
     dtype = D.int64 if dtype is None and out is None else dtype_or(dtype, out)
+    if n - 1 > (top := streams.exact_range(dtype)):
+        raise RuntimeError(f"randperm(): n cannot be greater than {top + 1} for {dtype}")
     be = where_to_draw(home(device_or(device, out)))
     native = _randperm.draw(be, n, dtype, generator_for(be.device, generator))
     return finished(wrap(be, native, dtype), requires_grad, out)
@@ -340,7 +428,11 @@ def randperm(
 
 @public
 def bernoulli(
-    input: Tensor, p: float | None = None, *, generator: Any = None, out: Tensor | None = None
+    input: Tensor,
+    p: float | None = None,
+    *,
+    generator: Generator | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Ones with the probabilities in `input` (or `p` everywhere), zeros otherwise.
 
@@ -372,7 +464,7 @@ def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
 
 
 @public(method=False)
-def poisson(input: Tensor, generator: Any = None) -> Tensor:
+def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
     """A number of events for each element, its rate.  The stream equals PyTorch's.
 
     The gradient is zero.
@@ -400,7 +492,7 @@ def multinomial(
     num_samples: int,
     replacement: bool = False,
     *,
-    generator: Any = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """`num_samples` indices drawn from each row of weights.
@@ -461,15 +553,15 @@ def _check_weights(weights: Tensor) -> None:
 @public(method=False)
 @takes_as_annotated
 def normal(
-    mean: Any,
-    std: Any = 1.0,
-    size: Any = None,
+    mean: Tensor | float,
+    std: Tensor | float = 1.0,
+    size: Sequence[int] | None = None,
     *,
-    generator: Any = None,
+    generator: Generator | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -551,7 +643,12 @@ def _filled(x: Tensor, draw: Callable[[tuple[int, ...], Any], Any]) -> Tensor:
 
 @public(function=False)
 def uniform_(
-    input: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None, **legacy: Any
+    input: Tensor,
+    from_: float = 0.0,
+    to: float = 1.0,
+    *,
+    generator: Generator | None = None,
+    **legacy: Any,
 ) -> Tensor:
     """Fill with uniform numbers from [from, to)."""
     low = legacy.pop("from", from_)
@@ -571,7 +668,9 @@ def uniform_(
 
 
 @public(function=False)
-def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+def normal_(
+    input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fill with normal numbers."""
     _check_std(std)
     _need_float("normal_", input)
@@ -586,7 +685,7 @@ def normal_(input: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: An
 
 
 @public(function=False)
-def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
+def random_(input: Tensor, *bounds: int | None, generator: Generator | None = None) -> Tensor:
     """Fill with integers: below `to`, from `from` to `to`, or all that the dtype holds."""
     if not bounds:
         if input.dtype.is_complex:
@@ -597,7 +696,8 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
                 be, s, input.dtype, generator_for(be.device, generator)
             ),
         )
-    low, high = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    given: tuple[Any, ...] = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    low, high = given
     if high is not None and low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
@@ -612,7 +712,9 @@ def random_(input: Tensor, *bounds: Any, generator: Any = None) -> Tensor:
 
 
 @public(function=False, names={"p_tensor": "p"})
-def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+def bernoulli_(
+    input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
+) -> Tensor:
     """Fill with ones of probability `p` (a number or a tensor), zeros otherwise."""
     if isinstance(p, Tensor):
         if p._be is not input._be:
@@ -636,7 +738,9 @@ def bernoulli_(input: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 @public(function=False)
-def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+def exponential_(
+    input: Tensor, lambd: float = 1.0, *, generator: Generator | None = None
+) -> Tensor:
     """Fill with numbers of density lambd * exp(-lambd * x)."""
     _need_float("exponential_", input)
     if not lambd > 0:
@@ -651,7 +755,7 @@ def exponential_(input: Tensor, lambd: float = 1.0, *, generator: Any = None) ->
 
 @public(function=False)
 def cauchy_(
-    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None
+    input: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers of the Cauchy distribution."""
     _need_float("cauchy_", input)
@@ -667,7 +771,7 @@ def cauchy_(
 
 @public(function=False)
 def log_normal_(
-    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None
+    input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
     """Fill with numbers whose logarithm is normal with `mean` and `std`."""
     _need_float("log_normal_", input)
@@ -682,7 +786,7 @@ def log_normal_(
 
 
 @public(function=False)
-def geometric_(input: Tensor, p: float, *, generator: Any = None) -> Tensor:
+def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p}")

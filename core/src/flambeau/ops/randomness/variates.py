@@ -11,7 +11,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import wrap
-from flambeau._random.generator import generator_for
+from flambeau._random.generator import Generator, generator_for
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import empty_like
@@ -80,7 +80,7 @@ _binomial.gradient_missing("the derivative for 'binomial' is not implemented.")
 
 
 @public(method=False)
-def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) -> Tensor:
     """Numbers of successes in `count` trials, each of which succeeds with probability `prob`.
 
     Both are floating tensors of one dtype, whose shapes broadcast.  The stream equals PyTorch's;

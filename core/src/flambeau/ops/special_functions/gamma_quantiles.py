@@ -42,7 +42,8 @@ def tails(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     found = front + log(where(below, total, fraction))
     follows = where(below, follows_below, follows_above)
     wide = _quadrature(where(large, a, _LARGE), where(large, x, _LARGE))
-    return tuple(where(large, w, n) for w, n in zip(wide, (found, below, follows), strict=True))
+    a, b, c = (where(large, w, n) for w, n in zip(wide, (found, below, follows), strict=True))
+    return a, b, c
 
 
 def _series(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -184,10 +185,10 @@ _gammainccinv.gradient("a")(_follows)
 @_gammaincinv.samples(D.float32, D.float64)
 @_gammainccinv.samples(D.float32, D.float64)
 def _(S):
-    a, y = S.Arr((3,), low=0.5, high=9, fixed=True), S.Arr((3,), low=0.125, high=0.875, seed=1)
+    a, y = S.Arr((2, 3), low=0.5, high=9, fixed=True), S.Arr((2, 3), low=0.125, high=0.875, seed=1)
     few = S.Arr((), low=1, high=2, fixed=True), S.Arr((), low=0.25, high=0.75)
     return [
-        S.Sample((a, y), "vector", True),
+        S.Sample((a, y), "matrix", True),
         S.Sample(few, "scalar"),
         S.Sample((S.Arr((0, 3), fixed=True), S.Arr((0, 3))), "empty"),
     ]

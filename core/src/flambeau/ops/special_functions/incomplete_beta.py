@@ -277,12 +277,12 @@ def _(F, g, a, b, result):
 @_betainc.samples(D.float32, D.float64)
 @_betaincinv.samples(D.float32, D.float64)
 def _(S):
-    a, b = S.Arr((3,), low=0.5, high=6, fixed=True), S.Arr((3,), low=1, high=9, fixed=True)
-    x = S.Arr((3,), low=0.125, high=0.875, seed=1)
+    a, b = S.Arr((2, 3), low=0.5, high=6, fixed=True), S.Arr((2, 3), low=1, high=9, fixed=True)
+    x = S.Arr((2, 3), low=0.125, high=0.875, seed=1)
     few = S.Arr((), low=1, high=2, fixed=True), S.Arr((), low=1, high=2, fixed=True)
     none = S.Arr((0, 3), fixed=True), S.Arr((0, 3), fixed=True)
     return [
-        S.Sample((a, b, x), "vector", True),
+        S.Sample((a, b, x), "matrix", True),
         S.Sample((*few, S.Arr((), low=0.25, high=0.75)), "scalar"),
         S.Sample((*none, S.Arr((0, 3))), "empty"),
     ]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
 
 from flambeau._dispatch.arguments import need_number, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -305,20 +305,21 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
 
 
 @public(inplace="both")
-def xlogy(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """x·log(y), 0 where x is 0 and y is no nan.
 
     >>> import flambeau as fb
     >>> fb.xlogy(fb.tensor([0.0, 2.0]), fb.tensor([0.0, 1.0]))
     tensor([0., 0.])
     """
+    like = other if isinstance(other, Tensor) else need_tensor(input, "xlogy", "input")
+    dtype = like.dtype if like.dtype.fp else D.get_default_dtype()
     if not isinstance(other, Tensor):
-        other = need_tensor(input, "xlogy", "input").new_tensor(
-            other, dtype=input.dtype if input.dtype.fp else D.get_default_dtype()
-        )
+        other = like.new_tensor(other, dtype=dtype)
+    x = input if isinstance(input, Tensor) else like.new_tensor(input, dtype=dtype)
     # 0·log(y) is right by itself where log(y) is finite, and so is its derivative log(y).
-    nothing = input == 0
+    nothing = x == 0
     infinite = nothing & ((other <= 0) | (other == math.inf))
-    product = binary("mul", input, log(where(infinite, 1.0, other) if other.dtype.fp else other))
+    product = binary("mul", x, log(where(infinite, 1.0, other) if other.dtype.fp else other))
     product = where(infinite, 0.0, product)
     return deliver(where(nothing, product + 0.0, product), out, input, other)  # never −0
