@@ -106,3 +106,23 @@ def test_file_checks_say_what_is_missing():
     ):
         with pytest.raises(RuntimeError, match="Expected to"):
             wrong.run(text)
+
+
+def test_generated_functions_call_methods_with_sizes_that_python_knows():
+    @fb.jit.script
+    def f(x):
+        return x.relu().sum(1).reshape(1, 3)
+
+    lines = [line.strip() for line in f.raw.__source__.splitlines()[1:]]
+    assert lines == ["v2 = v1.relu()", "v3 = v2.sum(1)", "v4 = v3.reshape((1, 3))", "return v4"]
+
+
+def test_lists_that_a_loop_adds_to_are_made_where_they_stand():
+    @fb.jit.script
+    def f(n: int):
+        sizes = [1, 2]
+        for i in range(n):
+            sizes.append(i)
+        return sizes
+
+    assert f(3) == [1, 2, 0, 1, 2] and f(0) == [1, 2]

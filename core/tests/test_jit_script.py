@@ -1,7 +1,9 @@
 """Scripting: how functions, classes and modules become graphs, and what runs."""
 
+import dataclasses
 import enum
-from typing import Any, Final, NamedTuple
+import itertools
+from typing import Any, Final, NamedTuple, Optional
 
 import pytest
 
@@ -274,3 +276,84 @@ def test_importing_the_package_loads_no_compiler():
     code = "import flambeau, sys; print('flambeau.jit' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@dataclasses.dataclass(order=True)
+class Span:
+    start: int
+    end: int = 4
+    note: Optional[str] = None  # noqa: UP045 - the older spelling
+
+    def __post_init__(self):
+        assert self.start >= 0
+
+    def length(self) -> int:
+        return self.end - self.start
+
+
+def test_data_classes_are_scripted_with_the_methods_that_they_get():
+    span = fb.jit.script(Span)
+
+    @fb.jit.script
+    def f(a: int, b: int):
+        x, y = span(a), span(start=b, end=5)
+        return x.length() + y.length(), x == y, x == span(a), x.note is None
+
+    assert span is Span and f(1, 2) == (6, False, True, True)
+    with pytest.raises(fb.jit.Error):
+        f(-1, 2)
+
+
+@dataclasses.dataclass(order=True)
+class Version:
+    major: int
+    minor: int
+
+
+def test_ordered_data_classes_are_compared_field_by_field():
+    @fb.jit.script
+    def f(a: int, b: int, c: int, d: int):
+        x, y = Version(a, b), Version(c, d)
+        return x < y, x <= y, x > y, x >= y
+
+    for a, b, c, d in itertools.product(range(2), repeat=4):
+        x, y = Version(a, b), Version(c, d)
+        assert f(a, b, c, d) == (x < y, x <= y, x > y, x >= y)
+
+
+@dataclasses.dataclass
+class Made:
+    values: list[int] = dataclasses.field(default_factory=list)
+
+
+def test_defaults_that_a_function_makes_are_refused():
+    with pytest.raises(NotImplementedError, match="Default factory initializers"):
+        fb.jit.script(Made)
+
+
+def test_methods_that_are_named_after_dtypes_change_them():
+    @fb.jit.script
+    def f(x):
+        return x.float(), x.double(), x.half(), x.long(), x.int(), x.short(), x.char(), x.byte()
+
+    @fb.jit.script
+    def g(x):
+        return x.cfloat(), x.cdouble()
+
+    x = fb.tensor([3])
+    for made in (f, g):
+        names = ("float double half long int short char byte", "cfloat cdouble")[made is g].split()
+        assert [y.dtype for y in made(x)] == [getattr(x, name)().dtype for name in names]
+
+
+def test_a_list_of_constants_can_be_changed():
+    @fb.jit.script
+    def changed(x):
+        y = [1, 2]
+        y += [3]
+        z = [1, 2].copy()
+        z.append(4)
+        return x.reshape([1, -1]), y, z
+
+    found, y, z = changed(fb.ones(2))
+    assert (tuple(found.shape), y, z) == ((1, 2), [1, 2, 3], [1, 2, 4])

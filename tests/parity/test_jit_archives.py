@@ -138,3 +138,139 @@ def test_extra_files_go_along():
     asked = {"note": ""}
     fb.jit.load(file, _extra_files=asked)
     assert asked["note"] == b"hello"
+
+
+class Holder:
+    """A module that calls another with all that it is given: PyTorch scripts no lone LSTM."""
+
+    @staticmethod
+    def of(torch, held, count):
+        class One(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.held = held
+
+            def forward(self, x):
+                return self.held(x)
+
+        class Two(One):
+            def forward(self, x, y):
+                return self.held(x, y)
+
+        class Three(One):
+            def forward(self, x, y, z):
+                return self.held(x, y, z)
+
+        return (One, Two, Three)[count - 1]()
+
+
+BIG = {
+    "rnn": (lambda nn: nn.RNN(4, 3, 2, nonlinearity="relu"), [(5, 2, 4)]),
+    "lstm": (lambda nn: nn.LSTM(4, 3, 2, bidirectional=True, batch_first=True), [(2, 5, 4)]),
+    "projected": (lambda nn: nn.LSTM(4, 5, proj_size=2), [(5, 4)]),
+    "gru": (lambda nn: nn.GRU(4, 3, bias=False), [(5, 2, 4)]),
+    "attention": (lambda nn: nn.MultiheadAttention(8, 2), [(5, 3, 8), (4, 3, 8), (4, 3, 8)]),
+    "keys": (
+        lambda nn: nn.MultiheadAttention(8, 2, kdim=4, vdim=6, add_bias_kv=True, batch_first=True),
+        [(3, 5, 8), (3, 4, 4), (3, 4, 6)],
+    ),
+    "encoder": (
+        lambda nn: nn.TransformerEncoder(
+            nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2, nn.LayerNorm(8)
+        ),
+        [(3, 5, 8)],
+    ),
+    "decoder": (
+        lambda nn: nn.TransformerDecoder(
+            nn.TransformerDecoderLayer(8, 2, 16, norm_first=True, activation="gelu"), 2
+        ),
+        [(4, 3, 8), (5, 3, 8)],
+    ),
+    "transformer": (lambda nn: nn.Transformer(8, 2, 1, 1, 16), [(5, 3, 8), (4, 3, 8)]),
+    "triplets": (
+        lambda nn: nn.TripletMarginWithDistanceLoss(swap=True, margin=3.0),
+        [(5, 3), (5, 3), (5, 3)],
+    ),
+}
+
+
+def tensors(value):
+    """The tensors in a result, as PyTorch's."""
+    if isinstance(value, (list, tuple)):
+        return [each for part in value for each in tensors(part)]
+    return [torch.tensor(value.tolist()) if isinstance(value, fb.Tensor) else value]
+
+
+@pytest.mark.parametrize("name", BIG)
+@pytest.mark.filterwarnings("ignore:LSTM with projections:UserWarning")
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
+@pytest.mark.filterwarnings("ignore:'norm' was found in ScriptModule constants:UserWarning")
+def test_layers_of_sequences_are_exchanged_with_and_without_gradients(name):
+    make, shapes = BIG[name]
+    torch.manual_seed(2)
+    theirs, ours = make(torch.nn).eval(), make(fb.nn).eval()
+    ours.load_state_dict({k: fb.tensor(v.tolist()) for k, v in theirs.state_dict().items()})
+    given = [torch.randn(shape) for shape in shapes]
+    operands = [fb.tensor(each.tolist()) for each in given]
+    scripted = fb.jit.script(ours)
+    there = exchanged(scripted, fb.jit.save, torch.jit.load)
+    back = scripted
+    if name != "triplets":  # which PyTorch cannot script
+        wrapped = torch.jit.script(Holder.of(torch, theirs, len(shapes)).eval())
+        back = exchanged(wrapped, torch.jit.save, fb.jit.load)
+    for recording in (True, False):
+        with torch.set_grad_enabled(recording), fb.set_grad_enabled(recording):
+            expected = tensors(theirs(*given))
+            for found in (scripted(*operands), there(*given), back(*operands)):
+                torch.testing.assert_close(tensors(found), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_classes_of_which_most_are_rare_are_exchanged():
+    torch.manual_seed(3)
+    args = 16, 10, [3, 7], 2.0
+    theirs = torch.nn.AdaptiveLogSoftmaxWithLoss(*args)
+    ours = fb.nn.AdaptiveLogSoftmaxWithLoss(*args)
+    ours.load_state_dict({k: fb.tensor(v.tolist()) for k, v in theirs.state_dict().items()})
+    x, target = torch.randn(6, 16), torch.tensor([0, 4, 9, 2, 8, 5])
+    expected = tensors(tuple(theirs(x, target)))
+    scripted = fb.jit.script(ours)
+    found = scripted(fb.tensor(x.tolist()), fb.tensor(target.tolist()))
+    assert found._fields == ("output", "loss")
+    there = exchanged(scripted, fb.jit.save, torch.jit.load)(x, target)
+    for each in (found, there):
+        torch.testing.assert_close(tensors(tuple(each)), expected, rtol=1e-5, atol=1e-5)
+
+
+LOSSES = "L1 MSE SmoothL1 Huber SoftMargin BCE MultiMargin MultiLabelMargin".split()
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_are_reduced_as_they_are_asked_to(name, reduction):
+    x = torch.rand(3, 4)
+    target = torch.rand(3, 4)
+    if name == "MultiMargin":
+        target = torch.tensor([0, 3, 1])
+    if name == "MultiLabelMargin":
+        target = torch.tensor([[0, 2, -1, -1], [3, -1, -1, -1], [1, 2, 0, -1]])
+    expected = getattr(torch.nn, f"{name}Loss")(reduction=reduction)(x, target)
+    ours = fb.jit.script(getattr(fb.nn, f"{name}Loss")(reduction=reduction))
+    found = ours(fb.tensor(x.tolist()), fb.tensor(target.tolist()))
+    there = exchanged(ours, fb.jit.save, torch.jit.load)(x, target)
+    torch.testing.assert_close([*tensors(found), there], [expected, expected])
+
+
+def test_frozen_modules_go_to_pytorch_and_those_of_pytorch_come():
+    def make(nn):
+        return nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.ReLU(), nn.Flatten()).eval()
+
+    torch.manual_seed(5)
+    theirs, ours = make(torch.nn), make(fb.nn)
+    ours.load_state_dict({k: fb.tensor(v.tolist()) for k, v in theirs.state_dict().items()})
+    x = torch.randn(2, 2, 5, 5)
+    y, expected = fb.tensor(x.tolist()), theirs(x)
+    frozen = fb.jit.freeze(fb.jit.script(ours))
+    there = exchanged(frozen, fb.jit.save, torch.jit.load)(x)
+    back = exchanged(torch.jit.freeze(torch.jit.script(theirs)), torch.jit.save, fb.jit.load)(y)
+    for found in (there, *tensors(back), *tensors(frozen(y))):
+        torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from flambeau.jit._decorators import ignore as ignore
     from flambeau.jit._decorators import script_if_tracing as script_if_tracing
     from flambeau.jit._decorators import unused as unused
+    from flambeau.jit._freeze import freeze as freeze
+    from flambeau.jit._freeze import optimize_for_inference as optimize_for_inference
+    from flambeau.jit._freeze import run_frozen_optimizations as run_frozen_optimizations
     from flambeau.jit._frontend.annotations import Future as Future
     from flambeau.jit._frontend.classes import interface as interface
     from flambeau.jit._frontend.function import ScriptFunction as ScriptFunction
@@ -59,6 +62,12 @@ if TYPE_CHECKING:
     from flambeau.jit._script import is_tracing as is_tracing
     from flambeau.jit._script import script as script
     from flambeau.jit._script import wait as wait
+    from flambeau.jit._trace import TopLevelTracedModule as TopLevelTracedModule
+    from flambeau.jit._trace import TracingCheckError as TracingCheckError
+    from flambeau.jit._trace import _get_trace_graph as _get_trace_graph
+    from flambeau.jit._trace import trace as trace
+    from flambeau.jit._trace import trace_module as trace_module
+    from flambeau.jit._tracing.state import TracerWarning as TracerWarning
 
 _HOMES = {
     "_frontend.annotations": "Future",
@@ -66,12 +75,15 @@ _HOMES = {
     "_frontend.classes": "interface",
     "_decorators": "_overload _overload_method export ignore script_if_tracing unused",
     "_frontend.function": "ScriptFunction",
+    "_freeze": "freeze optimize_for_inference run_frozen_optimizations",
     "_graph": "Block Graph Node Value",
     "_frontend.isinstance": "isinstance",
     "_modules": "RecursiveScriptModule ScriptModule script_method",
     "_script": """Attribute CompilationUnit _unwrap_optional annotate export_opnames fork
         is_scripting is_tracing script wait""",
     "_frontend.source": "CompilationError Error",
+    "_trace": "TopLevelTracedModule TracingCheckError _get_trace_graph trace trace_module",
+    "_tracing.state": "TracerWarning",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 _ALIASES = {"_fork": "fork", "_wait": "wait", "_isinstance": "isinstance", "_drop": "unused"}

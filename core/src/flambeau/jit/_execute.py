@@ -7,20 +7,22 @@ was generated for them.
 from __future__ import annotations
 
 import enum
+import inspect
 import keyword
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+from flambeau._tensor.methods import TensorMethods
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import builtins as _builtins
 from flambeau.jit._frontend import numbers as _numbers
 from flambeau.jit._frontend.expressions import LAST
 from flambeau.jit._graph import Block, Graph, Node, Value
 from flambeau.jit._parts import compiler
-from flambeau.jit._schemas import NO_DEFAULT, Schema, schemas
+from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema, schemas
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.jit.passes._inline import called
 
@@ -46,7 +48,8 @@ def evaluate(node: Node) -> Any:
 def evaluate_with(node: Node, known: dict[Value, Any]) -> list[Any]:
     """What a node makes of inputs of these values."""
     graph = Graph()
-    given = {v: graph.addInput("", v.type()) for v in node.inputs_ if v in known}
+    wanted = dict.fromkeys(v for v in node.inputs_ if v in known)
+    given = {v: graph.addInput("", v.type()) for v in wanted}
     copy_node = compiler.graph.copy_node
 
     places: dict[Value, Value] = dict(given)
@@ -204,6 +207,21 @@ class _Writer:
 
         return re.sub(r"\{(dtype:)?(\d)\}", put, template)
 
+    def sizes(self, argument: Argument, value: Value) -> str:
+        """Constant sizes and dimensions as Python writes them; "" for what is none."""
+        node = value.node
+        if node is None or node.kind != "prim::ListConstruct" or value.type() is not _INTS:
+            return ""
+        if argument.name in ("self", "l", "list"):  # of a function of lists, which may change it
+            return ""
+        members = _read_once(node)
+        if not members:
+            return ""
+        parts = [self.constant(each) for each in members]
+        if len(parts) == 1:
+            return parts[0] if argument.name == "dim" else f"({parts[0]},)"
+        return f"({', '.join(parts)})"
+
     def meant(self, means: str, value: Value) -> str:
         """The dtype, layout or memory format for an integer."""
         if value.is_constant():
@@ -223,7 +241,10 @@ class _Writer:
         parts = []
         positional = True
         for at, (argument, value) in enumerate(given):
-            text = self.meant(argument.means, value) if argument.means else self.read(value)
+            if argument.means:
+                text = self.meant(argument.means, value)
+            else:
+                text = self.sizes(argument, value) or self.read(value)
             if argument.keyword_only:
                 positional = False
                 if _is_default(argument, value):
@@ -233,13 +254,35 @@ class _Writer:
                     continue
                 positional = False
             parts.append(text if positional else f"{argument.name}={text}")
-        text = f"{self.object(function)}({', '.join(parts)})"
+        if _is_method(function, schema):
+            text = f"{parts[0]}.{function.__name__}({', '.join(parts[1:])})"
+        else:
+            text = f"{self.object(function)}({', '.join(parts)})"
         returns = [each.type for each in schema.returns]
         if len(returns) == 1 and returns[0].kind == "List":
             return f"list({text})"
         if schema.name in ("aten::result_type", "aten::promote_types"):
             return f"_number({text})"
         return text
+
+
+_METHODS = frozenset(
+    name for name, method in vars(TensorMethods).items() if inspect.isfunction(method)
+)
+"""Functions that are faster as methods of tensors."""
+
+
+def _is_method(function: Any, schema: Schema) -> bool:
+    """Whether an op is the method of its name of the first argument."""
+    base = schema.name.removeprefix("aten::")
+    return (
+        base in _METHODS
+        and bool(schema.arguments)
+        and schema.arguments[0].name == "self"
+        and schema.arguments[0].type is T.TENSOR
+        and getattr(function, "__name__", "") == base
+        and not any(argument.name == "out" for argument in schema.arguments)
+    )
 
 
 def _is_default(argument: Any, value: Value) -> bool:
@@ -361,7 +404,21 @@ def _maker(kind: NamedTupleType) -> Any:
 
 
 def _list(w: _Writer, node: Node) -> None:
+    if (once := _read_once(node)) is not None:
+        w.names[node.output()] = f"[{', '.join(map(w.constant, once))}]"
+        return
     w.assign(node, f"[{', '.join(map(w.read, node.inputs_))}]")
+
+
+def _read_once(node: Node) -> list[Value] | None:
+    """The members of a list of constants that one node beside it reads; None for others."""
+    readers = list(node.output().readers)
+    if len(readers) != 1 or not all(each.is_constant() for each in node.inputs_):
+        return None
+    reader = readers[0][0]
+    if not isinstance(reader, Node) or reader.owner is not node.owner or reader.blocks_:
+        return None
+    return node.inputs_ if reader.kind.startswith("aten::") else None
 
 
 def _dict(w: _Writer, node: Node) -> None:
@@ -537,6 +594,8 @@ def _given_back(value: Any, kind: Type, name: str) -> Any:
         ) from None
 
 
+_INTS = T.list_of(T.INT)
+
 _FORMS: dict[str, Callable[[_Writer, Node], None]] = {
     "prim::Constant": _nothing,
     "prim::If": _if,
@@ -709,8 +768,7 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
     text = f"def {_identifier(function.name)}({', '.join(given)}):\n"
     text += "\n".join(lines) + f"\n    return run({', '.join(passed)})"
     exec(compile(text, f"<arguments of {function.name}>", "exec"), space)
-    made = space[_identifier(function.name)]
-    return _complaining(made, function)
+    return space[_identifier(function.name)]
 
 
 def _identifier(name: str) -> str:
@@ -758,25 +816,23 @@ def declared(function: ScriptFunction, skip: int = 0) -> str:
     return f"{function.name}({shown}) -> {function.returned.annotation}"
 
 
-def _complaining(made: Callable[..., Any], function: ScriptFunction) -> Callable[..., Any]:
-    """Calls with too many arguments, or unknown names, are errors of the run."""
+def refuse(function: ScriptFunction, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise if a call has too many arguments, or unknown names.
+
+    Raises:
+        RuntimeError: it has.
+    """
     skip = 1 if function.owner is not None else 0
     names = {a.name for a in function.schema.arguments}
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        most = len(function.schema.arguments)
-        if len(args) > most or not kwargs.keys() <= names:
-            unknown = next((name for name in kwargs if name not in names), None)
-            if unknown is not None:
-                raise RuntimeError(
-                    f"Unknown keyword argument '{unknown}' for operator '{function.name}'. "
-                    f"Schema: {declared(function, skip)}"
-                )
-            raise RuntimeError(
-                f"{function.name}() expected at most {most - skip} argument(s) but received "
-                f"{len(args) - skip} argument(s). Declaration: {declared(function, skip)}"
-            )
-        return made(*args, **kwargs)
-
-    simple: Sequence[Any] = function.schema.arguments
-    return call if simple is not None else made
+    most = len(function.schema.arguments) - skip
+    unknown = next((name for name in kwargs if name not in names), None)
+    if unknown is not None:
+        raise RuntimeError(
+            f"Unknown keyword argument '{unknown}' for operator '{function.name}'. "
+            f"Schema: {declared(function, skip)}"
+        )
+    if len(args) > most:
+        raise RuntimeError(
+            f"{function.name}() expected at most {most} argument(s) but received "
+            f"{len(args)} argument(s). Declaration: {declared(function, skip)}"
+        )

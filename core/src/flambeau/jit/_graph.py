@@ -86,6 +86,15 @@ class Value:
         return f"{self.debugName()} defined in ({self.node or 'block'})"
 
 
+class Kind(str):
+    """What a node does, such as ``aten::add``; called, it is itself, as programs for PyTorch do."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return self
+
+
 class Node:
     """One step: its kind (``aten::add``), inputs, outputs, attributes and blocks.
 
@@ -105,7 +114,7 @@ class Node:
         place: Place | None = None,
         schema: Schema | None = None,
     ) -> None:
-        self.kind = kind
+        self.kind = Kind(kind)
         self.inputs_: list[Value] = []
         self.outputs_ = [Value(self, each) for each in types]
         self.attributes = attributes or {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import inspect
+import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -45,7 +46,11 @@ class ScriptMethod:
             checked = compiler.execute.checked
 
             run = self.function._run = checked(self.function, 1)
-        return run(self.of, *args, **kwargs)
+        try:
+            return run(self.of, *args, **kwargs)
+        except TypeError:
+            compiler.execute.refuse(self.function, args, kwargs)
+            raise
 
     @property
     def graph(self) -> Graph:
@@ -423,6 +428,43 @@ def _script(module: nn.Module, memo: dict[int, Any]) -> Any:
     return made
 
 
+def traced_shell(module: nn.Module, cls: type = RecursiveScriptModule) -> Any:
+    """A module with the parameters, buffers and parts of another, and no methods yet."""
+    return _shell(module, {}, cls)
+
+
+def _shell(module: Any, memo: dict[int, Any], cls: type[Any]) -> Any:
+    if isinstance(module, ScriptModule):
+        return module
+    if id(module) in memo:
+        return memo[id(module)]
+    made: Any = object.__new__(cls)
+    nn.Module.__init__(made)
+    memo[id(module)] = made
+    made.__dict__["_attribute_types"] = {}
+    made.__dict__["_stubs"] = {}
+    made.__dict__["training"] = module.training
+    made._parameters.update(module._parameters)
+    made._buffers.update(module._buffers)
+    made._non_persistent_buffers_set.update(getattr(module, "_non_persistent_buffers_set", ()))
+    kind = ClassType(mangled(_name_of(type(module))), module=True, maker=type(module))
+    for name, child in module._modules.items():
+        held = None if child is None else _shell(child, memo, RecursiveScriptModule)
+        made._modules[name] = held
+    for held in (module._parameters, module._buffers):
+        for name, tensor in held.items():
+            kind.attributes[name] = T.NONE if tensor is None else T.TENSOR
+    for name, child in made._modules.items():
+        kind.attributes[name] = T.NONE if child is None else child._type_of_script
+    kind.attributes["training"] = T.BOOL
+    kind.parameters.update(module._parameters)
+    kind.buffers.update(module._buffers)
+    kind.values["!modules"] = tuple(made._modules)
+    kind.values["!compiled"] = True
+    made.__dict__["_type_of_script"] = kind
+    return made
+
+
 def _copied(value: Any, kind: Type) -> Any:
     cast = compiler.execute.cast
 
@@ -548,7 +590,7 @@ def _type_of(
     )
     if not script and (found := _SHARED.get(key)) is not None:
         return found
-    kind = ClassType(_mangled(_name_of(cls)), module=True, maker=cls)
+    kind = ClassType(mangled(_name_of(cls)), module=True, maker=cls)
     kind.attributes.update(attributes)
     kind.parameters.update(module._parameters)
     kind.buffers.update(module._buffers)
@@ -573,7 +615,7 @@ def _type_of(
     return kind
 
 
-def _mangled(name: str) -> str:
+def mangled(name: str) -> str:
     """A name that no other type has."""
     count = _MANGLED[name]
     _MANGLED[name] += 1
@@ -581,6 +623,11 @@ def _mangled(name: str) -> str:
         return name
     head, _, tail = name.rpartition(".")
     return f"{head}.___torch_mangle_{count - 1}.{tail}"
+
+
+def unmangled(name: str) -> str:
+    """The name that a type would have if no other had it."""
+    return re.sub(r"\.___torch_mangle_\d+", "", name)
 
 
 def _own(cls: type) -> bool:
@@ -674,8 +721,12 @@ def _compiler(module: Any, cls: type, kind: ClassType) -> Callable[[str], Script
         else:
             try:
                 found = inspect.getattr_static(cls, name)
-            except AttributeError:
-                return None
+            except AttributeError:  # a part of what the text of a layer has instead of Python
+                owner = next(filter(_own, cls.__mro__), cls)
+                made = compiler.layers.declaration_for(kind, owner, name, module)
+                if made is not None:
+                    kind.methods[name] = made
+                return made
         if isinstance(found, staticmethod):
             kind.values[name] = found.__func__
             return None

@@ -13,6 +13,7 @@ _HERE = frozenset(
     "archive code decorators execute graph modules reader schemas script types".split()
 )
 """The parts in this folder; the others are in `_frontend`."""
+_TRACING = frozenset("interpret patches graphs recorder".split())
 
 
 class _Parts:
@@ -23,6 +24,7 @@ class _Parts:
             raise AttributeError(name)
         path = f"._{name}" if name in _HERE else f"._frontend.{name}"
         path = "." if name == "root" else path
+        path = f"._tracing.{name}" if name in _TRACING else path
         if name.startswith("passes_"):
             path = f".passes._{name.removeprefix('passes_')}"
         module = importlib.import_module(path.rstrip(".") or "flambeau.jit", "flambeau.jit")

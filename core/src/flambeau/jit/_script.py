@@ -13,6 +13,7 @@ from flambeau.jit._frontend.function import ScriptFunction, declarations, script
 from flambeau.jit._frontend.resolve import Resolver, of_caller
 from flambeau.jit._frontend.values import FunctionRef
 from flambeau.jit._parts import compiler
+from flambeau.jit._tracing.state import tracing_now
 from flambeau.jit._types import ClassType
 
 V = TypeVar("V")
@@ -183,8 +184,13 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """Whether a function is being traced: False, for there is no tracing yet."""
-    return False
+    """Whether this thread is in a trace now.
+
+    >>> import flambeau as fb
+    >>> fb.jit.is_tracing()
+    False
+    """
+    return tracing_now()
 
 
 class Attribute(typing.NamedTuple):

@@ -13,6 +13,7 @@ import flambeau as fb
 from flambeau.jit._frontend import numbers as _numbers
 from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.source import Error
+from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Schema
 
 # Expressions of the inputs; `_` in front of a name is that of a function below.
@@ -146,6 +147,45 @@ TEMPLATES: dict[str, str] = {
     "aten::cross_entropy_loss": (
         "_F.cross_entropy({0}, {1}, {2}, None, {4}, None, _REDUCTIONS[{3}], {5})"
     ),
+    "aten::l1_loss": "_F.l1_loss({0}, {1}, reduction=_REDUCTIONS[{2}])",
+    "aten::mse_loss": "_F.mse_loss({0}, {1}, reduction=_REDUCTIONS[{2}])",
+    "aten::smooth_l1_loss": "_F.smooth_l1_loss({0}, {1}, None, None, _REDUCTIONS[{2}], {3})",
+    "aten::huber_loss": "_F.huber_loss({0}, {1}, _REDUCTIONS[{2}], {3})",
+    "aten::soft_margin_loss": "_F.soft_margin_loss({0}, {1}, reduction=_REDUCTIONS[{2}])",
+    "aten::binary_cross_entropy": (
+        "_F.binary_cross_entropy({0}, {1}, {2}, reduction=_REDUCTIONS[{3}])"
+    ),
+    "aten::multilabel_margin_loss": (
+        "_F.multilabel_margin_loss({0}, {1}, reduction=_REDUCTIONS[{2}])"
+    ),
+    "aten::multi_margin_loss": (
+        "_F.multi_margin_loss({0}, {1}, {2}, {3}, {4}, reduction=_REDUCTIONS[{5}])"
+    ),
+    "aten::nll_loss2d": "_F.nll_loss({0}, {1}, {2}, None, {4}, None, _REDUCTIONS[{3}])",
+    "aten::_native_multi_head_attention": "_native.attention({args})",
+    "aten::_transformer_encoder_layer_fwd": "_native.encoder_layer({args})",
+    "aten::max_unpool2d": "_native.unpooled({0}, {1}, {2})",
+    "aten::max_unpool3d": "_native.unpooled({0}, {1}, {2})",
+    "aten::_convolution": "_native.convolution({args})",
+    "aten::_convolution_mode": "_native.convolution_mode({args})",
+    "aten::norm_except_dim": "_native.norm_except_dim({0}, {1}, {2})",
+    "aten::_weight_norm": "({0} * ({1} / _native.norm_except_dim({0}, 2, {2})))",
+    "aten::pad_sequence": "_native.pad_sequence({args})",
+    "aten::unsafe_chunk": "[_t.clone() for _t in {0}.chunk({1}, {2})]",
+    "aten::unsafe_split": "[_t.clone() for _t in {0}.split({1}, {2})]",
+    "aten::unsafe_split_with_sizes": "[_t.clone() for _t in {0}.split({1}, {2})]",
+    "aten::alias": "{0}.view_as({0})",
+    "aten::lift": "{0}",
+    "aten::lift_fresh": "{0}",
+    "aten::zero": "_fb.zeros_like({0})",
+    "aten::gelu_": "{0}.copy_(_F.gelu({0}, {1}))",
+    "aten::_softmax": "{0}.softmax({1})",
+    "aten::_log_softmax": "{0}.log_softmax({1})",
+    "aten::_unsafe_view": "{0}.view({1})",
+    "aten::_pin_memory": "{0}.pin_memory()",
+    "aten::is_autocast_enabled": "_fb.is_autocast_enabled('cuda')",
+    "aten::is_autocast_cpu_enabled": "_fb.is_autocast_enabled('cpu')",
+    "aten::_nested_tensor_from_mask_left_aligned": "False",
     "aten::one_hot": "_F.one_hot({0}, {1})",
     "aten::pad": "_F.pad({0}, {1}, {2}, {3})",
     "aten::sum.bool": "sum({0})",
@@ -178,6 +218,15 @@ TEMPLATES: dict[str, str] = {
     "aten::upsample_trilinear3d.vec": "_resample({0}, {1}, {3}, 'trilinear', {2})",
     "aten::grid_sampler": "_F.grid_sample({0}, {1}, _GRID[{2}], _PADDING[{3}], {4})",
     "aten::affine_grid_generator": "_F.affine_grid({0}, {1}, {2})",
+    "aten::broadcast_tensors": "list(_fb.broadcast_tensors(*{0}))",
+    "aten::meshgrid": "list(_fb.meshgrid(*{0}))",
+    "aten::meshgrid.indexing": "list(_fb.meshgrid(*{0}, indexing={1}))",
+    "aten::cartesian_prod": "_fb.cartesian_prod(*{0})",
+    "aten::block_diag": "_fb.block_diag(*{0})",
+    "aten::chain_matmul": "_fb.chain_matmul(*{0})",
+    "aten::atleast_1d.Sequence": "list(_fb.atleast_1d(*{0}))",
+    "aten::atleast_2d.Sequence": "list(_fb.atleast_2d(*{0}))",
+    "aten::atleast_3d.Sequence": "list(_fb.atleast_3d(*{0}))",
     "aten::im2col": "_F.unfold({0}, {1}, {2}, {3}, {4})",
     "aten::col2im": "_F.fold({0}, {1}, {2}, {3}, {4}, {5})",
 }
@@ -195,6 +244,13 @@ for _name, _sign in (
 TEMPLATES["aten::pow.int"] = "float({0} ** {1})"
 TEMPLATES["aten::add.Tensor"] = TEMPLATES["aten::add.Scalar"] = "_add({0}, {1}, {2})"
 TEMPLATES["aten::sub.Tensor"] = TEMPLATES["aten::sub.Scalar"] = "_sub({0}, {1}, {2})"
+for _name in ("silu", "mish", "hardswish", "hardsigmoid", "relu6"):
+    TEMPLATES[f"aten::{_name}_"] = f"_F.{_name}({{0}}, True)"
+for _dims in (1, 2, 3):
+    TEMPLATES[f"aten::reflection_pad{_dims}d"] = "_F.pad({0}, {1}, 'reflect')"
+    TEMPLATES[f"aten::replication_pad{_dims}d"] = "_F.pad({0}, {1}, 'replicate')"
+for _name in ("Byte", "Char", "Double", "Half", "Int", "Long", "Short"):
+    TEMPLATES[f"aten::_cast_{_name}"] = f"{{0}}.{_name.lower()}()"
 for _name in ("div", "truediv"):
     for _kind in ("int", "float", "complex"):
         TEMPLATES[f"aten::{_name}.{_kind}"] = "({0} / {1})"
@@ -427,6 +483,7 @@ def environment() -> dict[str, Any]:
         "_to_list": _to_list,
         "_Future": Future,
         "_strings": str,
+        "_native": compiler.native,
         "_REDUCTIONS": REDUCTIONS,
         "_GRID": {0: "bilinear", 1: "nearest", 2: "bicubic"},
         "_PADDING": {0: "zeros", 1: "border", 2: "reflection"},

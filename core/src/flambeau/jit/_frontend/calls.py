@@ -14,6 +14,7 @@ from flambeau.jit._frontend.expressions import expression, members, value
 from flambeau.jit._frontend.match import call_op, convert
 from flambeau.jit._frontend.state import Compilation
 from flambeau.jit._frontend.values import (
+    DTYPE_METHODS,
     Builtin,
     EnumRef,
     ExceptionRef,
@@ -387,6 +388,16 @@ def _to_list(c: Compilation, node: ast.Call, called: Special, hint: Type | None)
     return c.emit("prim::tolist", [called.of], hint, at=node, depth=depth)
 
 
+def _to_dtype(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+    assert called.of is not None
+    name = called.name[2:-2]
+    if node.args or node.keywords:
+        c.fail(node, f"{name}() takes no arguments")
+    dtype = c.constant(DTYPE_METHODS[name], T.INT, node)
+    no, none = c.constant(False, T.BOOL, node), c.constant(None, T.NONE, node)
+    return call_op(c, "aten::to", [called.of, dtype, no, no, none], at=node)
+
+
 def _fork(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
     if not node.args:
         c.fail(node, "fork needs a function to call")
@@ -469,6 +480,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
     "dict": _dict,
     "format": _format,
     "tolist": _to_list,
+    **{f"x.{name}()": _to_dtype for name in DTYPE_METHODS},
     "fork": _fork,
     "wait": _wait,
     "super": _super,

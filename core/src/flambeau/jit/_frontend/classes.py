@@ -12,6 +12,7 @@ import flambeau as fb
 from flambeau.jit import _decorators
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
+from flambeau.jit._frontend import data_classes
 from flambeau.jit._frontend.function import ScriptFunction, bound_method, declaration_of
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Argument, Schema
@@ -65,6 +66,9 @@ def script_class(cls: type) -> ClassType:
         elif isinstance(value, property):
             kind.properties[name] = name
             kind.methods[name] = bound_method(kind, value.fget, name)
+        elif inspect.isfunction(value) and data_classes.is_generated(cls, value):
+            if (method := data_classes.generated_method(kind, cls, name)) is not None:
+                kind.methods[name] = method
         elif inspect.isfunction(value) and not _decorators.is_ignored(value):
             kind.methods[name] = bound_method(kind, value, name)
         elif _decorators.is_ignored(value):

@@ -238,7 +238,11 @@ class ScriptFunction:
             checked = compiler.execute.checked
 
             run = self._run = checked(self)
-        return run(*args, **kwargs)
+        try:
+            return run(*args, **kwargs)
+        except TypeError:
+            compiler.execute.refuse(self, args, kwargs)
+            raise
 
     def __repr__(self) -> str:
         return f"<ScriptFunction {self.qualified_name}>"

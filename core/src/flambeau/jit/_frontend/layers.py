@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import sys
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from flambeau.jit import _types as T
 from flambeau.jit._frontend import values as V
 from flambeau.jit._frontend.function import Declaration, ScriptFunction, literal_defaults, parse
 from flambeau.jit._frontend.resolve import Resolver
@@ -38,6 +40,27 @@ class _Functional(V.Sugar):
         return _functional.choice(name)
 
 
+def _results(owner: type) -> dict[str, Any]:
+    """The named tuples that a layer may return."""
+    space = vars(sys.modules[owner.__module__])
+    return {
+        name: value
+        for name, value in space.items()
+        if isinstance(value, type) and issubclass(value, tuple) and hasattr(value, "_fields")
+    }
+
+
+def _weights(names: tuple[str, ...]) -> Any:
+    """What lets ``weights`` be the parameters of a recurrent layer in order."""
+
+    def setup(c: Any) -> None:
+        of = c.graph.block.inputs_[0]
+        parts = [c.emit("prim::GetAttr", [of], T.TENSOR, name=name) for name in names]
+        c.frame.variables["weights"] = c.emit("prim::ListConstruct", parts, T.list_of(T.TENSOR))
+
+    return setup
+
+
 def declaration_for(kind: ClassType, owner: type, name: str, module: Any) -> ScriptFunction | None:
     """A method as the text of the layers has it, or None where Python's serves."""
     if not owner.__module__.startswith("flambeau.nn"):
@@ -53,13 +76,16 @@ def declaration_for(kind: ClassType, owner: type, name: str, module: Any) -> Scr
     if node is None:
         return None
     resolver = Resolver(
-        {"torch": V.AtenNamespace(), **V.language(), "F": _Functional()}, known=False
+        {"torch": V.AtenNamespace(), **V.language(), "F": _Functional(), **_results(owner)},
+        known=False,
     )
     declaration = Declaration(
         node, source, resolver, literal_defaults(node, resolver), f"{kind.name}.{name}"
     )
     declaration.self_type = kind
     declaration.owner = owner
+    if hasattr(module, "_flat_weights_names"):
+        declaration.setup = _weights(tuple(module._flat_weights_names))
     made = ScriptFunction(name, f"{kind.name}.{name}", lambda: declaration)
     made.owner = kind
     return made

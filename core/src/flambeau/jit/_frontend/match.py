@@ -223,8 +223,6 @@ def _takes_rest(
     if any(not each.keyword_only for each in arguments[index + 1 :]):
         return False
     first = rest[0].type()
-    if kind.args[0] is T.TENSOR:
-        return False
     return first is T.INT or (first is kind.args[0])
 
 

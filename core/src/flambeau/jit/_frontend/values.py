@@ -654,6 +654,21 @@ _TENSOR_ATTRIBUTES: dict[str, str] = {
 }
 
 
+DTYPE_METHODS = {
+    "byte": 0,
+    "char": 1,
+    "short": 2,
+    "int": 3,
+    "long": 4,
+    "half": 5,
+    "float": 6,
+    "double": 7,
+    "cfloat": 9,
+    "cdouble": 10,
+}
+"""Methods that are ``to(dtype)``, with the number that the dtype has in graphs."""
+
+
 def value_attribute(c: Compilation, node: Any, of: Value, name: str) -> Any:
     """What ``value.name`` means."""
     kind = of.type()
@@ -671,6 +686,8 @@ def value_attribute(c: Compilation, node: Any, of: Value, name: str) -> Any:
         return _class_attribute(c, node, of, kind, name)
     if kind is T.STR and name == "format":
         return Special("format", of)
+    if kind is T.TENSOR and name in DTYPE_METHODS:
+        return Special(f"x.{name}()", of)
     if kind is T.TENSOR and name == "tolist":
         return Special("tolist", of)
     if kind.kind in ("Future", "Await") and name == "wait":

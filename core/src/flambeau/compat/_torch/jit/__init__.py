@@ -6,32 +6,19 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from flambeau.compat._absent import absent
 from flambeau.compat._torch.jit import annotations
 
 __all__ = [
-    "TracerWarning",
     "annotations",
     "enable_onednn_fusion",
-    "freeze",
     "fuser",
     "onednn_fusion_enabled",
-    "optimize_for_inference",
     "optimized_execution",
     "set_fusion_strategy",
     "strict_fusion",
-    "trace",
-    "trace_module",
 ]
 
-trace, trace_module = absent("torch.jit.trace"), absent("torch.jit.trace_module")
-freeze = absent("torch.jit.freeze")
-optimize_for_inference = absent("torch.jit.optimize_for_inference")
 _enabled = False
-
-
-class TracerWarning(Warning):
-    """Never given: nothing is traced."""
 
 
 @contextmanager

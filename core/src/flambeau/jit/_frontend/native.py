@@ -1,0 +1,145 @@
+"""Ops of PyTorch's programs that are no public functions: its layers and its traces call them."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import flambeau as fb
+
+_PADDING = 1
+"""The mask is of keys that are padding; otherwise it is one of scores."""
+
+
+def attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    embed: int,
+    heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    out_weight: Any,
+    out_bias: Any,
+    mask: Any,
+    need_weights: bool,
+    average: bool,
+    mask_type: int | None,
+) -> Any:
+    """Attention with several heads, the batch first, as ``_native_multi_head_attention``."""
+    padding = mask if mask_type == _PADDING else None
+    scores = None if mask_type == _PADDING else mask
+    if scores is not None and scores.dim() == 4:  # of each sequence and head
+        scores = scores.reshape(-1, *scores.shape[2:])
+    output, weights = fb.nn.functional.multi_head_attention_forward(
+        query.transpose(0, 1),
+        key.transpose(0, 1),
+        value.transpose(0, 1),
+        *(embed, heads, qkv_weight, qkv_bias, None, None, False, 0.0, out_weight, out_bias),
+        training=False,
+        key_padding_mask=padding,
+        need_weights=need_weights,
+        attn_mask=scores,
+        average_attn_weights=average,
+    )
+    return output.transpose(0, 1), fb.empty(0) if weights is None else weights
+
+
+def encoder_layer(
+    src: Any,
+    embed: int,
+    heads: int,
+    qkv_weight: Any,
+    qkv_bias: Any,
+    out_weight: Any,
+    out_bias: Any,
+    use_gelu: bool,
+    norm_first: bool,
+    eps: float,
+    norm_weight_1: Any,
+    norm_bias_1: Any,
+    norm_weight_2: Any,
+    norm_bias_2: Any,
+    weight_1: Any,
+    bias_1: Any,
+    weight_2: Any,
+    bias_2: Any,
+    mask: Any,
+    mask_type: int | None,
+) -> Any:
+    """A `TransformerEncoderLayer`, the batch first, as ``_transformer_encoder_layer_fwd``."""
+    functional = fb.nn.functional
+
+    def norm_1(x: Any) -> Any:
+        return functional.layer_norm(x, (embed,), norm_weight_1, norm_bias_1, eps)
+
+    def norm_2(x: Any) -> Any:
+        return functional.layer_norm(x, (embed,), norm_weight_2, norm_bias_2, eps)
+
+    def attend(x: Any) -> Any:
+        weights = qkv_weight, qkv_bias, out_weight, out_bias
+        return attention(x, x, x, embed, heads, *weights, mask, False, True, mask_type)[0]
+
+    def feed_forward(x: Any) -> Any:
+        inner = functional.linear(x, weight_1, bias_1)
+        inner = functional.gelu(inner) if use_gelu else functional.relu(inner)
+        return functional.linear(inner, weight_2, bias_2)
+
+    if norm_first:
+        src = src + attend(norm_1(src))
+        return src + feed_forward(norm_2(src))
+    src = norm_1(src + attend(src))
+    return norm_2(src + feed_forward(src))
+
+
+def unpooled(input: Any, indices: Any, size: list[int]) -> Any:
+    """Zeros of a size with each element at its index, as ``max_unpool2d`` and ``max_unpool3d``."""
+    lead = input.shape[: -len(size)]
+    empty = input.new_zeros((*lead, math.prod(size)))
+    placed = empty.scatter(-1, indices.flatten(len(lead)), input.flatten(len(lead)))
+    return placed.reshape((*lead, *size))
+
+
+def convolution(
+    input: Any,
+    weight: Any,
+    bias: Any,
+    stride: Any,
+    padding: Any,
+    dilation: Any,
+    transposed: bool,
+    output_padding: Any,
+    groups: int,
+    *switches: Any,
+) -> Any:
+    """A convolution of any rank; the switches say which library computes it."""
+    rank = weight.dim() - 2
+    if transposed:
+        function = getattr(fb, f"conv_transpose{rank}d")
+        rest = output_padding, groups, dilation
+        return function(input, weight, bias, stride, padding, *rest)
+    function = getattr(fb, f"conv{rank}d")
+    return function(input, weight, bias, stride, padding, dilation, groups)
+
+
+def convolution_mode(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
+) -> Any:
+    """A convolution of any rank whose padding is ``"same"`` or ``"valid"``."""
+    function = getattr(fb, f"conv{weight.dim() - 2}d")
+    return function(input, weight, bias, stride, padding, dilation, groups)
+
+
+def norm_except_dim(v: Any, power: int, dim: int) -> Any:
+    """The norms over all dimensions but one, which are kept; of all for dimension -1."""
+    dims = [each for each in range(v.dim()) if each != dim % v.dim()] if dim != -1 else None
+    if dims is None:
+        return v.norm(power)
+    return v.norm(power, dims, True)
+
+
+def pad_sequence(sequences: Any, batch_first: bool, padding_value: float, side: str) -> Any:
+    """Tensors of several lengths as one, as ``nn.utils.rnn.pad_sequence``."""
+    function: Any = importlib.import_module("flambeau.nn.utils.rnn").pad_sequence
+    return function(sequences, batch_first, padding_value, padding_side=side)

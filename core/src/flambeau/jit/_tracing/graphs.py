@@ -1,0 +1,152 @@
+"""The graph of one run of a program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import flambeau as fb
+from flambeau.jit import _types as T
+from flambeau.jit import passes
+from flambeau.jit._frontend.match import call_op
+from flambeau.jit._graph import Graph, Value
+from flambeau.jit._tracing.patches import tracing
+from flambeau.jit._tracing.recorder import Recorder
+from flambeau.jit._types import ClassType, Type
+
+_ALLOWED = "Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced"
+
+
+def trace_graph(
+    function: Callable[..., Any],
+    inputs: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    module: Any = None,
+    kind: ClassType | None = None,
+    strict: bool = True,
+    name: str = "forward",
+) -> tuple[Graph, Any]:
+    """The graph of a call, and what it returned.
+
+    Args:
+        function: what is called with the inputs.
+        inputs: tensors, or tuples, lists and dicts of them.
+        module: whose parameters, buffers and parts are attributes of the first input of the graph.
+        kind: the type of that.
+        strict: whether a list or dict as result is refused, as its length might be another later.
+
+    Raises:
+        RuntimeError: a value that no graph can have; a function that is no op.
+    """
+    recorder = Recorder(name)
+    if module is not None:
+        assert kind is not None
+        recorder.own(module, kind)
+    given: list[Any] = []
+    named: dict[str, Any] = {}
+    names = argument_names(function, len(inputs))
+    for each, input_name in zip(inputs, names, strict=True):
+        value = recorder.graph.addInput(input_name, _type_of(each))
+        given.append(_enter(recorder, each, value))
+    for key, each in (kwargs or {}).items():
+        value = recorder.graph.addInput(key, _type_of(each))
+        named[key] = _enter(recorder, each, value)
+    with tracing(recorder, function):
+        result = function(*given, **named)
+    recorder.here = None
+    recorder.graph.registerOutput(_leave(recorder, result, strict))
+    passes.eliminate_dead_code(recorder.graph)
+    passes.pool_constants(recorder.graph)
+    return recorder.graph, result
+
+
+def argument_names(function: Any, count: int) -> list[str]:
+    """The names of the first arguments of a function."""
+    found: list[str] = []
+    target = getattr(function, "forward", function) if _is_module(function) else function
+    try:
+        parameters = list(inspect.signature(target).parameters.values())
+    except (TypeError, ValueError):
+        parameters = []
+    for each in parameters:
+        if each.kind is each.VAR_POSITIONAL:
+            found += [f"{each.name}_{at}" for at in range(count - len(found))]
+        elif each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD):
+            found.append(each.name)
+    found += [f"argument_{at}" for at in range(len(found), count)]
+    return found[:count]
+
+
+def _is_module(what: Any) -> bool:
+    return isinstance(what, fb.nn.Module)
+
+
+def _type_of(given: Any) -> Type:
+    """The type of an input.
+
+    Raises:
+        RuntimeError: it is no tensor, and no container of tensors.
+    """
+    if isinstance(given, fb.Tensor):
+        return T.TENSOR
+    if isinstance(given, tuple):
+        return T.tuple_of(*map(_type_of, given))
+    if isinstance(given, list) and given:
+        return T.list_of(_type_of(given[0]))
+    if isinstance(given, dict) and given:
+        key, item = next(iter(given.items()))
+        return T.dict_of(T.INT if isinstance(key, int) else T.STR, _type_of(item))
+    raise RuntimeError(f"Type '{type(given).__name__}' cannot be traced. {_ALLOWED}")
+
+
+def _enter(c: Recorder, given: Any, value: Value) -> Any:
+    """An input as the program is given it: tensors that no other input is."""
+    if isinstance(given, fb.Tensor):
+        if id(given) in c.known or id(given) in c.owned:
+            given = given.view_as(given)
+        c.bind(given, value)
+        return given
+    if isinstance(given, dict):
+        return {
+            key: _enter(c, each, call_op(c, "aten::__getitem__", [value, c.value(key)]))
+            for key, each in given.items()
+        }
+    kind = "prim::TupleUnpack" if isinstance(given, tuple) else "prim::ListUnpack"
+    parts = c.node(kind, [value], [_type_of(each) for each in given]).outputs_
+    made = [_enter(c, each, part) for each, part in zip(given, parts, strict=True)]
+    if isinstance(given, tuple):
+        return type(given)(*made) if hasattr(given, "_fields") else tuple(made)
+    return made
+
+
+def _leave(c: Recorder, result: Any, strict: bool) -> Value:
+    """The value that a program returned."""
+    if isinstance(result, (list, dict)) and strict:
+        kind = "list" if isinstance(result, list) else "dict"
+        raise RuntimeError(
+            f"Encountering a {kind} at the output of the tracer might cause the trace to be "
+            "incorrect, this is only valid if the container structure does not change based on the "
+            "module's inputs. Consider using a constant container instead (e.g. for `list`, use a "
+            "`tuple` instead. for `dict`, use a `NamedTuple` instead). If you absolutely need this "
+            "and know the side effects, pass strict=False to trace() to allow this behavior."
+        )
+    if isinstance(result, (list, tuple)):
+        parts = [_leave(c, each, strict) for each in result]
+        if isinstance(result, list):
+            kinds = T.list_of(parts[0].type() if parts else T.TENSOR)
+            return c.emit("prim::ListConstruct", parts, kinds)
+        return c.emit("prim::TupleConstruct", parts, T.tuple_of(*(p.type() for p in parts)))
+    if isinstance(result, dict):
+        pairs = [_leave(c, each, strict) for pair in result.items() for each in pair]
+        kind_of = pairs[0].type() if pairs else T.STR, pairs[1].type() if pairs else T.TENSOR
+        return c.emit("prim::DictConstruct", pairs, T.dict_of(*kind_of))
+    if isinstance(result, fb.Tensor):
+        return c.tensor(result)
+    if result is None or isinstance(result, (bool, int, float, str)):
+        return c.value(result)
+    raise RuntimeError(
+        "Only tensors, lists, tuples of tensors, or dictionary of tensors can be output from "
+        f"traced functions: found a {type(result).__name__}"
+    )

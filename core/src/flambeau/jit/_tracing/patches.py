@@ -1,0 +1,289 @@
+"""What is in the place of attributes and methods while any thread traces."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import flambeau as fb
+from flambeau import nn
+from flambeau._tensor import function_modes
+from flambeau._types.size import Size
+from flambeau.jit import _types as T
+from flambeau.jit._frontend.match import call_op
+from flambeau.jit._parts import compiler
+from flambeau.jit._tracing.numbers import traced
+from flambeau.jit._tracing.state import current, warn_user, whole_functions
+from flambeau.overrides import offering_calls
+from flambeau.plugin.forks import make_lock
+
+if TYPE_CHECKING:
+    from flambeau.jit._tracing.recorder import Recorder
+
+_lock = make_lock()
+_tracing = 0
+_undo: list[Callable[[], None]] = []
+
+
+@contextmanager
+def tracing(recorder: Recorder, function: Any) -> Iterator[None]:
+    """A block in which what this thread calls is noted; everything is put back after it."""
+    with ExitStack() as stack:
+        _begin()
+        stack.callback(_end)
+        recorder.namespaces = _Namespaces(stack)
+        recorder.namespaces.of(function)
+        function_modes.enter(recorder, lasting=False)
+        stack.callback(function_modes.leave)
+        yield
+
+
+class _Namespaces:
+    """The namespaces of the functions that a trace has come through."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+        self.seen: set[int] = set()
+        self.thread = threading.get_ident()
+
+    def of(self, function: Any) -> None:
+        """Let the public functions that a function's module has imported be seen."""
+        space = getattr(getattr(function, "__func__", function), "__globals__", None)
+        if space is not None and id(space) not in self.seen:
+            self.seen.add(id(space))
+            self.stack.enter_context(offering_calls(space))
+
+
+def _begin() -> None:
+    global _tracing
+    with _lock:
+        _tracing += 1
+        if _tracing == 1:
+            for owner, name, made in _replacements():
+                _replace(owner, name, made)
+
+
+def _end() -> None:
+    global _tracing
+    with _lock:
+        _tracing -= 1
+        if not _tracing:
+            while _undo:
+                _undo.pop()()
+
+
+def _replace(owner: Any, name: str, made: Any) -> None:
+    if name in vars(owner):
+        before = vars(owner)[name]
+        _undo.append(lambda: setattr(owner, name, before))
+    else:
+        _undo.append(lambda: delattr(owner, name))
+    setattr(owner, name, made)
+
+
+def _replacements() -> Iterator[tuple[Any, str, Any]]:
+    tensor = fb.Tensor
+    yield tensor, "shape", _shape()
+    for name, op in _ATTRIBUTES.items():
+        yield tensor, name, _attribute(name, op)
+    yield tensor, "size", _size(tensor.size)
+    for name in ("numel", "nelement"):
+        yield tensor, name, _numel(getattr(tensor, name))
+    for name, what in _LEAKS.items():
+        yield tensor, name, _leak(getattr(tensor, name), what)
+    for name in _METHODS:
+        yield tensor, name, _noted(getattr(tensor, name))
+    yield tensor, "__len__", _length(tensor.__len__)
+    yield nn.Module, "__call__", _call(nn.Module.__call__)
+    script = compiler.function.ScriptFunction
+    yield script, "__call__", _script(script.__call__)
+    method = compiler.modules.ScriptMethod
+    yield method, "__call__", _method(method.__call__)
+    yield fb.autograd.Function, "apply", _apply(fb.autograd.Function.apply)
+
+
+_ATTRIBUTES = {
+    "T": "aten::numpy_T",
+    "H": "aten::matrix_H",
+    "mT": "aten::mT",
+    "mH": "aten::mH",
+    "real": "aten::real",
+    "imag": "aten::imag",
+    "data": "aten::detach",
+}
+_METHODS = ("detach_", "resize_", "resize_as_", "pin_memory", "cuda", "type")
+"""Methods of the class itself, which modes do not see."""
+_LEAKS = {
+    "__bool__": "Converting a tensor to a Python boolean",
+    "__int__": "Converting a tensor to a Python integer",
+    "__float__": "Converting a tensor to a Python float",
+    "__complex__": "Converting a tensor to a Python complex",
+    "__index__": "Converting a tensor to a Python index",
+    "item": "Converting a tensor to a Python number",
+    "tolist": "Converting a tensor to a Python list",
+    "numpy": "Converting a tensor to a NumPy array",
+    "__array__": "Converting a tensor to a NumPy array",
+    "__contains__": "Converting a tensor to a Python boolean",
+    "__iter__": "Iterating over a tensor",
+}
+
+
+def _recorder(tensor: Any) -> Recorder | None:
+    """The trace in which a tensor comes from the inputs."""
+    recorder = current()
+    return recorder if recorder is not None and recorder.is_traced(tensor) else None
+
+
+def size_of(recorder: Recorder, tensor: Any, dim: int) -> Any:
+    """The size of a dimension as a number of the trace."""
+    recorder.look()
+    value = call_op(
+        recorder, "aten::size", [recorder.tensor(tensor), recorder.constant(dim, T.INT)]
+    )
+    return traced(recorder, tensor._a.shape[dim], value)
+
+
+def _sizes(recorder: Recorder, tensor: Any) -> Size:
+    parts = [size_of(recorder, tensor, dim) for dim in range(len(tensor._a.shape))]
+    return tuple.__new__(Size, parts)
+
+
+def _shape() -> property:
+    plain: Any = vars(fb.Tensor)["shape"]
+
+    def shape(self: Any) -> Any:
+        recorder = _recorder(self)
+        return plain.fget(self) if recorder is None else _sizes(recorder, self)
+
+    return property(shape, plain.fset, None, plain.__doc__)
+
+
+def _size(plain: Any) -> Any:
+    def size(self: Any, dim: int | None = None) -> Any:
+        found = plain(self, dim)
+        recorder = _recorder(self)
+        if recorder is None:
+            return found
+        return _sizes(recorder, self) if dim is None else size_of(recorder, self, int(dim))
+
+    return size
+
+
+def _numel(plain: Any) -> Any:
+    def numel(self: Any) -> Any:
+        recorder = _recorder(self)
+        if recorder is None:
+            return plain(self)
+        recorder.look()
+        value = call_op(recorder, "aten::numel", [recorder.tensor(self)])
+        return traced(recorder, plain(self), value)
+
+    return numel
+
+
+def _attribute(name: str, op: str) -> property:
+    plain: Any = next(vars(c)[name] for c in fb.Tensor.__mro__ if name in vars(c))
+
+    def get(self: Any) -> Any:
+        recorder = _recorder(self)
+        found = plain.__get__(self, type(self))
+        if recorder is not None:
+            recorder.look()
+            recorder.bind(found, call_op(recorder, op, [recorder.tensor(self)]))
+        return found
+
+    def put(self: Any, value: Any) -> None:
+        recorder = _recorder(self)
+        if recorder is None:
+            plain.fset(self, value)
+        elif name == "data":
+            plain.fset(self, value)
+            recorder.bind(self, recorder.tensor(value))
+        else:  # a part of the tensor
+            part = get(self)
+            part.copy_(value) if isinstance(value, fb.Tensor) else part.fill_(value)
+
+    writes = getattr(plain, "fset", None) is not None
+    return property(get, put if writes else None, getattr(plain, "fdel", None), plain.__doc__)
+
+
+def _noted(plain: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _recorder(self)
+        if recorder is None or (plain.__name__ == "type" and not args and not kwargs):
+            return plain(self, *args, **kwargs)
+        return recorder.method(plain, (self, *args), kwargs)
+
+    call.__name__ = plain.__name__
+    return call
+
+
+def _leak(plain: Any, what: str) -> Any:
+    def leaking(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if _recorder(self) is not None:
+            warn_user(what, "might cause the trace to be incorrect. " + _WHY if what else "")
+        return plain(self, *args, **kwargs)
+
+    return leaking
+
+
+_WHY = (
+    "We can't record the data flow of Python values, so this value will be treated as a constant "
+    "in the future. This means that the trace might not generalize to other inputs!"
+)
+
+
+def _length(plain: Any) -> Any:
+    def length(self: Any) -> int:
+        if _recorder(self) is not None:
+            warn_user(
+                "Using len to get tensor shape might cause the trace to be incorrect.",
+                "Recommended usage would be tensor.shape[0]. Passing a tensor of different shape "
+                "might lead to errors or silently give incorrect results.",
+            )
+        return plain(self)
+
+    return length
+
+
+def _call(plain: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = current()
+        if recorder is None or isinstance(self, compiler.modules.ScriptModule):
+            return plain(self, *args, **kwargs)
+        recorder.namespaces.of(self.forward)
+        return plain(self, *args, **kwargs)
+
+    return call
+
+
+def _script(plain: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = current()
+        if recorder is None:
+            return plain(self, *args, **kwargs)
+        return recorder.script_call(self, args, kwargs)
+
+    return call
+
+
+def _method(plain: Any) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = current()
+        if recorder is None:
+            return plain(self, *args, **kwargs)
+        return recorder.method_call(self, args, kwargs, plain)
+
+    return call
+
+
+def _apply(plain: Any) -> Any:
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = current()
+        if recorder is None or kwargs or not (whole_functions.get() and hasattr(cls, "symbolic")):
+            return plain.__func__(cls, *args, **kwargs)
+        return recorder.python_call(cls, args, plain.__func__)
+
+    return classmethod(apply)

@@ -1,0 +1,475 @@
+"""The recorder: sees the calls of one thread, runs them, and notes each as a node."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import flambeau as fb
+from flambeau._tensor import function_modes
+from flambeau._tensor.overrides import Overridable
+from flambeau.jit import _types as T
+from flambeau.jit._frontend import values as V
+from flambeau.jit._frontend.annotations import AnnotationError
+from flambeau.jit._frontend.match import Mismatch, call_op, match
+from flambeau.jit._frontend.resolve import Resolver
+from flambeau.jit._frontend.source import CompilationError, Place, Source
+from flambeau.jit._frontend.state import Compilation
+from flambeau.jit._graph import Node, Value
+from flambeau.jit._parts import compiler
+from flambeau.jit._schemas import schemas
+from flambeau.jit._tracing import indexing
+from flambeau.jit._tracing.numbers import NUMBERS, plain, traced
+from flambeau.jit._tracing.state import user_frame, warn_at
+from flambeau.jit._types import ClassType, Type
+from flambeau.jit.passes._inline import called
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flambeau.jit._frontend.function import ScriptFunction
+
+_CLASSES = {float: 6, int: 4, bool: 11}
+"""The numbers of dtypes that are named by classes of Python."""
+_UNSEEN = frozenset({"requires_grad", "generator", "names"})
+"""Arguments that a graph has not: what they ask for is of the run that was seen."""
+_SPACES = {
+    "flambeau.linalg": "linalg_",
+    "flambeau.fft": "fft_",
+    "flambeau.special": "special_",
+}
+_OPERATORS = {
+    "truediv": "div",
+    "floordiv": "floor_divide",
+    "mod": "remainder",
+    "abs": "abs",
+    "invert": "bitwise_not",
+    "and": "__and__",
+    "or": "__or__",
+    "xor": "__xor__",
+    "lshift": "__lshift__",
+    "rshift": "__rshift__",
+}
+_CASTS = {
+    "float": 6,
+    "double": 7,
+    "half": 5,
+    "bfloat16": 15,
+    "long": 4,
+    "int": 3,
+    "short": 2,
+    "char": 1,
+    "byte": 0,
+    "bool": 11,
+    "cfloat": 9,
+    "cdouble": 10,
+}
+_STRIDE = 2
+"""Where the stride of a pooling stands; None is that of the window."""
+_CONSTANTS = frozenset({"tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack"})
+"""Functions whose results are constants of a trace."""
+
+
+class Recorder(Compilation):
+    """A trace while it is made: the graph so far, and which tensor is which value of it."""
+
+    is_recorder = True
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, Source(()), Resolver())
+        self.known: dict[int, Value] = {}
+        self.owned: dict[int, tuple[str, ...]] = {}
+        self.modules: dict[int, tuple[str, ...]] = {}
+        self.paths: dict[tuple[str, ...], Value] = {}
+        self.runners: dict[Node, Any] = {}
+        self.reals: dict[Value, Any] = {}
+        self.namespaces: Any = None
+        self.here: Place | None = None
+
+    def place(self, node: Any = None) -> Place | None:
+        return self.here
+
+    def look(self) -> None:
+        """Note which line of the program is running."""
+        frame = user_frame(3)
+        self.here = None
+        if frame is not None:
+            source = Source((), frame.f_code.co_filename, frame.f_lineno)
+            self.here = Place(source, 1, 0, 1, 0)
+
+    def own(self, module: Any, kind: ClassType, name: str = "self") -> None:
+        """Take a module for the first input: its parameters, buffers and parts are attributes."""
+        self.paths[()] = self.graph.addInput(name, kind)
+        for path, each in module.named_modules():
+            steps = tuple(path.split(".")) if path else ()
+            self.modules.setdefault(id(each), steps)
+            for held in (each._parameters, each._buffers):
+                for own_name, tensor in held.items():
+                    if tensor is not None:
+                        self.owned.setdefault(id(tensor), (*steps, own_name))
+
+    def attribute(self, path: tuple[str, ...]) -> Value:
+        """What is held by a module, or is a part of one."""
+        found = self.paths.get(path)
+        if found is None:
+            of = self.attribute(path[:-1])
+            kind = of.type()
+            assert isinstance(kind, ClassType)
+            found = self.emit("prim::GetAttr", [of], kind.attributes[path[-1]], name=path[-1])
+            found.name = path[-1] if path[-1].isidentifier() else f"_{path[-1]}"
+            self.paths[path] = found
+        return found
+
+    def bind(self, tensor: Any, value: Value) -> None:
+        """Let a tensor be a value of the graph from now on."""
+        self.known[id(tensor)] = value
+        self.note(value, tensor)
+
+    def note(self, value: Value, real: Any) -> None:
+        """Keep what a value is in this run."""
+        self.reals[value] = real
+
+    def real(self, value: Value) -> Any:
+        """What a value is in this run."""
+        return self.reals[value]
+
+    def tensor(self, tensor: Any) -> Value:
+        """The value that a tensor is: a constant, if no node made it."""
+        found = self.known.get(id(tensor))
+        if found is not None:
+            return found
+        path = self.owned.get(id(tensor))
+        if path is not None:
+            found = self.attribute(path)
+            self.note(found, tensor)
+            return found
+        if tensor.requires_grad:
+            raise RuntimeError(
+                "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                "parameter or input, or detaching the gradient\nTensor:\n" + str(tensor)
+            )
+        found = self.constant(tensor, T.TENSOR)
+        self.bind(tensor, found)
+        return found
+
+    def is_traced(self, tensor: Any) -> bool:
+        """Whether a tensor comes from the inputs."""
+        found = self.known.get(id(tensor))
+        return found is not None and not found.is_constant()
+
+    def value(self, what: Any) -> Value:
+        """A value of the program as one of the graph.
+
+        Raises:
+            TypeError: it can be none.
+        """
+        if isinstance(what, fb.Tensor):
+            return self.tensor(what)
+        if type(what) in NUMBERS:
+            return what.value if what.recorder is self else self.constant(plain(what))
+        if isinstance(what, (list, tuple)):
+            return self._sequence(what)
+        if isinstance(what, type) and what in _CLASSES:
+            return self.constant(_CLASSES[what], T.INT)
+        if isinstance(what, dict):
+            parts = [self.value(each) for pair in what.items() for each in pair]
+            kinds = parts[0].type() if parts else T.STR, parts[1].type() if parts else T.TENSOR
+            return self.emit("prim::DictConstruct", parts, T.dict_of(*kinds))
+        if isinstance(what, V.Sugar | slice) or what is Ellipsis or isinstance(what, fb.Generator):
+            raise TypeError(f"a {type(what).__name__} cannot be traced")
+        if type(what).__module__ == "numpy" and hasattr(what, "item") and not what.ndim:
+            what = what.item()
+        try:
+            return V.constant_of(self, None, what)
+        except (RuntimeError, AttributeError, AnnotationError) as error:
+            raise TypeError(f"a {type(what).__name__} cannot be traced: {error}") from None
+
+    def _sequence(self, what: Any) -> Value:
+        parts = [self.value(each) for each in what]
+        kinds = [each.type() for each in parts]
+        if isinstance(what, tuple):
+            kind: Type = T.tuple_of(*kinds)
+            if hasattr(what, "_fields"):
+                kind = compiler.annotations.of_named_tuple(type(what))
+            return self.emit("prim::TupleConstruct", parts, kind)
+        joined: Type | None = kinds[0] if kinds else T.TENSOR
+        for each in kinds[1:]:
+            joined = T.unify(joined, each) if joined is not None else None
+        if joined is None:
+            raise TypeError("a list of values of several types cannot be traced")
+        return self.emit("prim::ListConstruct", parts, T.list_of(joined), _open=True)
+
+    def number(self, op: str, given: Sequence[Any], result: Any) -> Any:
+        """Note arithmetic of numbers, and give the result its place in the graph."""
+        if isinstance(result, bool) or not isinstance(result, (int, float)):
+            return result
+        self.look()
+        try:
+            value = call_op(self, f"aten::{op}", [self.value(each) for each in given])
+        except (CompilationError, TypeError):
+            return result
+        if isinstance(result, int) and value.type() is not T.INT:
+            value = call_op(self, "aten::Int", [value])
+        return traced(self, result, value)
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Run a call, and note it."""
+        kwargs = kwargs or {}
+        self.look()
+        name = getattr(func, "__name__", "")
+        if isinstance(func, Overridable):
+            space = func.__module__
+            if space.startswith("flambeau.nn."):
+                return self._functional(func, name, args, kwargs)
+            if name in _CONSTANTS:
+                return self._constant(func, name, args, kwargs)
+            name = _SPACES.get(space, "") + name
+        elif name == "__getitem__":
+            return self._noted(func, args, kwargs, lambda: indexing.read(self, *args))
+        elif name == "__setitem__":
+            func(plain(args[0]), plain(args[1]), plain(args[2]))
+            return indexing.write(self, *args)
+        return self._op(func, name, args, kwargs)
+
+    def method(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Run a method that modes do not see, and note it."""
+        self.look()
+        before = function_modes.stack.modes
+        function_modes.stack.modes = tuple(m for m in before if m is not self)
+        try:
+            name = func.__name__
+            if name == "type":
+                return self._typed(func, args, kwargs)
+            return self._op(func, name, args, kwargs)
+        finally:
+            function_modes.stack.modes = before
+
+    def _typed(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """``x.type(dtype)``, which is a conversion."""
+        result = func(*args, **kwargs)
+        if isinstance(result, fb.Tensor):
+            given = [self.value(args[0]), self.value(result.dtype)]
+            self.bind(result, call_op(self, "aten::to", given))
+        return result
+
+    def _constant(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        if args and isinstance(args[0], fb.Tensor) and name == "as_tensor":
+            where = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
+            result = args[0].to(**{key: value for key, value in where.items() if value is not None})
+            if result is not args[0]:
+                given = [self.value(args[0]), self.value(result.dtype)]
+                self.bind(result, call_op(self, "aten::to", given))
+            return result
+        frame = user_frame(3)
+        if frame is not None:
+            warn_at(
+                frame,
+                f"torch.{name} results are registered as constants in the trace. You can safely "
+                "ignore this warning if you use this function to create tensors out of constant "
+                "variables that would be the same every time you call this function. In any other "
+                "case, this might cause the trace to be incorrect.",
+            )
+        return func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+
+    def _op(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        def emit() -> Value:
+            given = {k: v for k, v in kwargs.items() if k not in _UNSEEN}
+            return self.op(name, args, given)
+
+        return self._noted(func, args, kwargs, emit)
+
+    def _noted(self, func: Any, args: Any, kwargs: Any, emit: Any) -> Any:
+        """Run a call after its node was made; without a node its parts are noted."""
+        before = len(self.block.nodes_)
+        try:
+            value = emit()
+        except (CompilationError, TypeError, Mismatch) as error:
+            self._forget(before)
+            return self._by_parts(func, args, kwargs, error)
+        result = func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        if not _has_tensor(result):
+            self._forget(before)
+            return result
+        return self.give(result, value)
+
+    def _forget(self, before: int) -> None:
+        for node in reversed(self.block.nodes_[before:]):
+            for path, value in list(self.paths.items()):
+                if value.node is node:
+                    del self.paths[path]
+            for each in node.outputs_:
+                self._unbind(each)
+            node.destroy()
+
+    def _unbind(self, value: Value) -> None:
+        for key in [key for key, each in self.known.items() if each is value]:
+            del self.known[key]
+
+    def _by_parts(self, func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+        """Run a function that is no op, and see the calls that it makes."""
+        inner = getattr(func, "_function", None) or getattr(func, "__wrapped__", func)
+        self.namespaces.of(inner)
+        before = function_modes.stack.modes
+        function_modes.stack.modes = (*before, self)
+        try:
+            result = inner(*args, **kwargs)
+        finally:
+            function_modes.stack.modes = before
+        name = getattr(func, "__name__", str(func))
+        if any(map(self.is_traced, _tensors((args, kwargs)))):
+            for each in _tensors(result):
+                if id(each) not in self.known and id(each) not in self.owned:
+                    raise RuntimeError(f"{name} cannot be traced: {error}") from None
+        return result
+
+    def op(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Value:
+        """Note an op by the name of its function or method."""
+        args = list(args)
+        inplace = False
+        if name[:2] == "__" == name[-2:]:
+            bare = name[2:-2]
+            if bare not in ("eq", "ne", "lt", "le", "gt", "ge"):
+                if bare[0] == "i" and bare != "invert":
+                    bare, inplace = bare[1:], True
+                elif bare[0] == "r" and bare not in ("rshift",):
+                    return self._reflected(bare[1:], args)
+            if bare == "pos":
+                return self.tensor(args[0])
+            name = _OPERATORS.get(bare, bare)
+            if inplace:
+                name = f"__i{bare}__" if name.startswith("__") else f"{name}_"
+        elif name in _CASTS and len(args) == 1:
+            given = [self.value(args[0]), self.constant(_CASTS[name], T.INT)]
+            return call_op(self, "aten::to", given)
+        if "_pool" in name:
+            args = [[] if each is None and at == _STRIDE else each for at, each in enumerate(args)]
+        op = f"aten::{name}"
+        if not schemas(op):
+            op = V._renamed().get(name, op)
+        given = [self.value(each) for each in args]
+        named = {k: self.value(v) for k, v in kwargs.items()}
+        return call_op(self, op, given, named)
+
+    def _reflected(self, bare: str, args: list[Any]) -> Value:
+        tensor, other = args
+        if bare == "sub":
+            return call_op(self, "aten::rsub", [self.value(tensor), self.value(other)])
+        given = [self.value(other), self.value(tensor)]
+        if bare == "matmul":
+            return call_op(self, "aten::matmul", given)
+        return call_op(self, f"aten::{_OPERATORS.get(bare, bare)}", given)
+
+    def give(self, result: Any, value: Value) -> Any:
+        """Pair what a call returned with what its node makes."""
+        kind = value.type()
+        if isinstance(result, fb.Tensor):
+            if kind is T.TENSOR or kind.kind == "Optional":
+                self.bind(result, value)
+        elif isinstance(result, (tuple, list)):
+            parts: Sequence[Value] = ()
+            if kind.kind == "Tuple":
+                parts = compiler.match.unpack(self, value)
+            elif kind.kind == "List" and kind.args[0] is T.TENSOR:
+                types = [T.TENSOR] * len(result)
+                parts = self.node("prim::ListUnpack", [value], types).outputs_
+            elif kind is T.TENSOR and len(result) == 1:
+                parts = [value]
+            for each, part in zip(result, parts, strict=False):
+                self.give(each, part)
+        elif isinstance(result, dict):
+            for key, each in result.items():
+                self.give(each, call_op(self, "aten::__getitem__", [value, self.value(key)]))
+        return result
+
+    def _functional(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        """Run a function of `nn.functional` as the language has it, and note its ops."""
+        functional = compiler.functional
+        if name not in functional._functions() and name not in functional._CHOICES:
+            return self._op(func, name, args, kwargs)
+        before = len(self.block.nodes_)
+        try:
+            given = [self.value(each) for each in args]
+            named = {k: self.value(v) for k, v in kwargs.items()}
+            call = functional.choice(name).call(self, None, given, named)
+        except (CompilationError, TypeError) as error:
+            self._forget(before)
+            return self._by_parts(func, args, kwargs, error)
+        node = call.node
+        function = called(node)
+        inputs = list(node.inputs_[1:])
+        node.destroy()
+        return compiler.interpret.run(self, function, inputs)
+
+    def script_call(self, function: ScriptFunction, args: Any, kwargs: Any) -> Any:
+        """Note a call of a scripted function, and run it."""
+        self.look()
+        function.compile()
+        inputs = self._matched(function, args, kwargs)
+        made = V.function_constant(self, None, function)
+        value = self.emit("prim::CallFunction", [made, *inputs], function.returned)
+        return self._called(lambda: function(*plain(args), **kwargs), value)
+
+    def method_call(self, method: Any, args: Any, kwargs: Any, run: Any) -> Any:
+        """Note a call of a method of a scripted module, and run it."""
+        self.look()
+        of, function = method.of, method.function
+        function.compile()
+        path = self.modules.get(id(of))
+        kind = of._type_of_script
+        if path is not None and self.attribute(path).type() is kind:
+            module = self.attribute(path)
+        else:
+            module = self.emit("prim::Constant", (), kind, _object=of, name=kind.name)
+        inputs = self._matched(function, (module, *args), kwargs)
+        value = self.emit("prim::CallMethod", inputs, function.returned, name=function.name)
+        return self._called(lambda: run(method, *plain(args), **kwargs), value)
+
+    def python_call(self, function: Any, args: Any, run: Any) -> Any:
+        """Note a call of a function of autograd as a whole, and run it."""
+        self.look()
+        inputs = [self.value(each) for each in args]
+        before = function_modes.stack.modes
+        function_modes.stack.modes = tuple(m for m in before if m is not self)
+        try:
+            result = run(function, *plain(args))
+        finally:
+            function_modes.stack.modes = before
+        several = isinstance(result, tuple)
+        kind = T.tuple_of(*[T.TENSOR] * len(result)) if several else T.TENSOR
+        value = self.emit("prim::PythonOp", inputs, kind, _function=function)
+        return self.give(result, value)
+
+    def _matched(self, function: Any, args: Any, kwargs: Any) -> list[Value]:
+        given = [each if isinstance(each, Value) else self.value(each) for each in args]
+        named = {k: self.value(v) for k, v in kwargs.items()}
+        try:
+            return match(self, function.schema, given, named, allow=True)[0]
+        except Mismatch as why:
+            raise RuntimeError(str(why)) from None
+
+    def _called(self, call: Any, value: Value) -> Any:
+        before = function_modes.stack.modes
+        function_modes.stack.modes = tuple(m for m in before if m is not self)
+        try:
+            result = call()
+        finally:
+            function_modes.stack.modes = before
+        if type(result) in (int, float):
+            return traced(self, result, value)
+        return self.give(result, value)
+
+
+def _tensors(what: Any) -> list[Any]:
+    """The tensors in a nest of containers."""
+    if isinstance(what, fb.Tensor):
+        return [what]
+    if isinstance(what, (tuple, list)):
+        return [each for part in what for each in _tensors(part)]
+    if isinstance(what, dict):
+        return _tensors(list(what.values()))
+    return []
+
+
+def _has_tensor(what: Any) -> bool:
+    return bool(_tensors(what))

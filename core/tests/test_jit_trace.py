@@ -1,0 +1,263 @@
+"""Traced programs: what is noted, and that it holds for other inputs."""
+
+import math
+import subprocess
+import sys
+import threading
+import warnings
+
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau._tensor.overrides import Overridable, offering_calls
+
+
+def kinds(graph):
+    """The ops of a graph in order."""
+    return [node.kind for node in graph.block.all_nodes() if node.kind.startswith("aten::")]
+
+
+def reshaped(x):
+    y = x.view(x.size(0), -1) * 2 + 1
+    y[0] = 3
+    z = fb.cat([y, y.relu()], 1).transpose(0, 1)
+    steps = fb.arange(x.size(0)).float().unsqueeze(1)
+    return z, y.chunk(2, 1)[0], x.max(1).values, x.new_zeros(x.shape[0], 2) + steps
+
+
+def test_a_trace_holds_at_another_size():
+    traced = fb.jit.trace(reshaped, fb.randn(2, 4))
+    x = fb.randn(3, 6)
+    for found, expected in zip(traced(x), reshaped(x), strict=True):
+        assert fb.equal(found, expected)
+
+
+def test_ops_are_noted_before_they_are_taken_apart():
+    net = nn.Sequential(nn.Linear(4, 3), nn.GELU(), nn.LayerNorm(3), nn.Dropout()).eval()
+    graph = fb.jit.trace(net, fb.randn(2, 4)).graph
+    assert kinds(graph) == ["aten::linear", "aten::gelu", "aten::layer_norm", "aten::dropout"]
+
+
+def test_writes_are_noted():
+    def f(x):
+        y = x.clone()
+        y[:, 0] += 1
+        y.mul_(2)
+        y[y > 3] = 0
+        return y
+
+    traced = fb.jit.trace(f, fb.ones(2, 2))
+    x = fb.arange(6.0).view(3, 2)
+    assert fb.equal(traced(x), f(x))
+
+
+def test_public_names_are_what_they_were_after_a_trace_also_of_what_raises():
+    def refuse(x):
+        raise ValueError("no")
+
+    before = {name: vars(fb.Tensor).get(name) for name in ("shape", "size", "add", "__bool__")}
+    relu, call = fb.relu, nn.Module.__call__
+    fb.jit.trace(lambda x: x + 1, fb.ones(1))
+    with pytest.raises(ValueError, match="no"):
+        fb.jit.trace(refuse, fb.ones(1))
+    assert {name: vars(fb.Tensor).get(name) for name in before} == before
+    assert fb.relu is relu and nn.Module.__call__ is call
+    assert not fb.jit.is_tracing()
+
+
+def test_other_threads_are_not_traced():
+    seen = []
+
+    def f(x):
+        def other():
+            seen.append((fb.jit.is_tracing(), type(fb.ones(2).shape[0])))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        return x + 1
+
+    traced = fb.jit.trace(f, fb.ones(2), check_trace=False)
+    assert seen == [(False, int)]
+    assert kinds(traced.graph) == ["aten::add"]
+
+
+def test_parameters_are_shared_and_get_gradients():
+    net = nn.Linear(3, 2)
+    traced = fb.jit.trace(net, fb.ones(1, 3))
+    assert traced.weight is net.weight
+    traced(fb.ones(4, 3)).sum().backward()
+    assert net.weight.grad is not None and net.weight.grad.tolist() == [[4.0] * 3] * 2
+
+
+def test_numbers_taken_out_of_tensors_warn_at_the_line_that_does_it():
+    def f(x):
+        return x * 2 if x.sum() > 0 else x
+
+    with pytest.warns(fb.jit.TracerWarning, match="Python boolean") as found:
+        fb.jit.trace(f, fb.ones(2))
+    assert {each.filename for each in found} == {__file__}
+
+
+def test_sizes_that_decide_warn():
+    def f(x):
+        return x * 2 if x.size(0) > 1 else x
+
+    with pytest.warns(fb.jit.TracerWarning, match="Python boolean"):
+        fb.jit.trace(f, fb.ones(2))
+
+
+def test_what_changes_between_two_traces_is_an_error():
+    runs = []
+
+    def f(x):
+        runs.append(1)
+        return x + len(runs)
+
+    with pytest.raises(fb.jit.TracingCheckError, match="Graphs differed"):
+        fb.jit.trace(f, fb.ones(2))
+
+
+def test_lists_as_results_are_refused_unless_asked_for():
+    def f(x):
+        return [x, x + 1]
+
+    with pytest.raises(RuntimeError, match="strict=False"):
+        fb.jit.trace(f, fb.ones(2))
+    assert len(fb.jit.trace(f, fb.ones(2), strict=False)(fb.ones(3))) == 2
+
+
+def test_scripted_functions_are_calls_in_traces_and_the_other_way_round():
+    @fb.jit.script
+    def clipped(x, n: int):
+        if bool(x.sum() > 4):
+            return x - n
+        return x
+
+    traced = fb.jit.trace(lambda x: clipped(x * 2, 3), fb.ones(1))
+    assert traced(fb.ones(4)).tolist() == [-1.0] * 4
+    assert traced(fb.ones(1)).tolist() == [2.0]
+
+    @fb.jit.script
+    def again(x):
+        return traced(x) + 1
+
+    assert again(fb.ones(4)).tolist() == [0.0] * 4
+
+
+def test_containers_as_inputs_are_taken_apart():
+    def f(pair, named):
+        return pair[0] + pair[1] * named["b"]
+
+    given = (fb.ones(2), fb.ones(2)), {"a": fb.ones(2), "b": fb.ones(2)}
+    traced = fb.jit.trace(f, given)
+    found = traced((fb.ones(3), fb.ones(3) * 2), {"a": fb.ones(3), "b": fb.ones(3) * 3})
+    assert found.tolist() == [7.0] * 3
+
+
+def test_modules_that_are_not_given_cannot_be_in_a_trace():
+    net = nn.Linear(2, 2)
+    with pytest.raises(RuntimeError, match="requires grad as a constant"):
+        fb.jit.trace(lambda x: net(x), fb.ones(1, 2))
+
+
+def test_arithmetic_of_sizes_is_noted():
+    def f(x):
+        n = x.size(0) * 2 - 1
+        return x.new_ones(n // 2 + n % 3, max(n, 1)) * (x.size(1) ** -0.5) / (x.numel() / 2)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fb.jit.TracerWarning)
+        traced = fb.jit.trace(f, fb.ones(2, 3))
+    x = fb.ones(5, 7)
+    assert fb.equal(traced(x), f(x))
+
+
+def test_methods_that_change_what_a_tensor_is_are_noted():
+    def f(x):
+        y = (x * 2).detach_()
+        return y + x.type(fb.float64).type_as(y) + x.long().float()
+
+    traced = fb.jit.trace(f, fb.ones(2))
+    x = fb.full((3,), 1.5, requires_grad=True)
+    assert traced(x).tolist() == f(x).tolist()
+    traced(x).sum().backward()
+    assert x.grad is not None and x.grad.tolist() == [1.0] * 3
+
+
+def test_kinds_of_nodes_are_texts_that_can_be_called():
+    node = next(fb.jit.trace(lambda x: x.neg(), fb.ones(1)).graph.nodes())
+    assert node.kind == node.kind() == "aten::neg"
+
+
+@pytest.mark.parametrize("name", ["silu", "mish", "hardswish", "hardsigmoid", "relu6"])
+def test_activations_in_place_are_noted_as_writes(name):
+    def f(x):
+        y = x + 1
+        getattr(nn.functional, name)(y, inplace=True)
+        return y
+
+    traced = fb.jit.trace(f, fb.ones(2))
+    x = fb.tensor([-2.0, 0.5, 9.0])
+    assert fb.equal(traced(x), f(x))
+    assert f"aten::{name}_" in kinds(traced.graph)
+
+
+def test_programs_for_pytorch_find_the_trace_that_they_are_in():
+    states = []
+    with fb.compat.torch_alias() as torch:
+
+        def f(x):
+            states.append(torch._C._get_tracing_state() is not None)
+            return x + 1
+
+        f(fb.ones(1))
+        traced = torch.jit.trace(f, fb.ones(1), check_trace=False)
+        graph = traced.graph.copy()
+        torch._C._jit_pass_constant_pooling(graph)
+        assert isinstance(graph, torch._C.Graph)
+        assert torch._C._jit_set_num_profiled_runs(3) is False
+        assert torch._C._jit_set_num_profiled_runs(False) == 3
+    assert states == [False, True]
+
+
+def assigned(x):
+    y = x + 1
+    y.data = x * 5
+    return y * 2
+
+
+@pytest.mark.parametrize(
+    "program",
+    [assigned, lambda x: fb.as_tensor(x, dtype=fb.float64) * 2],
+    ids=["data", "as_tensor"],
+)
+def test_data_that_is_assigned_and_tensors_that_are_converted_are_not_constants(program):
+    traced = fb.jit.trace(program, fb.ones(2))
+    assert fb.equal(traced(fb.full((2,), 3.0)), program(fb.full((2,), 3.0)))
+
+
+@pytest.mark.parametrize("number", [int, math.floor, math.ceil, round])
+def test_a_number_that_is_taken_out_of_sizes_is_told(number):
+    with pytest.warns(fb.jit.TracerWarning, match="Converting a tensor to a Python"):
+        fb.jit.trace(lambda x: x + number(x.shape[0] * 0.5), fb.ones(4), check_trace=False)
+
+
+def test_modules_that_a_trace_is_the_first_to_use_are_seen():
+    program = (
+        "import flambeau as fb; "
+        "t = fb.jit.trace(lambda x: fb.linalg.norm(x), fb.ones(3, 3), check_trace=False); "
+        "print(t(fb.ones(2, 2)).item())"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "2.0\n", done.stderr
+
+
+def test_threads_that_offer_the_calls_of_one_module_do_not_end_each_other():
+    plain, space = fb.cat, {"cat": fb.cat}
+    with offering_calls(space):
+        with offering_calls(space):
+            pass
+        assert isinstance(space["cat"], Overridable)
+    assert space["cat"] is plain
