@@ -1,11 +1,44 @@
-"""Models in the format of ONNX: `load` makes modules of them.
+"""Models in the format of ONNX: `export` writes them, `load` makes modules of them.
 
 Needs the package onnx: ``pip install flambeau-nn[onnx]``.  What a model asks for and flambeau
-lacks is an `UnsupportedError` that names the node.
+lacks is an `UnsupportedError` that names the node; what a program asks for and ONNX lacks is an
+`UnsupportedOperatorError` that names the line.
 """
 
+from flambeau.onnx._export.errors import (
+    CheckerError,
+    OnnxExporterError,
+    UnsupportedOperatorError,
+)
+from flambeau.onnx._export.exporting import (
+    OperatorExportTypes,
+    TrainingMode,
+    export,
+    export_to_pretty_string,
+    register_custom_op_symbolic,
+    select_model_mode_for_export,
+    unregister_custom_op_symbolic,
+)
+from flambeau.onnx._export.state import is_in_onnx_export
 from flambeau.onnx._loading import load
 from flambeau.onnx._model import ONNXModule
 from flambeau.onnx._operators.table import UnsupportedError
+from flambeau.onnx._summary import summary
 
-__all__ = ["ONNXModule", "UnsupportedError", "load"]
+__all__ = [
+    "CheckerError",
+    "ONNXModule",
+    "OnnxExporterError",
+    "OperatorExportTypes",
+    "TrainingMode",
+    "UnsupportedError",
+    "UnsupportedOperatorError",
+    "export",
+    "export_to_pretty_string",
+    "is_in_onnx_export",
+    "load",
+    "register_custom_op_symbolic",
+    "select_model_mode_for_export",
+    "summary",
+    "unregister_custom_op_symbolic",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import keyword
 from collections.abc import Sequence
 from typing import Any
@@ -217,13 +218,26 @@ def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
     if attribute.ref_attr_name:
         return of_function.get(attribute.ref_attr_name, _ABSENT)
     value = helper.get_attribute_value(attribute)
+    if attribute.type == AttributeProto.FLOAT:
+        return _shortest(value)
+    if attribute.type == AttributeProto.FLOATS:
+        return [_shortest(each) for each in value]
     if attribute.type == AttributeProto.TENSOR:
         return tensor_of(value).to(fb.empty(0).device)
     if attribute.type == AttributeProto.SPARSE_TENSOR:
         return dense_of(value).to(fb.empty(0).device)
-    if attribute.type in (AttributeProto.INTS, AttributeProto.FLOATS, AttributeProto.STRINGS):
+    if attribute.type in (AttributeProto.INTS, AttributeProto.STRINGS):
         return [v.decode() if isinstance(v, bytes) else v for v in value]
     return value.decode() if isinstance(value, bytes) else value
+
+
+def _shortest(value: float) -> float:
+    """The shortest decimal number that a float32 stands for: what was written before rounding."""
+    for digits in range(1, 9):
+        short = float(f"{value:.{digits}g}")
+        if ctypes.c_float(short).value == value:
+            return short
+    return value
 
 
 def tensor_of(proto: Any) -> Tensor:

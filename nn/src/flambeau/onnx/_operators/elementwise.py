@@ -426,10 +426,13 @@ def _gemm(
     transB: int = 0,
     broadcast: int = 0,
 ) -> Tensor:
+    usual = alpha == beta == 1.0 and bias is not None and bias.dim() == 1
+    usual = usual and a.dtype.is_floating_point
+    if usual and transB and not transA:
+        return F.linear(a, b, bias)
     a, b = a.t() if transA else a, b.t() if transB else b
-    if alpha == 1.0 and beta == 1.0 and bias is not None and a.dtype.is_floating_point:
-        if bias.dim() == 1:
-            return fb.addmm(bias, a, b)
+    if usual and bias is not None:
+        return fb.addmm(bias, a, b)
     product = a @ b
     if alpha != 1.0:
         product = (alpha * product).to(a.dtype)

@@ -20,7 +20,9 @@ def _dims(x: Tensor) -> tuple[int, ...]:
 
 @operator("GlobalAveragePool")
 def _global_average_pool(c: Context, x: Tensor) -> Tensor:
-    return x.mean(_dims(x), keepdim=True)
+    pools = {3: F.adaptive_avg_pool1d, 4: F.adaptive_avg_pool2d, 5: F.adaptive_avg_pool3d}
+    pool = pools.get(x.dim())
+    return x.mean(_dims(x), keepdim=True) if pool is None else pool(x, 1)
 
 
 @operator("GlobalMaxPool")

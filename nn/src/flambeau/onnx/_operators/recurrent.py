@@ -195,31 +195,48 @@ class _LSTM(_Layer):
 
 @operator("RNN")
 def _rnn(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
-    return _RNN(inputs, attributes).run()
+    layer = _RNN(inputs, attributes)
+    names = {name.lower() for name in attributes.get("activations") or ["tanh"]}
+    for name, function in (("tanh", fb.rnn_tanh), ("relu", fb.rnn_relu)):
+        if names == {name} and _usual(layer, "clip", "layout"):
+            return _whole(layer, function, (0,))
+    return layer.run()
 
 
 @operator("GRU")
 def _gru(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
-    return _GRU(inputs, attributes).run()
+    layer = _GRU(inputs, attributes)
+    if attributes.get("linear_before_reset") and _usual(layer, "activations", "clip", "layout"):
+        return _whole(layer, fb.gru, (1, 0, 2))
+    return layer.run()
 
 
 @operator("LSTM")
 def _lstm(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
     layer = _LSTM(inputs, attributes)
-    usual = not any(
-        attributes.get(k) for k in ("activations", "clip", "input_forget", "layout")
-    ) and not (layer.peepholes is not None or layer.lengths is not None)
-    if usual and layer.direction in ("forward", "bidirectional"):
-        return _lstm_of_flambeau(layer)
+    if _usual(layer, "activations", "clip", "input_forget", "layout"):
+        return _whole(layer, fb.lstm, (0, 2, 3, 1))
     return layer.run()
 
 
-def _lstm_of_flambeau(layer: _LSTM) -> tuple[Tensor, ...]:
-    """The same by one call; its gates are in another order."""
+def _usual(layer: _Layer, *unusual: str) -> bool:
+    """Whether a layer is one that flambeau has as a whole."""
+    return (
+        not any(layer.attributes.get(name) for name in unusual)
+        and layer.peepholes is None
+        and layer.lengths is None
+        and layer.direction != "reverse"
+    )
+
+
+def _whole(
+    layer: _Layer, function: Callable[..., tuple[Tensor, ...]], order: tuple[int, ...]
+) -> tuple[Tensor, ...]:
+    """The same by one call; `order` says where its gates are among those of ONNX."""
 
     def reordered(a: Tensor) -> Tensor:
-        enter, leave, keep, new = a.chunk(4)
-        return fb.cat([enter, keep, new, leave])
+        gates = a.chunk(layer.gates)
+        return a if layer.gates == 1 else fb.cat([gates[at] for at in order])
 
     weights = []
     for way in range(len(layer.functions)):
@@ -227,11 +244,9 @@ def _lstm_of_flambeau(layer: _LSTM) -> tuple[Tensor, ...]:
         if layer.b is not None:
             weights += [reordered(b) for b in layer.bias(way)]
     x = layer.x
-    shape = (len(layer.functions), x.shape[1], layer.hidden)
-    zero = fb.zeros(shape, dtype=x.dtype, device=x.device)
+    ways = len(layer.functions)
+    zero = fb.zeros((ways, x.shape[1], layer.hidden), dtype=x.dtype, device=x.device)
     first = tuple(zero if s is None else s for s in layer.initial)
-    y, h, cell = fb.lstm(
-        x, first, weights, layer.b is not None, 1, 0.0, False, len(layer.functions) == 2, False
-    )
-    y = y.reshape(*y.shape[:2], len(layer.functions), layer.hidden).transpose(1, 2)
-    return y, h, cell
+    state = first if layer.states == 2 else first[0]
+    y, *last = function(x, state, weights, layer.b is not None, 1, 0.0, False, ways == 2, False)
+    return (y.reshape(*y.shape[:2], ways, layer.hidden).transpose(1, 2), *last)

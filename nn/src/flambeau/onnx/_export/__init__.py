@@ -1,0 +1,1 @@
+"""From graphs of TorchScript to models of ONNX."""

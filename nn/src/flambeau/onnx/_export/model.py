@@ -1,0 +1,137 @@
+"""The written graph as a model of the package onnx."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.onnx._export.errors import CheckerError, OnnxExporterError
+from flambeau.onnx._export.graph import Graph, Node, Value, number_of
+
+IR_VERSIONS = {9: 4, 10: 5, 11: 6, 12: 7, 13: 7, 14: 7, 15: 8, 16: 8, 17: 8, 18: 8}
+"""The oldest version of the format that has an opset."""
+
+
+def tensor_proto(tensor: Tensor, name: str = "") -> Any:
+    """A tensor as ONNX keeps it."""
+    from onnx import TensorProto
+
+    proto = TensorProto(name=name, data_type=number_of(tensor.dtype), dims=list(tensor.shape))
+    proto.raw_data = _bytes(tensor)
+    return proto
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    import flambeau as fb
+
+    flat = tensor.detach().cpu().contiguous().reshape(-1)
+    if not flat.numel():
+        return b""
+    return bytes(memoryview(flat.view(fb.uint8).numpy()))
+
+
+def value_info(value: Value) -> Any:
+    """Name, dtype and sizes."""
+    from onnx import helper
+
+    if value.dtype is None:
+        raise OnnxExporterError(f"the dtype of %{value.name} is not known")
+    return helper.make_tensor_value_info(value.name, number_of(value.dtype), value.shape)
+
+
+def _attribute(name: str, letter: str, value: Any, docs: bool) -> Any:
+    from onnx import AttributeProto, helper
+
+    many = isinstance(value, list | tuple)
+    if letter == "t":
+        value = [tensor_proto(v) for v in value] if many else tensor_proto(value)
+        return helper.make_attribute(name, value)
+    if letter == "g":
+        value = (
+            [graph_proto(v, name, docs) for v in value] if many else graph_proto(value, name, docs)
+        )
+        return helper.make_attribute(name, value)
+    if letter == "i":
+        value = [int(v) for v in value] if many else int(value)
+        kind = AttributeProto.INTS if many else AttributeProto.INT
+    elif letter == "f":
+        value = [float(v) for v in value] if many else float(value)
+        kind = AttributeProto.FLOATS if many else AttributeProto.FLOAT
+    else:
+        kind = AttributeProto.STRINGS if many else AttributeProto.STRING
+    return helper.make_attribute(name, value, attr_type=kind)
+
+
+def _node(node: Node, docs: bool) -> Any:
+    from onnx import NodeProto
+
+    proto = NodeProto(op_type=node.name, domain=node.domain)
+    proto.input.extend("" if v is None else v.name for v in node.inputs)
+    proto.output.extend(v.name for v in node.outputs)
+    for name, (letter, value) in node.attributes.items():
+        proto.attribute.append(_attribute(name, letter, value, docs))
+    if docs and node.source:
+        proto.doc_string = node.source
+    return proto
+
+
+def graph_proto(
+    graph: Graph, name: str, docs: bool, weights: bool = True, also: bool = False
+) -> Any:
+    """A graph; `weights` says whether theirs are in it, `also` whether they are inputs too."""
+    from onnx import GraphProto
+
+    proto = GraphProto(name=name)
+    proto.node.extend(_node(node, docs) for node in graph.nodes)
+    proto.input.extend(value_info(v) for v in graph.inputs)
+    proto.output.extend(value_info(v) for v in graph.outputs)
+    if also or not weights:
+        proto.input.extend(value_info(v) for v in graph.weights)
+    if weights:
+        for value in graph.weights:
+            assert value.tensor is not None
+            proto.initializer.append(tensor_proto(value.tensor, value.name))
+    return proto
+
+
+def model_proto(
+    graph: Graph, name: str, docs: bool, weights: bool, also: bool, opsets: dict[str, int]
+) -> Any:
+    """A model.
+
+    Raises:
+        CheckerError: the package onnx finds it faulty.
+    """
+    import flambeau as fb
+    from onnx import helper
+
+    imports = [helper.make_opsetid("", graph.opset)]
+    for domain, version in graph.shared.domains.items():
+        imports.append(helper.make_opsetid(domain, opsets.get(domain, version)))
+    return helper.make_model(
+        graph_proto(graph, name, docs, weights, also),
+        opset_imports=imports,
+        ir_version=IR_VERSIONS.get(graph.opset) or helper.find_min_ir_version_for(imports[:1]),
+        producer_name="flambeau",
+        producer_version=fb.__version__,
+    )
+
+
+LARGEST = 2**31 - 1
+"""Bytes that fit into one message of the format."""
+
+
+def check(model: Any, full: bool) -> None:
+    """Let the package onnx look at a model.
+
+    Raises:
+        CheckerError: it finds it faulty.
+    """
+    import onnx
+
+    if model.ByteSize() > LARGEST:  # it checks files of that size only
+        return
+    try:
+        onnx.checker.check_model(model, full_check=full)
+    except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+        raise CheckerError(f"the model that was written is faulty: {error}") from error

@@ -1,0 +1,123 @@
+"""New tensors whose sizes or numbers depend on the inputs, and random ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau.onnx._export.errors import UnsupportedOperatorError
+from flambeau.onnx._export.graph import Graph, Value, number_of
+from flambeau.onnx._export.table import need_number, symbolic
+
+
+def _filled(names: tuple[str, ...], like: str, new: str, value: Any) -> None:
+    @symbolic(*names)
+    def plain(g: Graph, size: Any, dtype: Any = None) -> Value:
+        return g.filled(size, value, g.dtype)
+
+    @symbolic(*(f"{name}_like" for name in names))
+    def as_other(g: Graph, self: Value, dtype: Any = None) -> Value:
+        return g.filled(g.shape_of(self), value, g.dtype)
+
+    @symbolic(*(f"new_{name}" for name in names))
+    def beside(g: Graph, self: Value, size: Any, dtype: Any = None) -> Value:
+        return g.filled(size, value, g.dtype)
+
+
+_filled(("zeros", "empty"), "zeros_like", "new_zeros", 0)
+_filled(("ones",), "ones_like", "new_ones", 1)
+
+
+@symbolic("full")
+def full(g: Graph, size: Any, fill_value: Any, dtype: Any = None) -> Value:
+    return g.filled(size, fill_value, g.dtype)
+
+
+@symbolic("full_like")
+def full_like(g: Graph, self: Value, fill_value: Any, dtype: Any = None) -> Value:
+    return g.filled(g.shape_of(self), fill_value, g.dtype)
+
+
+@symbolic("new_full")
+def new_full(g: Graph, self: Value, size: Any, fill_value: Any, dtype: Any = None) -> Value:
+    return g.filled(size, fill_value, g.dtype)
+
+
+@symbolic("fill")
+def fill(g: Graph, self: Value, value: Any) -> Value:
+    return g.filled(g.shape_of(self), value, g.dtype)
+
+
+@symbolic("zero_")
+def zero(g: Graph, self: Value) -> Value:
+    return g.filled(g.shape_of(self), 0, g.dtype)
+
+
+@symbolic("arange", since=11)
+def arange(g: Graph, end: Any, start: Any = 0, step: Any = 1, dtype: Any = None) -> Value:
+    made = g.op("Range", *(g.value(v, g.dtype) for v in (start, end, step)))
+    made.dtype = g.dtype
+    return made
+
+
+@symbolic("linspace", since=11)
+def linspace(g: Graph, start: Any, end: Any, steps: Any, dtype: Any = None) -> Value:
+    count = need_number(steps, "the number of steps")
+    places = g.constant(fb.linspace(0, 1, count, dtype=g.dtype))
+    first, last = g.value(start, g.dtype), g.value(end, g.dtype)
+    return g.op("Add", first, g.op("Mul", places, g.op("Sub", last, first)))
+
+
+@symbolic("eye", since=9)
+def eye(g: Graph, n: Any, m: Any = None, dtype: Any = None) -> Value:
+    grid = g.filled([n, n if m is None else m], 0, g.dtype)
+    return g.op("EyeLike", grid, dtype_i=number_of(g.dtype))
+
+
+def _random(name: str, kind: str) -> None:
+    @symbolic(name)
+    def plain(g: Graph, size: Any, dtype: Any = None) -> Value:
+        if all(isinstance(n, int) for n in size):
+            made = g.op(kind, shape_i=list(size), dtype_i=number_of(g.dtype))
+        else:
+            like = g.filled(size, 0, g.dtype)
+            made = g.op(f"{kind}Like", like, dtype_i=number_of(g.dtype))
+        made.dtype = g.dtype
+        return made
+
+    @symbolic(f"{name}_like")
+    def like(g: Graph, self: Value, dtype: Any = None) -> Value:
+        return g.op(f"{kind}Like", self, dtype_i=number_of(g.dtype))
+
+
+_random("rand", "RandomUniform")
+_random("randn", "RandomNormal")
+
+
+@symbolic("uniform_")
+def uniform(g: Graph, self: Value, **bounds: Any) -> Value:
+    low, high = bounds.get("from", 0.0), bounds.get("to", 1.0)
+    return g.op("RandomUniformLike", self, low_f=float(low), high_f=float(high))
+
+
+@symbolic("normal_")
+def normal(g: Graph, self: Value, mean: float = 0.0, std: float = 1.0) -> Value:
+    return g.op("RandomNormalLike", self, mean_f=float(mean), scale_f=float(std))
+
+
+@symbolic("bernoulli")
+def bernoulli(g: Graph, self: Value, p: Any = None) -> Value:
+    assert self.dtype is not None
+    chance: Any = self if p is None else g.value(p, self.dtype)
+    drawn = g.op("RandomUniformLike", self)
+    return g.cast(g.op("Less", drawn, chance), g.dtype)
+
+
+@symbolic("multinomial")
+def multinomial(g: Graph, self: Value, num_samples: int, replacement: bool = False) -> Value:
+    if not replacement and num_samples != 1:
+        raise UnsupportedOperatorError("multinomial without replacement")
+    weights = g.op("Log", self)
+    made = g.op("Multinomial", weights, sample_size_i=num_samples, dtype_i=number_of(fb.int64))
+    made.dtype = fb.int64
+    return made

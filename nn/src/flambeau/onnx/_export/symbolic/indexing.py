@@ -1,0 +1,315 @@
+"""Ops that pick elements or write some of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
+from flambeau.onnx._export.graph import Graph, Value
+from flambeau.onnx._export.table import need_number, symbolic
+
+
+@symbolic("embedding")
+def embedding(g: Graph, weight: Value, indices: Value, padding_idx: int = -1, **rest: Any) -> Value:
+    return g.op("Gather", weight, indices)
+
+
+@symbolic("index_select")
+def index_select(g: Graph, self: Value, dim: int, index: Value) -> Value:
+    if not index.rank:
+        index = g.reshape(index, [1])
+    return g.op("Gather", self, index, axis_i=dim % max(1, self.rank))
+
+
+@symbolic("gather", "take_along_dim", since=11)
+def gather(g: Graph, self: Value, dim: Any = None, index: Any = None, indices: Any = None) -> Value:
+    return g.op("GatherElements", self, index if index is not None else indices, axis_i=dim)
+
+
+@symbolic("take")
+def take(g: Graph, self: Value, index: Value) -> Value:
+    return g.op("Gather", g.reshape(self, [-1]), index)
+
+
+@symbolic("nonzero", "argwhere")
+def nonzero(g: Graph, self: Value) -> Value:
+    found = g.op("NonZero", self)
+    found.shape = (self.rank, None)
+    return g.transpose(found, [1, 0])
+
+
+@symbolic("masked_select", since=11)
+def masked_select(g: Graph, self: Value, mask: Value) -> Value:
+    shape = g.op("Shape", _together(g, self, mask))
+    places = g.op("NonZero", g.expand(mask, shape))
+    places.shape = (max(self.rank, mask.rank), None)
+    return g.op("GatherND", g.expand(self, shape), g.transpose(places, [1, 0]))
+
+
+def _together(g: Graph, x: Value, mask: Value) -> Value:
+    zero = g.constant(0, fb.int64)
+    one = g.op("Mul", g.filled(g.shape_of(x), 0, fb.int64), zero)
+    return g.op("Add", one, g.filled(g.shape_of(mask), 0, fb.int64))
+
+
+def _whole(g: Graph, indices: list[Any]) -> list[Any]:
+    """Masks as the positions that they choose."""
+    made: list[Any] = []
+    for index in indices:
+        if index is None or index.dtype not in (fb.bool, fb.uint8):
+            made.append(index)
+            continue
+        rank = index.rank
+        if index.tensor is not None and index.maker is not None:
+            made += [g.constant(p.clone()) for p in index.tensor.bool().nonzero(as_tuple=True)]
+            continue
+        places = g.op("NonZero", index)
+        for at in range(rank):
+            row = g.op("Gather", places, g.constant(at), axis_i=0)
+            row.dtype, row.shape = fb.int64, (None,)
+            made.append(row)
+    return made
+
+
+def _positions(
+    g: Graph, x: Value, indices: list[Any]
+) -> tuple[list[int], list[Value], Value | None]:
+    """Which dimensions are indexed, their indices broadcast and from the front, and the shape."""
+    dims = [d for d, index in enumerate(indices) if index is not None]
+    given = [g.cast(indices[d], fb.int64) for d in dims]
+    if len(given) == 1:
+        return dims, given, None
+    zero = None
+    for index in given:
+        part = g.op("Mul", index, g.constant(0))
+        zero = part if zero is None else g.op("Add", zero, part)
+    assert zero is not None
+    rank = max(index.rank for index in given)
+    made = [g.op("Add", index, zero) for index in given]
+    for index in made:
+        index.shape = (None,) * rank
+        index.dtype = fb.int64
+    return dims, made, None
+
+
+def _forward(g: Graph, x: Value, dim: int, index: Value) -> Value:
+    """Indices counted from the front, which older opsets ask for."""
+    if g.opset >= 11 or (index.tensor is not None and bool((index.tensor >= 0).all())):
+        return index
+    size = g.value(g.size(x, dim), fb.int64)
+    below = g.op("Less", index, g.constant(0))
+    return g.op("Where", below, g.op("Add", index, size), index)
+
+
+@symbolic("index")
+def index(g: Graph, self: Value, indices: list[Any]) -> Value:
+    chosen = _whole(g, indices)
+    dims, places, _ = _positions(g, self, chosen)
+    if not dims:
+        return self
+    places = [_forward(g, self, d, p) for d, p in zip(dims, places, strict=True)]
+    if len(dims) == 1:
+        return g.op("Gather", self, places[0], axis_i=dims[0])
+    g.needs(11, "indexing by several tensors")
+    rank, shared = self.rank, places[0].rank
+    rest = [d for d in range(rank) if d not in dims]
+    front = g.transpose(self, [*dims, *rest])
+    stacked = g.op("Concat", *(g.unsqueeze(p, [shared]) for p in places), axis_i=shared)
+    made = g.op("GatherND", front, stacked)
+    made.shape = (None,) * (shared + len(rest))
+    if dims != list(range(dims[0], dims[0] + len(dims))) or dims[0] == 0:
+        return made
+    # Indices beside each other: their dimensions stand where the indexed ones stood.
+    before = dims[0]
+    order = [
+        *range(shared, shared + before),
+        *range(shared),
+        *range(shared + before, shared + len(rest)),
+    ]
+    return g.transpose(made, order)
+
+
+@symbolic("index_put")
+def index_put(
+    g: Graph, self: Value, indices: list[Any], values: Any, accumulate: bool = False
+) -> Value:
+    mask = indices[0] if len(indices) == 1 else None
+    value = g.value(values, self.dtype)
+    if (
+        mask is not None
+        and mask.dtype in (fb.bool, fb.uint8)
+        and value.shape in ((), (1,))
+        and not accumulate
+    ):
+        condition = g.cast(mask, fb.bool)
+        if mask.rank < self.rank:
+            condition = g.unsqueeze(condition, range(mask.rank, self.rank))
+        return g.op("Where", condition, value, self)
+    g.needs(11, "a write to elements that tensors choose")
+    if accumulate:
+        g.needs(16, "adding to elements that tensors choose")
+    chosen = _whole(g, indices)
+    dims, places, _ = _positions(g, self, chosen)
+    rank, shared = self.rank, places[0].rank
+    rest = [d for d in range(rank) if d not in dims]
+    front = g.transpose(self, [*dims, *rest])
+    stacked = g.op("Concat", *(g.unsqueeze(p, [shared]) for p in places), axis_i=shared)
+    shape = g.op("Concat", g.op("Shape", places[0]), *_tail(g, self, rest), axis_i=0)
+    adjacent = dims == list(range(dims[0], dims[0] + len(dims))) and dims[0] > 0
+    if adjacent and len(value.shape or ()) > len(rest) - dims[0]:
+        # The values have the indexed dimensions where they stand in the tensor.
+        before, total = dims[0], shared + len(rest)
+        missing = total - value.rank
+        if missing:
+            value = g.unsqueeze(value, range(missing))
+        order = [
+            *range(before, before + shared),
+            *range(before),
+            *range(before + shared, total),
+        ]
+        value = g.transpose(value, order)
+    value = g.expand(value, shape)
+    more: dict[str, Any] = {"reduction_s": "add"} if accumulate else {}
+    made = g.op("ScatterND", front, stacked, value, **more)
+    made.shape = front.shape
+    order = [*dims, *rest]
+    return g.transpose(made, [order.index(d) for d in range(rank)])
+
+
+def _tail(g: Graph, x: Value, rest: list[int]) -> list[Value]:
+    return [g.ints([g.size(x, d) for d in rest])] if rest else []
+
+
+def _reduced(reduce: Any) -> dict[str, Any]:
+    names = {"add": "add", "sum": "add", "multiply": "mul", "prod": "mul"}
+    names |= {"amax": "max", "amin": "min"}
+    if reduce is None:
+        return {}
+    if reduce not in names:
+        raise UnsupportedOperatorError(f"a scatter that reduces by {reduce}")
+    return {"reduction_s": names[reduce]}
+
+
+@symbolic("scatter", "scatter_reduce")
+def scatter(
+    g: Graph,
+    self: Value,
+    dim: int,
+    index: Value,
+    src: Any = None,
+    value: Any = None,
+    reduce: Any = None,
+    include_self: bool = True,
+) -> Value:
+    if src is None:
+        src = g.filled(g.shape_of(index), value, self.dtype or fb.float32)
+    elif isinstance(src, Value) and src.shape != index.shape:
+        axes = list(range(index.rank))
+        ends = [g.size(index, d) for d in axes]
+        src = g.slice(src, [0] * len(axes), ends, axes)
+    if not include_self:
+        raise UnsupportedOperatorError("scatter_reduce without the tensor itself")
+    more = _reduced(reduce)
+    if more:
+        g.needs(18 if more["reduction_s"] in ("max", "min") else 16, "a scatter that reduces")
+    if g.opset < 11:
+        return g.op("Scatter", self, index, g.cast(src, self.dtype), axis_i=dim)
+    return g.op("ScatterElements", self, index, g.cast(src, self.dtype), axis_i=dim, **more)
+
+
+@symbolic("scatter_add", since=16)
+def scatter_add(g: Graph, self: Value, dim: int, index: Value, src: Value) -> Value:
+    return scatter(g, self, dim, index, src, reduce="add")
+
+
+def _rows(g: Graph, x: Value, dim: int, index: Value) -> Value:
+    """Indices of whole rows, as many as the rows have elements."""
+    rank = x.rank
+    sizes = [1] * rank
+    sizes[dim] = -1
+    shape: list[Any] = [g.size(x, d) for d in range(rank)]
+    shape[dim] = g.size(index, 0) if index.rank else 1
+    return g.expand(g.reshape(g.cast(index, fb.int64), sizes), shape)
+
+
+@symbolic("index_add", since=16)
+def index_add(
+    g: Graph, self: Value, dim: int, index: Value, source: Value, alpha: Any = 1
+) -> Value:
+    dim %= self.rank
+    if alpha != 1:
+        source = g.op("Mul", source, g.value(alpha, self.dtype))
+    places = _rows(g, self, dim, index)
+    return g.op("ScatterElements", self, places, source, axis_i=dim, reduction_s="add")
+
+
+@symbolic("index_copy", since=11)
+def index_copy(g: Graph, self: Value, dim: int, index: Value, source: Value) -> Value:
+    dim %= self.rank
+    return g.op("ScatterElements", self, _rows(g, self, dim, index), source, axis_i=dim)
+
+
+@symbolic("index_fill", since=11)
+def index_fill(g: Graph, self: Value, dim: int, index: Value, value: Any) -> Value:
+    dim %= self.rank
+    places = _rows(g, self, dim, index)
+    filling = g.filled(g.shape_of(places), value, self.dtype or fb.float32)
+    return g.op("ScatterElements", self, places, filling, axis_i=dim)
+
+
+@symbolic("masked_scatter", since=11)
+def masked_scatter(g: Graph, self: Value, mask: Value, source: Value) -> Value:
+    places = g.op("NonZero", g.expand(mask, g.shape_of(self)))
+    places.shape = (self.rank, None)
+    places = g.transpose(places, [1, 0])
+    count = g.op("Gather", g.op("Shape", places), g.constant(0), axis_i=0)
+    count.shape, count.dtype = (), fb.int64
+    values = g.slice(g.reshape(source, [-1]), [0], [count], [0])
+    return g.op("ScatterND", self, places, values)
+
+
+@symbolic("one_hot")
+def one_hot(g: Graph, self: Value, num_classes: Any = -1) -> Value:
+    if isinstance(num_classes, int) and num_classes == -1:
+        raise OnnxExporterError("one_hot without a number of classes has sizes of its own")
+    depth = g.value(num_classes, fb.int64)
+    if depth.shape == ():
+        depth = g.reshape(depth, [1])
+    made = g.op("OneHot", self, depth, g.constant(fb.tensor([0, 1])), axis_i=-1)
+    made.dtype = fb.int64
+    return made
+
+
+@symbolic("repeat_interleave")
+def repeat_interleave(
+    g: Graph, self: Any = None, repeats: Any = None, dim: Any = None, output_size: Any = None
+) -> Value:
+    count = need_number(repeats, "the number of repetitions")
+    if not isinstance(count, int):
+        raise UnsupportedOperatorError("repeat_interleave by a tensor")
+    x: Value = self
+    if dim is None:
+        x, dim = g.reshape(x, [-1]), 0
+    rank = x.rank
+    dim %= rank
+    sizes = [g.size(x, d) for d in range(rank)]
+    wide = g.unsqueeze(x, [dim + 1])
+    times = [1] * (rank + 1)
+    times[dim + 1] = count
+    tiled = g.op("Tile", wide, g.ints(times))
+    return g.reshape(tiled, [*sizes[:dim], -1, *sizes[dim + 1 :]])
+
+
+def _one_place(g: Graph, x: Value, dim: int, index: Any) -> Value:
+    rank = x.rank
+    shape: list[Any] = [g.size(x, d) for d in range(rank)]
+    shape[dim] = 1
+    return g.expand(g.reshape(g.value(index, fb.int64), [1] * rank), shape)
+
+
+@symbolic("select_scatter", since=11)
+def select_scatter(g: Graph, self: Value, src: Value, dim: int, index: Any) -> Value:
+    dim %= self.rank
+    places = _one_place(g, self, dim, index)
+    return g.op("ScatterElements", self, places, g.unsqueeze(src, [dim]), axis_i=dim)
