@@ -1,0 +1,224 @@
+"""From sources to a library: what changed is compiled, once, whoever asks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flambeau.utils.cpp_extension import _compiler
+
+__all__ = ["Build", "build"]
+
+
+@dataclass(frozen=True)
+class Build:
+    """What an extension is made of."""
+
+    name: str
+    sources: Sequence[str] = ()
+    inline: Mapping[str, str] = field(default_factory=dict)
+    """Texts of sources, by the names of the files that they become."""
+    cflags: Sequence[str] = ()
+    cuda_cflags: Sequence[str] = ()
+    ldflags: Sequence[str] = ()
+    include_paths: Sequence[str] = ()
+    with_cuda: bool | None = None
+    program: bool = False
+    keep_objects: bool = True
+
+    @property
+    def cuda(self) -> bool:
+        """Whether headers and libraries of CUDA are needed."""
+        if self.with_cuda is not None:
+            return self.with_cuda
+        return any(map(_compiler.is_cuda_source, [*self.sources, *self.inline]))
+
+
+def build(what: Build, directory: str | None, verbose: bool) -> Path:
+    """The library (or program), compiled if anything that goes into it has changed."""
+    if not what.name.isidentifier():
+        raise ValueError(f"an extension has the name of a module, not {what.name!r}")
+    for source in what.sources:
+        if not Path(source).is_file():
+            raise FileNotFoundError(f"extension {what.name!r}: there is no source {source}")
+    folder = _folder(what.name) if directory is None else Path(directory)
+    folder.mkdir(parents=True, exist_ok=True)
+    with _locked(folder / ".lock"):
+        return _Folder(what, folder.resolve(), verbose).library()
+
+
+def _folder(name: str) -> Path:
+    python = f"py{sys.version_info.major}{sys.version_info.minor}"
+    if root := os.environ.get("TORCH_EXTENSIONS_DIR"):
+        return Path(root, f"flambeau-{python}", name)
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(cache, "flambeau", "extensions", python, name)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a lock that ends with the process, however it ends."""
+    import fcntl
+
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _processors() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _hash(path: str | Path) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+class _Folder:
+    """Where one extension is built.
+
+    Beside each thing made lies a record of the command and of the contents of what it read.
+    The thing is made again if the record would be another.
+    """
+
+    def __init__(self, what: Build, folder: Path, verbose: bool) -> None:
+        self.what = what
+        self.folder = folder
+        self.verbose = verbose
+        self.cxx = shlex.split(_compiler.compiler())
+
+    def library(self) -> Path:
+        what = self.what
+        for name, text in what.inline.items():
+            path = self.folder / name
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+        sources = [
+            *(Path(source).resolve() for source in what.sources),
+            *(self.folder / name for name in what.inline),
+        ]
+        jobs = int(os.environ.get("MAX_JOBS", 0)) or min(_processors(), 8)
+        with ThreadPoolExecutor(max(1, min(jobs, len(sources)))) as pool:
+            objects = list(pool.map(self._object, sources))
+        made = self._linked(objects)
+        if not what.keep_objects:
+            for path in objects:
+                path.unlink(missing_ok=True)
+        return made
+
+    def _object(self, source: Path) -> Path:
+        what = self.what
+        # Sources of one name may lie in several folders.
+        place = hashlib.sha256(str(source).encode()).hexdigest()[:8]
+        target = self.folder / f"{source.stem}.{place}.o"
+        includes = [f"-I{folder}" for folder in what.include_paths]
+        headers, *system = _compiler.include_paths(what.cuda)
+        includes.append(f"-I{headers}")
+        for folder in (*system, _compiler.python_include()):
+            includes += ["-isystem", folder]
+        if _compiler.is_cuda_source(source):
+            command = [_compiler.nvcc(), *_compiler.cuda_options(what.name, what.cuda_cflags)]
+            command += ["-ccbin", self.cxx[0]]
+        else:
+            command = [*self.cxx, *_compiler.compile_options(what.name, what.cflags)]
+        command += includes
+        if self._fresh(target, command):
+            return target
+        # Whatever ends the compiler, what it left is not taken for what is recorded.
+        self._record_of(target).unlink(missing_ok=True)
+        read = target.with_suffix(".d")
+        run = [*command, "-MMD", "-MF", str(read), "-c", str(source), "-o", str(target)]
+        self._run(run, source.parent)
+        inputs = shlex.split(read.read_text().replace("\\\n", " ").partition(":")[2])
+        read.unlink()
+        self._record(target, command, [str(source.parent / path) for path in inputs])
+        return target
+
+    def _linked(self, objects: list[Path]) -> Path:
+        what = self.what
+        command = [*self.cxx, *([] if what.program else _compiler.link_options())]
+        command += [str(path) for path in objects]
+        if what.cuda:
+            command += [f"-L{path}" for path in _compiler.library_paths(cuda=True)] + ["-lcudart"]
+        if any("-fopenmp" in flag for flag in what.cflags):
+            command.append("-fopenmp")
+        command += what.ldflags
+        if what.program:
+            from sysconfig import get_config_var
+
+            version = get_config_var("LDVERSION")
+            command += [f"-L{get_config_var('LIBDIR')}", f"-lpython{version}"]
+        # A library that is loaded stays what it is: each has a name of its own.
+        key = hashlib.sha256("\0".join(command).encode())
+        for path in objects:
+            key.update(_hash(path).encode())
+        ending = "" if what.program else ".so"
+        target = self.folder / f"{what.name}-{key.hexdigest()[:12]}{ending}"
+        if not target.exists():
+            new = target.with_name(f".{target.name}.new")
+            self._run([*command, "-o", str(new)], self.folder)
+            for old in self.folder.glob(f"{what.name}-{'?' * 12}{ending}"):
+                # Another process may be about to load one that it has just made.
+                if time.time() - old.stat().st_mtime > 3600:
+                    old.unlink()
+            new.rename(target)
+        return target
+
+    def _record_of(self, target: Path) -> Path:
+        return target.with_suffix(".json")
+
+    def _fresh(self, target: Path, command: list[str]) -> bool:
+        try:
+            record = json.loads(self._record_of(target).read_text())
+        except (OSError, ValueError):
+            return False
+        if record["command"] != self._command(command) or not target.exists():
+            return False
+        try:
+            return all(_hash(path) == known for path, known in record["inputs"].items())
+        except OSError:
+            return False
+
+    def _record(self, target: Path, command: list[str], inputs: list[str]) -> None:
+        record = {
+            "command": self._command(command),
+            "inputs": {path: _hash(path) for path in inputs},
+        }
+        self._record_of(target).write_text(json.dumps(record))
+
+    def _command(self, command: list[str]) -> list[str]:
+        import pybind11
+
+        versions = [_compiler.version_of(command[0]), sys.version, pybind11.__version__]
+        return [*command, *versions]
+
+    def _run(self, command: list[str], folder: Path) -> None:
+        if self.verbose:
+            print(shlex.join(command), flush=True)
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        if self.verbose and done.stdout:
+            print(done.stdout, flush=True)
+        if done.returncode:
+            raise RuntimeError(
+                f"Error building extension {self.what.name!r}: the command failed with status "
+                f"{done.returncode}\n{shlex.join(command)}\n{done.stdout}"
+            )

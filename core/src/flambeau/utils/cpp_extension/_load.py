@@ -1,0 +1,182 @@
+"""Extensions that are compiled when they are loaded."""
+
+from __future__ import annotations
+
+import ctypes
+import importlib.util
+import os
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from flambeau.plugin.forks import make_lock
+from flambeau.utils.cpp_extension._build import Build, build
+
+__all__ = ["load", "load_inline"]
+
+_loaded: dict[str, ModuleType] = {}
+_loading = make_lock()
+
+
+def load(
+    name: str,
+    sources: str | Sequence[str],
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: Sequence[str] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    is_python_module: bool = True,
+    is_standalone: bool = False,
+    keep_intermediates: bool = True,
+) -> Any:
+    """Compile sources, unless that was done before, and import the module that they make.
+
+    What was compiled is found again by what went into it: sources, all that they include, options
+    and compiler. Processes that want the same extension wait for the first of them.
+
+    Args:
+        name: of the module; sources know it as ``TORCH_EXTENSION_NAME``.
+        sources: paths of files of C++ (``.cpp``, ``.cc``, …) and CUDA (``.cu``).
+        extra_cflags: options for the compiler of C++.
+        extra_cuda_cflags: options for nvcc.
+        extra_ldflags: options for the linker.
+        extra_include_paths: folders of headers.
+        build_directory: where to build; by default a folder of this name below
+            ``TORCH_EXTENSIONS_DIR``, or else below the user's folder for caches.
+        verbose: print the commands and what they say.
+        with_cuda: add headers and libraries of CUDA; by default, if a source is ``.cu``.
+        is_python_module: False for a library that registers ops: it is loaded into the process, and
+            its path is returned.
+        is_standalone: make a program and return its path.
+        keep_intermediates: keep the object files, so that the next build compiles what changed.
+
+    Returns:
+        the module, or a path.
+
+    Raises:
+        RuntimeError: a source does not compile; the message has what the compiler said.
+        OSError: a source is not there.
+        ImportError: pybind11 is not installed, or the library has no module of this name.
+
+    >>> from flambeau.utils import cpp_extension
+    >>> cpp_extension.load("none", ["no-such-file.cpp"])
+    Traceback (most recent call last):
+    FileNotFoundError: extension 'none': there is no source no-such-file.cpp
+    """
+    return _load(
+        Build(
+            name=name,
+            sources=[sources] if isinstance(sources, str) else [os.fspath(s) for s in sources],
+            cflags=extra_cflags or (),
+            cuda_cflags=extra_cuda_cflags or (),
+            ldflags=extra_ldflags or (),
+            include_paths=[os.path.abspath(path) for path in extra_include_paths or ()],
+            with_cuda=with_cuda,
+            program=is_standalone,
+            keep_objects=keep_intermediates,
+        ),
+        build_directory,
+        verbose,
+        is_python_module,
+    )
+
+
+def load_inline(
+    name: str,
+    cpp_sources: str | Sequence[str],
+    cuda_sources: str | Sequence[str] | None = None,
+    functions: str | Sequence[str] | dict[str, str] | None = None,
+    extra_cflags: Sequence[str] | None = None,
+    extra_cuda_cflags: Sequence[str] | None = None,
+    extra_ldflags: Sequence[str] | None = None,
+    extra_include_paths: Sequence[str] | None = None,
+    build_directory: str | None = None,
+    verbose: bool = False,
+    with_cuda: bool | None = None,
+    is_python_module: bool = True,
+    with_pytorch_error_handling: bool = True,
+    keep_intermediates: bool = True,
+    use_pch: bool = False,
+) -> Any:
+    """As `load`, of sources that are texts.
+
+    ``torch/extension.h`` is included before the first, and `functions` are bound to the module.
+
+    Args:
+        name: of the module.
+        cpp_sources: text of C++, or several that are put together.
+        cuda_sources: text of CUDA; with ``cuda.h`` included before it.
+        functions: names of functions to bind, or names with docstrings.
+        use_pch: accepted for programs that say it, and not used.
+        with_pytorch_error_handling: accepted; errors of C++ are those of Python in any case.
+
+    The other arguments, and the errors, are those of `load`.
+
+    >>> from flambeau.utils import cpp_extension
+    >>> source = "double twice(double x) { return 2 * x; }"
+    >>> module = cpp_extension.load_inline("twice", source, functions="twice")  # doctest: +SKIP
+    >>> module.twice(1.5)                                                       # doctest: +SKIP
+    3.0
+    """
+    texts = [cpp_sources] if isinstance(cpp_sources, str) else list(cpp_sources)
+    cuda_texts = [cuda_sources] if isinstance(cuda_sources, str) else list(cuda_sources or ())
+    if functions is None:
+        functions = {}
+    elif isinstance(functions, str):
+        functions = {functions: functions}
+    elif not isinstance(functions, dict):
+        functions = {function: function for function in functions}
+    main = ["#include <torch/extension.h>", *texts]
+    if functions:
+        main.append("PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {")
+        for function, text in functions.items():
+            main.append(f'  m.def("{function}", &{function}, {_quoted(text)});')
+        main.append("}")
+    inline = {"main.cpp": "\n".join(main) + "\n"}
+    if cuda_texts:
+        first = ["#include <torch/types.h>", "#include <cuda.h>", "#include <cuda_runtime.h>"]
+        inline["cuda.cu"] = "\n".join([*first, *cuda_texts]) + "\n"
+    return _load(
+        Build(
+            name=name,
+            inline=inline,
+            cflags=extra_cflags or (),
+            cuda_cflags=extra_cuda_cflags or (),
+            ldflags=extra_ldflags or (),
+            include_paths=[os.path.abspath(path) for path in extra_include_paths or ()],
+            with_cuda=with_cuda,
+            keep_objects=keep_intermediates,
+        ),
+        build_directory,
+        verbose,
+        is_python_module,
+    )
+
+
+def _load(what: Build, directory: str | None, verbose: bool, is_module: bool) -> Any:
+    made = str(build(what, directory, verbose))
+    if what.program:
+        return made
+    with _loading:
+        if not is_module:
+            ctypes.CDLL(made)
+            return made
+        if made not in _loaded:
+            _loaded[made] = _import(what.name, made)
+        return _loaded[made]
+
+
+def _import(name: str, path: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _quoted(text: str) -> str:
+    """A literal of C++."""
+    return f'R"flambeau({text})flambeau"'

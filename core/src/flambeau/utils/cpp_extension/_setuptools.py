@@ -1,0 +1,115 @@
+"""What a ``setup.py`` says: extensions, and the command that builds them."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from typing import Any
+
+from setuptools import Extension
+from setuptools.command.build_ext import build_ext
+
+from flambeau.utils.cpp_extension import _compiler
+
+__all__ = ["BuildExtension", "CUDAExtension", "CppExtension"]
+
+
+def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Extension:
+    """A `setuptools.Extension` of C++ with the headers of ``torch/extension.h``.
+
+    Takes the arguments of `setuptools.Extension`.
+
+    >>> from flambeau.utils.cpp_extension import CppExtension
+    >>> CppExtension("lltm_cpp", ["lltm.cpp"]).language
+    'c++'
+    """
+    return _extension(name, sources, args, kwargs, cuda=False)
+
+
+def CUDAExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Extension:
+    """As `CppExtension`, with headers and libraries of CUDA; nvcc compiles the sources in ``.cu``.
+
+    ``extra_compile_args`` may be ``{"cxx": [...], "nvcc": [...]}``.
+
+    Raises:
+        OSError: CUDA was not found.
+    """
+    kwargs["library_dirs"] = [*kwargs.get("library_dirs", []), *_compiler.library_paths(cuda=True)]
+    kwargs["libraries"] = [*kwargs.get("libraries", []), "cudart"]
+    return _extension(name, sources, args, kwargs, cuda=True)
+
+
+def _extension(
+    name: str, sources: list[str], args: tuple[Any, ...], kwargs: dict[str, Any], *, cuda: bool
+) -> Extension:
+    own = kwargs.get("include_dirs", [])
+    kwargs["include_dirs"] = [*own, *_compiler.include_paths(cuda)]
+    kwargs["language"] = "c++"
+    return Extension(name, sources, *args, **kwargs)
+
+
+class BuildExtension(build_ext):
+    """The command ``build_ext`` for `CppExtension` and `CUDAExtension`.
+
+    It gives each source the options that the headers need. `with_options` makes a class with
+    ``no_python_abi_suffix=True``, which names libraries plainly (``lltm_cpp.so``);
+    ``use_ninja`` is accepted.
+
+    >>> from flambeau.utils.cpp_extension import BuildExtension
+    >>> BuildExtension.with_options(no_python_abi_suffix=True).__name__
+    'cls_with_options'
+    """
+
+    @classmethod
+    def with_options(cls, **options: Any) -> type[BuildExtension]:
+        """The class with options given beforehand."""
+
+        class cls_with_options(cls):  # noqa: N801
+            def __init__(self, *args: Any, **kwargs: Any) -> None:
+                kwargs.update(options)
+                super().__init__(*args, **kwargs)
+
+        return cls_with_options
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self.no_python_abi_suffix = kwargs.pop("no_python_abi_suffix", False)
+        kwargs.pop("use_ninja", None)
+        super().__init__(*args, **kwargs)
+
+    def build_extension(self, ext: Any) -> None:
+        """Compile and link one extension."""
+        self.compiler.src_extensions = [*self.compiler.src_extensions, ".cu"]
+        given = ext.extra_compile_args
+        given = given if isinstance(given, dict) else {"cxx": given or [], "nvcc": given or []}
+        name = ext.name.rpartition(".")[2]
+        cxx = _compiler.compile_options(name, given.get("cxx", []))
+        nvcc = _compiler.cuda_options(name, given.get("nvcc", []))
+        if "-fopenmp" in cxx and "-fopenmp" not in (ext.extra_link_args or []):
+            # Many a setup.py leaves it to PyTorch's libraries to bring OpenMP.
+            ext.extra_link_args = [*(ext.extra_link_args or []), "-fopenmp"]
+        self.parallel = None  # the compiler is changed while an extension is built
+        original = self.compiler._compile
+
+        def compile(obj: str, src: str, kind: str, cc_args: list[str], _: Any, pp: Any) -> None:
+            if _compiler.is_cuda_source(src):
+                command = [_compiler.nvcc(), *nvcc, *cc_args, src, "-o", obj]
+                self.announce(shlex.join(command), level=2)
+                subprocess.run(command, check=True)
+            else:
+                original(obj, src, kind, cc_args, cxx, pp)
+
+        ext.extra_compile_args = []
+        self.compiler._compile = compile
+        try:
+            super().build_extension(ext)
+        finally:
+            self.compiler._compile = original
+            ext.extra_compile_args = given
+
+    def get_ext_filename(self, fullname: str) -> str:
+        """The name of the library."""
+        name = super().get_ext_filename(fullname)
+        if not self.no_python_abi_suffix:
+            return name
+        parts = name.split(".")
+        return ".".join([*parts[:-2], parts[-1]])

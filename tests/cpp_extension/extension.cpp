@@ -1,0 +1,238 @@
+// An extension in the manner of those for PyTorch 1.x: what test_cpp_extension.py calls.
+#include <torch/extension.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+// By functions.
+torch::Tensor gate(torch::Tensor x, torch::Tensor y, torch::Scalar alpha) {
+  auto z = torch::sigmoid(x) * y.tanh() + alpha;
+  z -= 1;
+  return 2 / (1 - z);
+}
+
+std::vector<at::Tensor> gate_parts(at::Tensor x) {
+  auto parts = at::cat({x, x + 1}, /*dim=*/1).chunk(2, /*dim=*/1);
+  return {parts[0], parts[1].sum(/*dim=*/0, /*keepdim=*/true), x.slice(1, 1), x.sum({0, 1})};
+}
+
+// By accessors.
+torch::Tensor row_sums(torch::Tensor x) {
+  TORCH_CHECK(x.dim() == 2, "row_sums wants a matrix, not ", x.dim(), " dimensions");
+  auto sums = torch::zeros({x.size(0)}, x.options());
+  AT_DISPATCH_ALL_TYPES_AND(at::kHalf, x.scalar_type(), "row_sums", ([&] {
+    const auto from = x.accessor<scalar_t, 2>();
+    auto to = sums.accessor<scalar_t, 1>();
+    for (int64_t i = 0; i < from.size(0); ++i)
+      for (int64_t j = 0; j < from.size(1); ++j) to[i] += from[i][j];
+  }));
+  return sums;
+}
+
+// By pointers, in several threads, none of which holds the interpreter's lock.
+torch::Tensor squares(torch::Tensor x) {
+  x = x.contiguous();
+  auto y = torch::empty_like(x);
+  const float* from = x.data_ptr<float>();
+  float* to = y.data<float>();
+  at::parallel_for(0, x.numel(), 4, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) to[i] = from[i] * from[i];
+  });
+  return y;
+}
+
+// Waits for another thread of Python, in a loop over elements.
+bool waits_for(torch::Tensor x, py::function start) {
+  static std::atomic<bool> done;
+  done = false;
+  start(py::cpp_function([] { done = true; }));
+  AT_DISPATCH_FLOATING_TYPES(x.type(), "waits_for", [&] {
+    for (int i = 0; i < 10000 && !done; ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  });
+  return done;
+}
+
+// Called without the lock.
+torch::Tensor without_lock(torch::Tensor x) {
+  torch::Tensor y = x;
+  for (int i = 0; i < 3; ++i) y = torch::relu(y) + x;
+  return y.sum();
+}
+
+torch::Tensor threads_of_its_own(torch::Tensor x) {
+  std::vector<torch::Tensor> results(4);
+  py::gil_scoped_release unlocked;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i)
+    threads.emplace_back([&, i] { results[i] = (x * i).sum() + x.size(0); });
+  for (auto& thread : threads) thread.join();
+  return torch::stack(results);
+}
+
+torch::Tensor packed(torch::Tensor x) {
+  const auto from = x.packed_accessor32<double, 2, torch::RestrictPtrTraits>();
+  auto y = torch::zeros({from.size(1), from.size(0)}, torch::dtype(torch::kFloat64));
+  auto to = y.packed_accessor64<double, 2>();
+  for (int i = 0; i < from.size(0); ++i)
+    for (int j = 0; j < from.size(1); ++j) to[j][i] = from[i][j];
+  return y;
+}
+
+void write_parts(torch::Tensor x) {
+  x[0] = 5;
+  x[1][0] = x[0][0] + 1;
+  x.index_put_({torch::indexing::Slice(2, torch::indexing::None), 1}, -1);
+  x.select(1, 2).fill_(0.5).add_(1, 2);
+}
+
+std::tuple<torch::Tensor, torch::Tensor, int64_t> largest(torch::Tensor x) {
+  torch::Tensor values, indices;
+  std::tie(values, indices) = x.max(1);
+  return {values, indices, std::get<1>(torch::max(x, 0)).size(0)};
+}
+
+std::vector<int64_t> sizes_of_temporaries(torch::Tensor x) {
+  auto sizes = torch::cat({x, x}).sizes();
+  torch::IntArrayRef list = {1, 2, 3};
+  x.resize_({2, 5});
+  std::vector<int64_t> all = sizes.vec();
+  all.insert(all.end(), list.begin(), list.end());
+  for (int64_t size : x.sizes()) all.push_back(size);
+  return all;
+}
+
+torch::Tensor borrowed(int64_t count, py::function freed) {
+  auto* memory = new double[count];
+  for (int64_t i = 0; i < count; ++i) memory[i] = double(i);
+  return torch::from_blob(
+      memory, {count},
+      [freed](void* p) {
+        delete[] static_cast<double*>(p);
+        freed();
+      },
+      torch::kFloat64);
+}
+
+std::vector<torch::Tensor> made(torch::Device device, torch::ScalarType type) {
+  const auto options = torch::TensorOptions().dtype(type).device(device).requires_grad(false);
+  return {torch::ones({2}, options),        torch::full({2}, 7, type),
+          torch::arange(3, options),        torch::eye(2, options),
+          torch::tensor({1, 2}, options),   at::zeros({}, options),
+          torch::full_like(torch::ones({2}, options), 3)};
+}
+
+c10::optional<torch::Tensor> maybe(c10::optional<torch::Tensor> x, bool twice) {
+  if (!x.has_value() || !twice) return c10::nullopt;
+  return x.value() * 2;
+}
+
+bool recorded(torch::Tensor x) {
+  at::NoGradGuard guard;
+  return (x * 2).requires_grad();
+}
+
+std::string described(torch::Tensor x) {
+  return c10::str(x.scalar_type(), ' ', x.device(), ' ', x.sizes(), ' ', x.strides(), ' ', x.numel(),
+                  ' ', x.is_contiguous(), ' ', x.type(), ' ', x.dtype().itemsize());
+}
+
+void fails(const std::string& how) {
+  if (how == "check") TORCH_CHECK(false, "three is ", 3);
+  if (how == "condition") TORCH_CHECK(how.empty());
+  if (how == "index") TORCH_CHECK_INDEX(false, "far out");
+  if (how == "value") TORCH_CHECK_VALUE(false, "no such value");
+  if (how == "type") TORCH_CHECK_TYPE(false, "no such type");
+  if (how == "python") torch::ones({2}).view({3});
+  if (how == "undefined") torch::Tensor().sum();
+  if (how == "rank") torch::Tensor(torch::ones({2})).index({0, 0});
+  if (how == "pointer") torch::ones({2}).data_ptr<double>();
+  if (how == "thread") at::parallel_for(0, 8, 1, [](int64_t, int64_t) { AT_ERROR("in a part"); });
+  AT_ERROR("nothing failed");
+}
+
+std::vector<double> halves(std::vector<double> values) {
+  for (double& value : values) value = double(float(c10::Half(float(value))));
+  return values;
+}
+
+std::vector<double> bfloats(std::vector<double> values) {
+  for (double& value : values) value = double(float(c10::BFloat16(float(value))));
+  return values;
+}
+
+double sum_of_parts(torch::Tensor x, int64_t grain) {
+  const auto* values = x.data_ptr<double>();
+  return at::parallel_reduce(
+      0, x.numel(), grain, 0.0,
+      [&](int64_t begin, int64_t end, double sum) {
+        for (int64_t i = begin; i < end; ++i) sum += values[i];
+        return sum;
+      },
+      [](double a, double b) { return a + b; });
+}
+
+// A gradient in C++.
+class Scaled : public torch::autograd::Function<Scaled> {
+ public:
+  static torch::autograd::variable_list forward(torch::autograd::AutogradContext* context,
+                                                torch::Tensor x, double factor,
+                                                c10::optional<torch::Tensor> nothing) {
+    context->saved_data["factor"] = factor;
+    context->saved_data["sizes"] = x.sizes();
+    context->save_for_backward({x});
+    TORCH_CHECK(!nothing && context->needs_input_grad(0));
+    return {x * x * factor, x.sum()};
+  }
+  static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
+                                                 torch::autograd::variable_list gradients) {
+    const auto x = context->get_saved_variables()[0];
+    TORCH_CHECK(context->saved_data["sizes"].toIntVector() == x.sizes());
+    const double factor = context->saved_data["factor"].toDouble();
+    return {gradients[0] * x * 2 * factor + gradients[1], torch::Tensor(), torch::Tensor()};
+  }
+};
+
+std::vector<torch::Tensor> scaled(torch::Tensor x, double factor) {
+  return Scaled::apply(x, factor, c10::optional<torch::Tensor>());
+}
+
+bool same(torch::Tensor x, torch::Tensor y) {
+  y.resize_({1, 1, 1});
+  return x.is_same(y) && x.dim() == 3;
+}
+
+// Whether `x.accessor<float, 1>()` compiles for such an `x`.
+template <class T, class = void>
+struct HasAccessor : std::false_type {};
+template <class T>
+struct HasAccessor<T, std::void_t<decltype(std::declval<T>().template accessor<float, 1>())>>
+    : std::true_type {};
+
+PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
+  m.def("gate", &gate, "a gate", py::arg("x"), py::arg("y"), py::arg("alpha") = 1.0);
+  m.def("gate_parts", &gate_parts);
+  m.def("row_sums", &row_sums);
+  m.def("squares", &squares);
+  m.def("waits_for", &waits_for);
+  m.def("without_lock", &without_lock, py::call_guard<py::gil_scoped_release>());
+  m.def("threads_of_its_own", &threads_of_its_own);
+  m.def("packed", &packed);
+  m.def("write_parts", &write_parts);
+  m.def("largest", &largest);
+  m.def("sizes_of_temporaries", &sizes_of_temporaries);
+  m.def("borrowed", &borrowed);
+  m.def("made", &made);
+  m.def("maybe", &maybe);
+  m.def("recorded", &recorded);
+  m.def("described", &described);
+  m.def("fails", &fails);
+  m.def("halves", &halves);
+  m.def("bfloats", &bfloats);
+  m.def("sum_of_parts", &sum_of_parts);
+  m.def("scaled", &scaled);
+  m.attr("variables_have_accessors") = HasAccessor<torch::Tensor&>::value;
+  m.attr("temporaries_have_accessors") = HasAccessor<torch::Tensor>::value;
+  m.def("same", &same);
+}

@@ -1,0 +1,251 @@
+"""Sources of C++ compiled against the headers of `flambeau.utils.cpp_extension`."""
+
+from __future__ import annotations
+
+import gc
+import math
+import os
+import shutil
+import struct
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flambeau as fb
+
+pytest.importorskip("pybind11", reason="extensions are compiled with pybind11")
+if shutil.which(os.environ.get("CXX", "c++").split()[0]) is None:
+    pytest.skip("there is no compiler of C++", allow_module_level=True)
+
+from flambeau.utils import cpp_extension
+
+SOURCE = Path(__file__).with_name("cpp_extension") / "extension.cpp"
+FLAGS = ["-O0", "-fopenmp", *os.environ.get("FLAMBEAU_TEST_CXXFLAGS", "").split()]
+
+
+@pytest.fixture(scope="session")
+def build_directory(tmp_path_factory):
+    """One for all workers: the first of them compiles."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "cpp_extension"
+
+
+@pytest.fixture(scope="session")
+def ext(build_directory):
+    return cpp_extension.load(
+        "extension_of_tests", str(SOURCE), extra_cflags=FLAGS, build_directory=str(build_directory)
+    )
+
+
+def test_functions_of_at_are_those_of_flambeau(ext):
+    x, y = fb.randn(3, 4), fb.randn(3, 4)
+    z = fb.sigmoid(x) * y.tanh() + 1.5 - 1
+    assert fb.equal(ext.gate(x, y, 1.5), (1 - z).reciprocal() * 2)
+    first, total, rest, all_of_it = ext.gate_parts(x)
+    assert fb.equal(first, x)
+    assert fb.equal(total, (x + 1).sum(0, keepdim=True))
+    assert fb.equal(rest, x[:, 1:])
+    assert fb.equal(all_of_it, x.sum())
+
+
+def test_operations_in_cpp_are_recorded(ext):
+    x = fb.randn(2, 3, dtype=fb.float64, requires_grad=True)
+    y = fb.randn(2, 3, dtype=fb.float64, requires_grad=True)
+    assert fb.autograd.gradcheck(lambda x, y: ext.gate(x, y, 3.0), (x, y))
+    assert not ext.recorded(x)
+    assert fb.is_grad_enabled()
+
+
+def test_a_gradient_in_cpp_is_differentiated_again(ext):
+    x = fb.randn(3, dtype=fb.float64, requires_grad=True)
+    assert fb.autograd.gradcheck(lambda x: ext.scaled(x, 1.5), (x,))
+    assert fb.autograd.gradgradcheck(lambda x: ext.scaled(x, 1.5), (x,))
+    squares, total = ext.scaled(x, 2.0)
+    assert fb.equal(squares, x * x * 2)
+    assert total.requires_grad
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64, fb.float16, fb.int64, fb.uint8])
+def test_accessors_see_elements_whatever_the_strides(ext, dtype):
+    x = fb.arange(24).reshape(4, 6).to(dtype)
+    for view in (x, x.t(), x[::2, 1::2], x[:, :0], x.expand(4, 6)[1:2]):
+        assert ext.row_sums(view).tolist() == view.to(fb.float64).sum(1).tolist()
+
+
+def test_a_dtype_without_a_case_is_named(ext):
+    with pytest.raises(RuntimeError, match="\"row_sums\" not implemented for 'Bool'"):
+        ext.row_sums(fb.ones(2, 2, dtype=fb.bool))
+
+
+def test_pointers_are_the_memory_of_the_tensor(ext):
+    x = fb.randn(5, 7).t()
+    assert fb.equal(ext.squares(x), x * x)
+    assert ext.squares(fb.ones(0)).tolist() == []
+
+
+def test_packed_accessors_hold_sizes_and_strides(ext):
+    x = fb.randn(3, 5, dtype=fb.float64)[::2]
+    assert fb.equal(ext.packed(x), x.t())
+
+
+def test_what_an_index_gives_is_written_to(ext):
+    x = fb.zeros(4, 3)
+    ext.write_parts(x)
+    assert x.tolist() == [[5, 5, 2.5], [6, 0, 2.5], [0, -1, 2.5], [0, -1, 2.5]]
+
+
+def test_a_write_in_cpp_has_a_gradient_and_a_version(ext):
+    base = fb.ones(4, 3, requires_grad=True)
+    x = base * 1
+    version = x._version
+    ext.write_parts(x)
+    assert x._version > version
+    x.sum().backward()
+    assert base.grad is not None
+    assert base.grad.tolist() == [[0, 0, 0], [0, 1, 0], [1, 0, 0], [1, 0, 0]]
+
+
+def test_functions_of_several_results(ext):
+    x = fb.tensor([[1.0, 5.0, 2.0], [7.0, 0.0, 7.0]])
+    values, indices, count = ext.largest(x)
+    assert (values.tolist(), indices.tolist(), count) == ([5.0, 7.0], [1, 0], 3)
+
+
+def test_sizes_outlive_the_tensor_and_follow_a_resize(ext):
+    assert ext.sizes_of_temporaries(fb.ones(2, 3)) == [4, 3, 1, 2, 3, 2, 5]
+
+
+def test_a_tensor_has_one_size_under_two_names(ext):
+    x = fb.ones(2, 3)
+    assert ext.same(x, x)
+    assert not ext.same(fb.ones(1, 1, 1), x)
+
+
+def test_memory_of_cpp_is_freed_after_its_last_tensor(ext):
+    freed = []
+    x = ext.borrowed(4, lambda: freed.append(True))
+    assert x.tolist() == [0, 1, 2, 3]
+    view = x[2:]
+    x[2] = 9
+    del x
+    gc.collect()
+    assert not freed
+    assert view.tolist() == [9, 3]
+    del view
+    gc.collect()
+    assert freed == [True]
+
+
+@pytest.mark.parametrize("dtype", [fb.float64, fb.int32, fb.complex64])
+def test_options_say_what_is_made(ext, dtype):
+    results = ext.made(fb.device("cpu"), dtype)
+    assert {x.dtype for x in results} == {dtype}
+    assert [list(x.shape) for x in results] == [[2], [2], [3], [2, 2], [2], [], [2]]
+    assert results[1].tolist() == [7, 7]
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.made("cpu", "float32")
+
+
+def test_optional_tensors_are_none(ext):
+    assert ext.maybe(None, True) is None
+    assert ext.maybe(fb.ones(1), False) is None
+    assert ext.maybe(fb.ones(1), True).tolist() == [2]
+
+
+def test_a_parameter_stays_the_object_that_it_is(ext):
+    weight = fb.nn.Parameter(fb.ones(2))
+    assert ext.row_sums.__doc__ and "Tensor" in ext.row_sums.__doc__
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.squares(None)
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        ext.squares([1.0, 2.0])
+    assert fb.equal(ext.maybe(weight, True), weight * 2)
+    assert ext.maybe(weight, True).requires_grad
+
+
+def test_facts_of_a_tensor_print_as_in_pytorch(ext):
+    assert ext.described(fb.ones(2, 3).t()) == "Float cpu [3, 2] [1, 3] 6 0 CPUFloatType 4"
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        ("check", RuntimeError, "^three is 3$"),
+        ("condition", RuntimeError, r"Expected how\.empty\(\) to be true"),
+        ("index", IndexError, "^far out$"),
+        ("value", ValueError, "^no such value$"),
+        ("type", TypeError, "^no such type$"),
+        ("python", RuntimeError, "invalid for input of size 2"),
+        ("undefined", RuntimeError, "the tensor is undefined"),
+        ("rank", IndexError, "too many indices"),
+        ("pointer", RuntimeError, "expected scalar type Double but found Float"),
+        ("thread", RuntimeError, "^in a part$"),
+        ("otherwise", RuntimeError, "^nothing failed$"),
+    ],
+)
+def test_errors_of_cpp_are_errors_of_python(ext, how, error, message):
+    with pytest.raises(error, match=message):
+        ext.fails(how)
+
+
+def test_errors_of_checks_say_what_was_wrong(ext):
+    with pytest.raises(RuntimeError, match="row_sums wants a matrix, not 1 dimensions"):
+        ext.row_sums(fb.ones(2))
+    with pytest.raises(RuntimeError, match="no memory that C"):
+        ext.row_sums(fb.ones(2, 2, device="meta"))
+
+
+def test_python_runs_while_a_loop_over_elements_does(ext):
+    started = []
+
+    def start(finish):
+        started.append(threading.Thread(target=finish))
+        started[0].start()
+
+    assert ext.waits_for(fb.ones(1), start)
+    started[0].join()
+
+
+def test_functions_may_be_called_without_the_lock(ext):
+    x = fb.tensor([1.0, -2.0])
+    assert ext.without_lock(x).item() == 1 * 4 + (-2)
+    assert ext.threads_of_its_own(x).tolist() == [2, 1, 0, -1]
+
+
+def test_nothing_is_kept_after_a_call(ext):
+    x = fb.ones(3, 3)
+    before = sys.getrefcount(x)
+    ext.row_sums(x)
+    ext.gate(x, x)
+    assert sys.getrefcount(x) == before
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.floats(width=32, allow_nan=False), max_size=40))
+def test_short_floats_are_rounded_as_the_dtypes_are(ext, values):
+    x = fb.tensor(values, dtype=fb.float32)
+    assert ext.bfloats(values) == x.to(fb.bfloat16).to(fb.float64).tolist()
+
+    def half(value):
+        try:
+            return struct.unpack("<e", struct.pack("<e", value))[0]
+        except OverflowError:
+            return math.copysign(math.inf, value)
+
+    assert ext.halves(values) == [half(value) for value in values]
+
+
+@pytest.mark.parametrize("grain", [1, 3, 1000])
+def test_sums_do_not_depend_on_the_number_of_threads(ext, grain):
+    x = fb.rand(100, dtype=fb.float64)
+    parts = [part.tolist() for part in x.split(grain)]
+    assert ext.sum_of_parts(x, grain) == sum(sum(part) for part in parts)
+
+
+def test_an_accessor_of_a_temporary_is_not_compiled(ext):
+    assert ext.variables_have_accessors
+    assert not ext.temporaries_have_accessors

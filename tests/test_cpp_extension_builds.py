@@ -1,0 +1,241 @@
+"""What is compiled, when, and where: `load` and ``setup.py``, on sources that take a moment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+pytest.importorskip("pybind11", reason="extensions are compiled with pybind11")
+pytest.importorskip("setuptools", reason="a setup.py needs setuptools")
+if shutil.which(os.environ.get("CXX", "c++").split()[0]) is None:
+    pytest.skip("there is no compiler of C++", allow_module_level=True)
+
+from flambeau.utils import cpp_extension
+from flambeau.utils.cpp_extension import _build, _compiler
+
+SOURCE = """
+#include <Python.h>
+#include "answer.h"
+#define PASTE(a, b) a##b
+#define INIT(name) PASTE(PyInit_, name)
+#define TEXT(name) #name
+#define NAME(name) TEXT(name)
+#ifdef _OPENMP
+#include <omp.h>
+#define THREAD omp_get_thread_num()
+#else
+#define THREAD 0
+#endif
+static PyObject* answer(PyObject*, PyObject*) {
+  return PyLong_FromLong(ANSWER + EXTRA + THREAD);
+}
+static PyMethodDef methods[] = {{"answer", answer, METH_NOARGS, ""}, {}};
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, NAME(TORCH_EXTENSION_NAME), "", 0, methods};
+PyMODINIT_FUNC INIT(TORCH_EXTENSION_NAME)() { return PyModule_Create(&module); }
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCH_EXTENSIONS_DIR", str(tmp_path / "built"))
+    (tmp_path / "source.cpp").write_text(SOURCE)
+    (tmp_path / "answer.h").write_text("#define ANSWER 40\n")
+    return tmp_path
+
+
+@pytest.fixture
+def commands(monkeypatch):
+    """The commands that are run."""
+    seen = []
+    run = _build._Folder._run
+
+    def recording(self, command, where):
+        seen.append(command)
+        run(self, command, where)
+
+    monkeypatch.setattr(_build._Folder, "_run", recording)
+    return seen
+
+
+def load(folder, extra=2, **options):
+    return cpp_extension.load(
+        "answering", [str(folder / "source.cpp")], extra_cflags=[f"-DEXTRA={extra}"], **options
+    )
+
+
+def test_what_has_not_changed_is_not_compiled_again(folder, commands):
+    module = load(folder)
+    assert module.answer() == 42
+    assert len(commands) == 2
+    assert load(folder) is module
+    os.utime(folder / "source.cpp")
+    assert load(folder) is module
+    assert len(commands) == 2
+
+
+def test_a_change_of_header_option_or_source_makes_a_new_module(folder, commands):
+    first = load(folder)
+    (folder / "answer.h").write_text("#define ANSWER 50\n")
+    second = load(folder)
+    assert (first.answer(), second.answer()) == (42, 52)
+    assert load(folder, extra=3).answer() == 53
+    for old in (folder / "built").rglob("answering-*.so"):
+        os.utime(old, (0, 0))  # of an hour ago: no process is about to load it
+    (folder / "source.cpp").write_text(SOURCE.replace("ANSWER + EXTRA", "ANSWER - EXTRA"))
+    assert load(folder, extra=3).answer() == 47
+    assert first.answer() == 42
+    made = list((folder / "built").rglob("answering-*.so"))
+    assert len(made) == 1
+    assert made[0].parts[-3].startswith("flambeau-py3")
+
+
+def test_processes_and_threads_that_want_one_extension_compile_it_once(folder, commands):
+    modules = []
+    threads = [threading.Thread(target=lambda: modules.append(load(folder))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(commands) == 2
+    assert len(set(map(id, modules))) == 1
+    program = f"""
+        from flambeau.utils import cpp_extension
+        module = cpp_extension.load(
+            "answering", [{str(folder / "source.cpp")!r}], extra_cflags=["-DEXTRA=2"], verbose=True
+        )
+        print(module.answer())
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "42\n"
+
+
+def test_a_build_that_was_interrupted_is_done_again(folder, commands):
+    load(folder)
+    where = folder / "built"
+    for path in where.rglob("*.so"):
+        path.unlink()
+    for path in where.rglob("*.json"):
+        path.write_text("{")
+    for path in where.rglob("*.o"):
+        path.write_bytes(b"half an obj")
+    assert load(folder).answer() == 42
+    assert len(commands) == 4
+
+
+def test_errors_of_the_compiler_are_told(folder):
+    (folder / "source.cpp").write_text("int wrong( {")
+    with pytest.raises(RuntimeError, match="Error building extension 'answering'") as failed:
+        load(folder)
+    assert "source.cpp:1" in str(failed.value)
+    with pytest.raises(FileNotFoundError, match="there is no source"):
+        cpp_extension.load("answering", str(folder / "nosuch.cpp"))
+    with pytest.raises(ValueError, match="the name of a module"):
+        cpp_extension.load("no-name", str(folder / "source.cpp"))
+
+
+def test_commands_are_printed_if_asked_for(folder, capfd):
+    load(folder, verbose=True)
+    assert "-DEXTRA=2" in capfd.readouterr().out
+
+
+def test_objects_need_not_be_kept(folder):
+    assert load(folder, keep_intermediates=False).answer() == 42
+    assert not list((folder / "built").rglob("*.o"))
+
+
+def test_a_library_that_is_no_module_is_loaded_into_the_process(folder):
+    path = load(folder, is_python_module=False)
+    assert path.endswith(".so")
+    assert os.path.exists(path)
+
+
+def test_inline_functions_are_bound_with_their_texts(folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        "flambeau.utils.cpp_extension._load._load", lambda what, *rest: seen.append(what)
+    )
+    cpp_extension.load_inline("a", ["int f();", "int g();"], functions={"f": 'says "f"', "g": "g"})
+    text = seen[0].inline["main.cpp"]
+    assert text.startswith("#include <torch/extension.h>\nint f();\nint g();\nPYBIND11_MODULE(")
+    assert 'm.def("f", &f, R"flambeau(says "f")flambeau");' in text
+    cpp_extension.load_inline("a", "", "__global__ void k();", functions=None)
+    assert not seen[0].cuda
+    assert seen[1].cuda
+    assert "PYBIND11_MODULE" not in seen[1].inline["main.cpp"]
+
+
+def test_a_standard_older_than_the_headers_is_dropped():
+    options = ["-std=c++11", "-O3", "-std=gnu++14", "-std=c++20", "-std=c++17"]
+    assert _compiler.modern(options) == ["-O3", "-std=c++20", "-std=c++17"]
+
+
+def test_compilers_that_are_too_old_are_told(tmp_path):
+    old = tmp_path / "old-compiler"
+    old.write_text("#!/bin/sh\necho 'g++ (GCC) 4.8.5'\n")
+    old.chmod(0o755)
+    with pytest.warns(UserWarning, match=r"GCC 4\.8\.5 is older than 9"):
+        assert not cpp_extension.check_compiler_abi_compatibility(str(old))
+    assert cpp_extension.check_compiler_abi_compatibility(_compiler.compiler())
+
+
+def test_a_compiler_or_ninja_that_is_not_there_is_named(folder, monkeypatch):
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(RuntimeError, match="no compiler 'no-such-compiler'"):
+        load(folder)
+    monkeypatch.setenv("PATH", "")
+    assert not cpp_extension.is_ninja_available()
+    with pytest.raises(RuntimeError, match="ninja cannot be run"):
+        cpp_extension.verify_ninja_availability()
+
+
+def test_headers_are_found(monkeypatch):
+    own, pybind11 = cpp_extension.include_paths()
+    assert os.path.exists(os.path.join(own, "torch", "extension.h"))
+    assert os.path.exists(os.path.join(pybind11, "pybind11", "pybind11.h"))
+    monkeypatch.setattr(_compiler, "CUDA_HOME", None)
+    with pytest.raises(OSError, match="CUDA was not found"):
+        cpp_extension.include_paths(cuda=True)
+    monkeypatch.setattr(_compiler, "CUDA_HOME", "/opt/cuda")
+    assert cpp_extension.include_paths(cuda=True)[-1] == "/opt/cuda/include"
+
+
+def test_a_setup_py_builds_what_can_be_imported(folder):
+    setup = """
+        from setuptools import setup
+        from torch.utils.cpp_extension import BuildExtension, CppExtension
+        options = {"cxx": ["-DEXTRA=2", "-std=c++11", "-fopenmp"]}
+        setup(
+            name="answering",
+            ext_modules=[CppExtension("answering", ["source.cpp"], extra_compile_args=options)],
+            cmdclass={"build_ext": BuildExtension.with_options(no_python_abi_suffix=True)},
+        )
+    """
+    (folder / "setup.py").write_text(textwrap.dedent(setup))
+    command = [sys.executable, "-m", "flambeau", "run", "setup.py", "build_ext", "--inplace"]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+    assert (folder / "answering.so").exists()
+    done = subprocess.run(
+        [sys.executable, "-c", "import answering; print(answering.answer())"],
+        cwd=folder,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout == "42\n"
+
+
+def test_extensions_of_cuda_name_its_headers_and_libraries(monkeypatch, tmp_path):
+    (tmp_path / "lib64").mkdir()
+    monkeypatch.setattr(_compiler, "CUDA_HOME", str(tmp_path))
+    extension = cpp_extension.CUDAExtension("a", ["a.cpp", "a.cu"], libraries=["m"])
+    assert extension.libraries == ["m", "cudart"]
+    assert str(tmp_path / "lib64") in extension.library_dirs
+    assert str(tmp_path / "include") in extension.include_dirs
