@@ -83,6 +83,56 @@ def test_the_digits_demo_trains_on_a_foreign_device(example: str, tmp_path: Path
     assert float(accuracy[1]) > 90
 
 
+LAZILY = """
+import flambeau as fb
+from flambeau import nn
+from flambeau_lazy.graph import LONGEST, Lazy
+
+def losses(device):
+    fb.manual_seed(0)
+    model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 3)).to(device)
+    optimizer = fb.optim.Adam(model.parameters(), lr=0.1)
+    x, y = fb.rand(9, 6).to(device), fb.randint(0, 3, (9,)).to(device)
+    found = []
+    for _ in range(6):
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        found.append(loss)
+    return found
+
+lazy = losses("lazy")
+assert lazy[-1]._a.value is None, "computed before anybody looked"
+assert [x.item() for x in lazy] == [x.item() for x in losses("toy")]
+assert lazy[-1]._a.args == (), "what was computed keeps what it was computed from"
+
+x = fb.zeros(3, device="lazy")
+for _ in range(3 * LONGEST):
+    x = x + 1
+assert x._a.length <= LONGEST
+assert x.tolist() == [3.0 * LONGEST] * 3
+"""
+
+
+def test_a_lazy_device_computes_once_somebody_looks_and_what_its_library_computes(
+    tmp_path: Path,
+) -> None:
+    run(environment(tmp_path, "lazy", "toy"), tmp_path, "-c", LAZILY)
+
+
+@pytest.mark.slow
+def test_a_first_verdict_on_the_lazy_device(tmp_path: Path) -> None:
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--pyargs"]
+    command += ["flambeau.testing.backend", "--device", "lazy", "--quick", "-k", "not corners"]
+    env = environment(tmp_path, "lazy", "toy")
+    run(env, tmp_path, *command, "--conformance-json", "result.json")
+    found = json.loads((tmp_path / "result.json").read_text())["devices"]["lazy"]
+    assert found["reached"] == "training"
+    assert not found["complete"]
+    assert found["badge"] == ""
+
+
 # A program for every op and shape fills gigabytes, and few are asked for by later tests.
 FORGETS = """
 import itertools, jax

@@ -26,6 +26,7 @@ from flambeau.testing.backend import (
     test_primitives,
     test_views,
 )
+from flambeau.testing.backend._quick import is_quick
 from flambeau.testing.samples import SAMPLES
 from flambeau_numpy.backend import NumpyBackend
 from flambeau_numpy.dtypes import TO_NUMPY
@@ -40,6 +41,7 @@ PRIMITIVES = (
 )
 COMPOSITES = (
     test_composites.test_kernels_agree_with_their_decomposition,
+    test_composites.test_composite_corners_agree,
     test_composites.test_gradients_agree_with_those_of_the_decomposition,
 )
 GRADIENTS = (test_gradients.test_gradients_are_derivatives,)
@@ -112,6 +114,25 @@ def sorts_nan_first(a: Any, dim: int, descending: bool, stable: bool) -> Any:
     key = np.where(np.isnan(a), -np.inf, a)
     order = np.argsort(-key if descending else key, axis=dim, kind="stable")
     return np.take_along_axis(a, order, dim), order
+
+
+def sorts_long_rows_unstably(a: Any, dim: int, descending: bool, stable: bool) -> Any:
+    values, places = KERNELS["sort"](a, dim, descending, stable)
+    if not a.ndim or a.shape[dim] <= 16:
+        return values, places
+    backwards = KERNELS["sort"](np.flip(a, dim), dim, descending, True)[1]
+    return values, a.shape[dim] - 1 - backwards
+
+
+def first_of_duplicates(a: Any, dim: int, index: Any, src: Any) -> Any:
+    if not a.ndim:
+        return KERNELS["scatter"](a, dim, index, src)
+    src = src[tuple(slice(n) for n in index.shape)]
+    return KERNELS["scatter"](a, dim, np.flip(index, dim), np.flip(src, dim))
+
+
+def rectifies_nan(a: Any) -> Any:
+    return np.fmax(a, np.zeros((), a.dtype))
 
 
 def aliases(a: Any) -> Any:
@@ -239,6 +260,9 @@ FAULTS: dict[str, Fault] = {
     "reduced dimension dropped": Fault(PRIMITIVES, "amax", never_keeps_dims),
     "last of equals": Fault(PRIMITIVES, "argmax", last_extremum),
     "NaN sorted first": Fault(PRIMITIVES, "sort", sorts_nan_first),
+    "unstable sort": Fault(PRIMITIVES, "sort", sorts_long_rows_unstably),
+    "first of duplicates": Fault(PRIMITIVES, "scatter", first_of_duplicates),
+    "NaN lost by a composite": Fault(COMPOSITES, "relu", rectifies_nan),
     "clone aliases": Fault(PRIMITIVES, "clone", aliases),
     "result repeats memory": Fault(PRIMITIVES, "full", repeats_one_element),
     "comparison gives bytes": Fault(PRIMITIVES, "lt", compares_to_bytes),
@@ -377,6 +401,37 @@ def test_long_sequences_are_told_apart_by_the_first_difference_alone() -> None:
     assert kit.difference(long[1:], long) == "49999 elements, expected 50000"
     assert kit.difference(bytes(9), b"\1" * 9) == "element 0 is 0, expected 1"
     assert kit.difference(list(long), long) == ""
+
+
+def test_a_difference_tells_the_operands_and_how_many_differ() -> None:
+    rows, column = fb.tensor([[1.0, 2.0, 3.0]]), fb.tensor([[4.0], [5.0]])
+    found, wanted = rows * column, rows * column + fb.tensor([[0.0, 0, 0], [0, 1, 1]])
+    (text,) = kit.differences(found, wanted, 1e-6, operands=(rows, column))
+    assert text == ("element 4 of shape (2, 3) is 10.0, expected 11.0, for 2.0, 5.0; 2 of 6 differ")
+    (text,) = kit.differences(found, wanted, 1e-6, operands=(rows, fb.ones(5)))
+    assert text == "element 4 of shape (2, 3) is 10.0, expected 11.0; 2 of 6 differ"
+    assert kit.differences(found, found, 0.0, operands=(rows, column)) == []
+
+
+def test_a_quick_run_has_every_primitive_and_the_corners() -> None:
+    quick = [
+        (test.__name__, case.values)
+        for test in (*PRIMITIVES, *COMPOSITES)
+        for case in test.cases[1]("faultless")
+        if is_quick(
+            test,
+            test.__module__,
+            {
+                "device": "faultless",
+                **dict(zip(test.cases[0].split(), case.values, strict=True)),
+            },
+        )
+    ]
+    corners = {values[0] for name, values in quick if "corners" in name}
+    assert {"relu", "add", "sort", "softmax"} <= corners
+    sampled = {values[0] for name, values in quick if name == "test_samples_agree"}
+    assert set(test_primitives.PRIMITIVES) == sampled
+    assert len(quick) < 2000
 
 
 def test_what_the_reference_gives_is_computed_once_for_layouts_of_the_same_values() -> None:

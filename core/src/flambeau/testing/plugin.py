@@ -36,6 +36,11 @@ def pytest_load_initial_conftests(
         help="run the tests up to this level; all by default",
     )
     parser.getgroup("flambeau").addoption(
+        "--quick",
+        action="store_true",
+        help="a first verdict: about an eighth of the tests, and no badge",
+    )
+    parser.getgroup("flambeau").addoption(
         "--conformance-json",
         metavar="FILE",
         help="also write the result as JSON",

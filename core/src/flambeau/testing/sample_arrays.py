@@ -1,12 +1,14 @@
 """Calls described without an array library: the same description gives the same numbers always.
 
 Numbers are multiples of 1/64, so that those below 4 are exact in every floating dtype and a
-comparison sees the op's error only.
+comparison sees the op's error only; those of float32 and float64 are moved a little, so that they
+need digits that narrower dtypes do not have.
 """
 
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +28,22 @@ _EXTREMES = {
 }
 
 
+_SMALL = (2.0**-10, 1e-3, 3e-4, 1e-4, 1e-6, 3e-8, 1e-12)
+_NUMBERS: dict[str, tuple[float, ...]] = {
+    "nan": (math.nan,),
+    "wild": (
+        *(math.nan, 1.25, -0.0, math.inf, -2.5, 0.0),
+        *(-math.inf, 1 / 3, 3.0, -1.0, 30.0, -30.0),
+    ),
+    "fine": (
+        *_SMALL,
+        *[-n for n in _SMALL[:4]],
+        *(9.0, -9.0, 20.0, -20.0, 88.5, -88.5, 100.0, 1000.0),
+    ),
+}
+"""Numbers of some kinds of arrays, in floating dtypes."""
+
+
 @dataclass(frozen=True)
 class Arr:
     """A description of an array argument.
@@ -39,7 +57,12 @@ class Arr:
             ``"nonzero"``: magnitudes in the range, with either sign where the dtype has signs.
             ``"special"``: NaN, infinities, signed zeros, extremes and ordinary numbers.
             ``"divisor"``: as special, without zeros for integers.
-            ``"literal"``: the numbers in `literal`, over and over.
+            ``"wild"``: NaN, infinities, signed zeros and ordinary numbers, which meet others
+            than those of another `seed`; of other dtypes as special.
+            ``"nan"``: nothing else; of other dtypes the numbers in `literal`, or as special.
+            ``"fine"``: floats near zero and far from it; of other dtypes as special.
+            ``"literal"``: the numbers in `literal`, over and over; in integer dtypes without their
+            fraction, in unsigned ones without their sign.
         seed: separates arrays of the same description.
         literal: the numbers of kind ``"literal"``.
         equal_rows: every entry along the first dimension equals the first, as in expanded memory.
@@ -70,7 +93,18 @@ class Arr:
         count = math.prod(self.shape)
         if self.kind == "literal":
             numbers = self.literal
-        elif self.kind in ("special", "divisor"):
+            if dtype.category < 2:
+                whole = abs if dtype is uint8 else int
+                numbers = tuple([int(whole(n)) for n in numbers])
+        elif self.kind in _NUMBERS and dtype.fp and not dtype.is_complex:
+            numbers = _NUMBERS[self.kind]
+            if self.kind == "wild" and self.seed > 1:  # other pairs with those of another seed
+                numbers = numbers[: len(numbers) - self.seed % 5]
+                turned = 5 * self.seed % len(numbers)
+                numbers = numbers[turned:] + numbers[:turned]
+        elif self.kind == "nan" and self.literal:
+            numbers = self.literal
+        elif self.kind in ("special", "divisor", *_NUMBERS):
             numbers = special_values(dtype, zeros=self.kind == "special")
         else:
             numbers = list(_KINDS[self.kind](self, dtype, count, _random(self.seed, self.shape)))
@@ -158,8 +192,17 @@ def _bounds(low: float, high: float, dtype: DType) -> tuple[int, int, int]:
     return first, last, grid
 
 
-def _number(step: int, grid: int, dtype: DType) -> Any:
-    return step if dtype.category == 1 else step / grid
+_DIGITS = {float32: 2.0**-14, float64: 2.0**-30}
+
+
+def _number(step: int, bounds: tuple[int, int, int], dtype: DType) -> Any:
+    """A step as a number, of wider dtypes a little nearer to the middle of the range."""
+    if dtype.category == 1:
+        return step
+    first, last, grid = bounds
+    number = (step + ((first + last) / 2 - step) * _DIGITS.get(dtype.to_real(), 0.0)) / grid
+    single = dtype.to_real() is float32
+    return struct.unpack("f", struct.pack("f", number))[0] if single else number
 
 
 def _parts(count: int, dtype: DType, draw: Callable[[], Any]) -> Iterator[Any]:
@@ -170,11 +213,11 @@ def _parts(count: int, dtype: DType, draw: Callable[[], Any]) -> Iterator[Any]:
 def _uniform(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> Iterator[Any]:
     if dtype.category == 0:
         return (next(random) < 0.5 for _ in range(count))
-    first, last, grid = _bounds(array.low, array.high, dtype)
+    first, last, _ = bounds = _bounds(array.low, array.high, dtype)
     return _parts(
         count,
         dtype,
-        lambda: _number(first + int(next(random) * (last - first + 1)), grid, dtype),
+        lambda: _number(first + int(next(random) * (last - first + 1)), bounds, dtype),
     )
 
 
@@ -187,7 +230,8 @@ def _nonzero(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> I
     first = max(first, 1)
 
     def draw() -> Any:
-        magnitude = _number(first + int(next(random) * (last - first + 1)), grid, dtype)
+        step = first + int(next(random) * (last - first + 1))
+        magnitude = _number(step, (first, last, grid), dtype)
         return -magnitude if next(random) < 0.5 and dtype is not uint8 else magnitude
 
     return _parts(count, dtype, draw)
@@ -196,11 +240,11 @@ def _nonzero(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> I
 def _distinct(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> Iterator[Any]:
     if dtype.category == 0:
         return _uniform(array, dtype, count, random)
-    first, last, grid = _bounds(array.low, array.high, dtype)
+    first, last, _ = bounds = _bounds(array.low, array.high, dtype)
     spacing = max((last - first) // max(count - 1, 1), 1)
     steps = [first + i * spacing for i in range(count)]
     order = sorted(range(count), key=[next(random) for _ in range(count)].__getitem__)
-    numbers = [_number(steps[i], grid, dtype) for i in order]
+    numbers = [_number(steps[i], bounds, dtype) for i in order]
     return (complex(n, -n / 2) if dtype.is_complex else n for n in numbers)
 
 

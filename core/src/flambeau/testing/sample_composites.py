@@ -62,6 +62,7 @@ ACTIVATION = {
     "threshold_backward": [
         Sample((GRAD, KINKED, 0.0), "relu", True),
         Sample((GRAD, Arr((2, 3), low=0.625, high=2), 0.5), "all pass", True),
+        Sample((GRAD, Arr((2, 3), kind="distinct"), 0.5), "some pass"),
     ],
 }
 
@@ -132,13 +133,14 @@ INCOMPLETE_GAMMA = {
 }
 
 _MATRIX = Arr((2, 3))
+_FACTOR = Arr((2, 3), seed=5)  # no row of it adds up to nothing
 _RIGHT = Arr((3, 4), seed=1)
 
 LINALG = {
     "addmm": [
-        Sample((Arr((2, 4), seed=2), _MATRIX, _RIGHT, 1, 1), "matrix", True),
-        Sample((Arr((4,), seed=2), _MATRIX, _RIGHT, 0.5, 2), "row, scaled", True),
-        Sample((Arr((4,), seed=2), _MATRIX, _RIGHT, 0, 1), "bias ignored", True),
+        Sample((Arr((2, 4), seed=2), _FACTOR, _RIGHT, 1, 1), "matrix", True),
+        Sample((Arr((4,), seed=2), _FACTOR, _RIGHT, 0.5, 2), "row, scaled", True),
+        Sample((Arr((4,), seed=2), _FACTOR, _RIGHT, 0, 1), "bias ignored", True),
         Sample((Arr((2, 1), seed=2), Arr((2, 0)), Arr((0, 4)), 1, 1), "empty inner"),
     ],
     "linear": [
@@ -171,6 +173,7 @@ def _reduction(*extra: Any) -> list[Sample]:
     """Samples for ops with arguments ``(a, dims, *extra, keepdim)``."""
     return [
         Sample((_MATRIX, (0, 1), *extra, False), "all dimensions", True),
+        Sample((_MATRIX, (0,), *extra, False), "first", True),
         Sample((Arr((2, 3, 4)), (1,), *extra, False), "middle", True),
         Sample((Arr((2, 3, 4)), (0, 2), *extra, True), "two kept", True),
         Sample((Arr((0, 3)), (1,), *extra, False), "empty result"),
@@ -202,6 +205,7 @@ REDUCTION |= {
             Sample((Arr(shape, kind="nonzero", low=0.5, high=2), dims, keepdim), name, True)
             for shape, dims, keepdim, name in (
                 ((2, 3), (0, 1), False, "all dimensions"),
+                ((2, 3), (0,), False, "first"),
                 ((2, 3, 4), (1,), True, "middle, kept"),
                 ((), (), False, "scalar"),
             )

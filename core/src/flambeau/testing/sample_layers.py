@@ -38,6 +38,7 @@ _AVERAGES: list[Average] = [
     ),
     ("ceil mode", (1, 1, 5, 6), (1, 1, 3, 3), ((2, 2), (2, 2), (0, 0), True, True, None)),
     ("own divisor", (1, 1, 4, 4), (1, 1, 3, 3), ((2, 2), (1, 1), (0, 0), False, True, 3)),
+    ("another divisor", (1, 1, 3, 2), (1, 1, 2, 1), ((2, 2), (1, 1), (0, 0), False, True, 5)),
 ]
 
 POOLING = {
@@ -110,6 +111,7 @@ _IGNORING = Arr((4,), int64, kind="literal", literal=(2, -100, 1, -100))
 _CLASS_WEIGHT = Arr((3,), low=0.5, high=2, seed=8, fixed=True)
 _ONE = Arr((), kind="literal", literal=(1.0,), fixed=True)
 _FOUR = Arr((), kind="literal", literal=(4.0,), fixed=True)
+_THREE = Arr((), kind="literal", literal=(3.0,), fixed=True)
 _TWO = Arr((), kind="literal", literal=(2.0,), fixed=True)
 
 LOSS = {
@@ -118,6 +120,7 @@ LOSS = {
         Sample((_LOG_PROBS, _TARGET, _CLASS_WEIGHT, "mean", -100), "weighted mean", True),
         Sample((_LOG_PROBS, _IGNORING, _CLASS_WEIGHT, "sum", -100), "ignoring, sum", True),
         Sample((_LOG_PROBS, _IGNORING, None, "none", -100), "each", True),
+        Sample((_LOG_PROBS, _TARGET, None, "mean", 1), "ignoring a class", True),
         Sample(
             (Arr((3,), low=-3, high=-0.25), indices((), 3), None, "mean", -100), "one row", True
         ),
@@ -127,15 +130,18 @@ LOSS = {
         Sample((Arr(()), (4, 3), _IGNORING, None, "mean", -100, _TWO), "ignoring", True),
         Sample((Arr(()), (4, 3), _TARGET, _CLASS_WEIGHT, "sum", -100, _FOUR), "weighted sum", True),
         Sample((Arr((4,)), (4, 3), _IGNORING, None, "none", -100, _TWO), "each", True),
+        Sample((Arr(()), (4, 3), _TARGET, None, "mean", 1, _THREE), "ignoring a class", True),
         Sample((Arr(()), (3,), indices((), 3), None, "mean", -100, _ONE), "one row", True),
     ],
     "cross_entropy": [
         Sample((Arr((4, 3)), _TARGET, -100), "mean", True),
         Sample((Arr((4, 3)), _IGNORING, -100), "ignoring", True),
+        Sample((Arr((4, 3)), _TARGET, 1), "ignoring a class", True),
     ],
     "cross_entropy_backward": [
         Sample((Arr(()), _LOG_PROBS, _TARGET, -100, _FOUR), "mean", True),
         Sample((Arr(()), _LOG_PROBS, _IGNORING, -100, _TWO), "ignoring", True),
+        Sample((Arr(()), _LOG_PROBS, _TARGET, 1, _THREE), "ignoring a class", True),
     ],
     "mse_loss": [
         Sample((_MATRIX, Arr((2, 3), seed=1), reduction), reduction, True)

@@ -33,14 +33,15 @@ def _rmsprop(name: str, centered: bool, momentum: float, weight_decay: float) ->
     # Squares above those of the means, so that there is a variance.
     means = _pair(-0.5, 20, 0.5) if centered else []
     state = (_pair(1.0, 30), means, _MEAN if momentum else [], _STEPS)
-    options = (0.1, 0.9, 1e-3, weight_decay, momentum, centered, bool(weight_decay))
+    rates = (0.25, 0.8, 1e-2) if centered and momentum else (0.1, 0.9, 1e-3)
+    options = (*rates, weight_decay, momentum, centered, bool(weight_decay))
     return Sample((_PARAMS, _GRADS, *state, *options), name)
 
 
 OPTIMIZER: dict[str, list[Sample]] = {
     "sgd_step_": [
         Sample((_PARAMS, _GRADS, [], 0.1, 0.0, 0.0, 0.0, False, False), "plain"),
-        Sample((_PARAMS, _GRADS, _MEAN, 0.1, 0.9, 0.1, 0.01, False, False), "momentum, decay"),
+        Sample((_PARAMS, _GRADS, _MEAN, 0.25, 0.9, 0.1, 0.01, False, False), "momentum, decay"),
         Sample((_PARAMS, _GRADS, _MEAN, 0.1, 0.9, 0.0, 0.0, True, True), "Nesterov, maximising"),
     ],
     "asgd_step_": [
@@ -50,7 +51,7 @@ OPTIMIZER: dict[str, list[Sample]] = {
         )
         for name, options in (
             ("plain", (0.5, 0.125, 0.75, 1.0, 0.0, False)),
-            ("decay, maximising", (0.5, 0.125, 0.75, 1e6, 0.1, True)),
+            ("decay, maximising", (0.25, 0.5, 0.5, 1e6, 0.1, True)),
         )
     ],
     "adam_step_": [
@@ -62,38 +63,38 @@ OPTIMIZER: dict[str, list[Sample]] = {
             decoupled=(0.1, 0.9, 0.999, 1e-8, 0.01, True, False, False),
         ),
         *_samples(
-            _MEAN, _SQUARE, _LARGEST, amsgrad=(0.1, 0.9, 0.99, 1e-8, 0.01, False, True, True)
+            _MEAN, _SQUARE, _LARGEST, amsgrad=(0.25, 0.8, 0.99, 1e-3, 0.01, False, True, True)
         ),
     ],
     "rmsprop_step_": [
         _rmsprop("plain", False, 0.0, 0.0),
         _rmsprop("centred", True, 0.0, 0.1),
         _rmsprop("momentum", False, 0.9, 0.0),
-        _rmsprop("centred with momentum", True, 0.9, 0.1),
+        _rmsprop("centred with momentum", True, 0.75, 0.1),
     ],
     "adagrad_step_": _samples(
         _SQUARE,
         plain=(0.1, 0.0, 1e-3, 0.0, False),
-        decay_maximising=(0.1, 0.5, 1e-3, 0.1, True),
+        decay_maximising=(0.25, 0.5, 1e-2, 0.1, True),
     ),
     "adadelta_step_": _samples(
         _SQUARE,
         _LARGEST,
         plain=(0.1, 0.9, 1e-3, 0.0, False),
-        decay_maximising=(0.1, 0.5, 1e-3, 0.1, True),
+        decay_maximising=(0.25, 0.5, 1e-2, 0.1, True),
     ),
     "adamax_step_": _samples(
         _MEAN,
         _SQUARE,
         plain=(0.1, 0.9, 0.999, 1e-3, 0.0, False),
-        decay_maximising=(0.1, 0.25, 0.5, 1e-3, 0.1, True),
+        decay_maximising=(0.25, 0.25, 0.5, 1e-2, 0.1, True),
     ),
     "nadam_step_": _samples(
         _MEAN,
         _SQUARE,
         _scalars(0.5, 1.0),
         plain=(0.1, 0.9, 0.999, 1e-3, 0.0, 4e-3, False, False),
-        decoupled_maximising=(0.1, 0.25, 0.5, 1e-3, 0.1, 0.5, True, True),
+        decoupled_maximising=(0.25, 0.25, 0.5, 1e-2, 0.1, 0.5, True, True),
         decay=(0.1, 0.9, 0.99, 1e-3, 0.1, 4e-3, False, False),
     ),
     "radam_step_": _samples(
@@ -101,7 +102,7 @@ OPTIMIZER: dict[str, list[Sample]] = {
         _SQUARE,
         # Only the average of the tenth step is long enough for a variance, of the others none.
         plain=(0.1, 0.9, 0.5, 1e-3, 0.0, False, False),
-        decoupled_maximising=(0.1, 0.9, 0.96875, 1e-3, 0.1, True, True),
+        decoupled_maximising=(0.25, 0.9, 0.96875, 1e-2, 0.1, True, True),
         decay=(0.1, 0.25, 0.96875, 1e-3, 0.1, False, False),
     ),
     "rprop_step_": _samples(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from flambeau._types.dtype import bool_, float32, float64, int8, int64
 from flambeau.testing.sample_arrays import DTYPE, Arr, Sample
 
@@ -47,6 +49,7 @@ def _reshaped(a: Arr, shape: tuple[int, ...]) -> Arr:
 
 
 _STEPS = Arr((2, 3), kind="nonzero", low=0.25, high=0.75)  # away from the jumps at integers
+_MIXED = (1.0, math.inf, 0.0, -2.0, 3.0, -math.inf)
 _DIVISOR = Arr((2, 3), kind="nonzero", low=0.5, high=3, seed=2)
 # In whatever shapes they meet, no element of the first equals one of the second (as floats).
 _UNEQUAL = Arr((2, 3), kind="distinct"), Arr((2, 3), kind="distinct", low=-1.9, high=2.1)
@@ -103,6 +106,7 @@ ELEMENTWISE = {
     "round": _unary(0.125, 0.375, "nonzero"),
     "isfinite": [
         Sample((A,), "matrix"),
+        Sample((Arr((2, 3), float32, kind="literal", literal=_MIXED),), "mixed"),
         Sample((Arr(()),), "scalar"),
         Sample((Arr((0,)),), "empty"),
     ],
@@ -137,6 +141,7 @@ def _reduction(kind: str = "uniform", low: float = -2.0, *, grad: bool = True) -
     cube = Arr((2, 3, 4), low=low, kind=kind)
     return [
         Sample((Arr((2, 3), low=low, kind=kind), (0, 1), False), "all dimensions", grad),
+        Sample((Arr((2, 3), low=low, kind=kind), (0,), False), "first", grad),
         Sample((cube, (1,), False), "middle", grad),
         Sample((cube, (0, 2), True), "two kept", grad),
         Sample((Arr((), low=low), (), False), "scalar", grad),
@@ -150,6 +155,7 @@ _EMPTY_REDUCED = Sample((Arr((2, 0)), (1,), False), "over nothing")
 def _masks() -> list[Sample]:
     return [
         Sample((Arr((2, 3), bool_), (0, 1), False), "all dimensions"),
+        Sample((Arr((2, 3), bool_), (0,), False), "first"),
         Sample((Arr((2, 3, 4), bool_), (1,), False), "middle"),
         Sample((Arr((2, 3, 4), bool_), (0, 2), True), "two kept"),
         Sample((Arr((), bool_), (), False), "scalar"),
@@ -191,7 +197,7 @@ REDUCTION = {
 
 LINALG = {
     "matmul": [
-        Sample((A, Arr((3, 4), seed=2)), "matrices", True),
+        Sample((A, Arr((3, 4), seed=6)), "matrices", True),
         Sample((Arr((3,)), Arr((3,), seed=2)), "vectors", True),
         Sample((A, Arr((3,))), "matrix and vector", True),
         Sample((Arr((3,)), Arr((3, 2))), "vector and matrix", True),
@@ -212,6 +218,7 @@ MOVEMENT = {
     ],
     "flip": [
         Sample((CUBE, (0, 2)), "two", True),
+        Sample((A, (1,)), "last", True),
         Sample((Arr((4,)), (0,)), "vector", True),
         Sample((Arr(()), ()), "scalar", True),
         Sample((Arr((0, 2)), (0,)), "empty"),
@@ -266,6 +273,7 @@ INDEXING = {
             True,
         ),
         Sample((CUBE, (None, indices((), 3), None)), "scalar index", True),
+        Sample((Arr((4,)), (indices((), 4),)), "one element", True),
         Sample((Arr((4, 3)), (indices((0,), 4),)), "nothing"),
     ],
     "index_put": [

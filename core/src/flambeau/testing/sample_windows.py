@@ -83,6 +83,18 @@ _AVERAGES: list[Average] = [
         (2, 1, 1, 2, 1),
         ((2, 2, 2), (1, 1, 2), (0, 0, 0), False, True, 3),
     ),
+    (
+        "another divisor",
+        (1, 1, 3, 3, 3),
+        (1, 1, 2, 2, 2),
+        ((2, 2, 2), (1, 1, 1), (0, 0, 0), False, True, 5),
+    ),
+    (
+        "padding counted",
+        (1, 1, 3, 4, 2),
+        (1, 1, 2, 3, 1),
+        ((2, 3, 2), (2, 2, 1), (1, 1, 0), True, True, None),
+    ),
 ]
 
 POOLING = {
@@ -132,7 +144,10 @@ _FACTORS = Arr((2, 3, 4), seed=1)
 
 GRID = {
     "tap_sum": [Sample((_PLANES, _TAPS, _FACTORS), "repeated", True)],
-    "tap_spread": [Sample((Arr((2, 2, 4), seed=2), _TAPS, _FACTORS, 5), "repeated", True)],
+    "tap_spread": [
+        Sample((Arr((2, 2, 4), seed=2), _TAPS, _FACTORS, 5), "repeated", True),
+        Sample((Arr((2, 2, 4), seed=2), _TAPS, _FACTORS, 7), "places without taps", True),
+    ],
     "tap_dot": [Sample((Arr((2, 2, 4), seed=2), _PLANES, _TAPS), "repeated", True)],
 }
 

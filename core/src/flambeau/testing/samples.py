@@ -25,11 +25,12 @@ from flambeau._types.dtype import (
 )
 from flambeau._types.dtype import dtype as DType
 from flambeau.ops import OPS
-from flambeau.testing import sample_arrays
+from flambeau.testing import sample_arrays, sample_corners
 from flambeau.testing.layouts import LAYOUTS, Make, arranged, lay_out
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Marker, Sample, special_values
 from flambeau.testing.sample_complexes import COMPLEXES, SPECTRAL
 from flambeau.testing.sample_composites import COMPOSITES
+from flambeau.testing.sample_corners import BITWISE, DIVISIONS, FLOAT_UNARY, ORDERINGS, REAL_UNARY
 from flambeau.testing.sample_embedding import EMBEDDING
 from flambeau.testing.sample_linalg import DECOMPOSED_DTYPES, DECOMPOSITIONS
 from flambeau.testing.sample_primitives import ELEMENTWISE, PRIMITIVES
@@ -103,15 +104,7 @@ SAMPLES: dict[str, list[Sample]] = {
     **DECOMPOSITIONS,
 }
 
-_FLOAT_UNARY = [
-    *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
-    *("sinh", "cosh", "tanh", "sqrt", "rsqrt", "reciprocal"),
-]
-_REAL_UNARY = ["floor", "ceil", "trunc", "round"]
-_ORDERINGS = ["lt", "le", "gt", "ge"]
-_BITWISE = ["bitwise_and", "bitwise_or", "bitwise_xor"]
 _REGIONS = ["as_strided_region", "view_put"]  # how arrays without strides are written to
-_DIVISIONS = ["remainder", "fmod", "floor_divide"]
 
 ANY_SHAPE: frozenset[str] = frozenset(
     [
@@ -132,17 +125,17 @@ _REAL = (*INTEGER, *FLOATING)
 def _dtypes() -> dict[str, tuple[DType, ...]]:
     groups: list[tuple[list[str], tuple[DType, ...]]] = [
         ([*COMPOSITES, *EMBEDDING, "erf", "atan2"], FLOATING),
-        ([*_FLOAT_UNARY, "div", "mean", "linear", "addmm", "mse_loss"], (*FLOATING, *COMPLEX)),
+        ([*FLOAT_UNARY, "div", "mean", "linear", "addmm", "mse_loss"], (*FLOATING, *COMPLEX)),
         (["neg", "abs", "sub", "pow", "matmul", "square"], (*_REAL, *COMPLEX)),
         (["contiguous", "stack", "tril", "triu", *_REGIONS], ALL),
-        ([*_REAL_UNARY, *_DIVISIONS, "sign", "argmax", "argmin"], _REAL),
+        ([*REAL_UNARY, *DIVISIONS, "sign", "argmax", "argmin"], _REAL),
         (["median", "extremum", "topk"], _REAL),
         ([*DECOMPOSITIONS], DECOMPOSED_DTYPES),
         (["lu_permutation"], (int32,)),
         ([*COMPLEXES, *SPECTRAL], (float32, float64, *COMPLEX)),
         (["complex", "view_as_complex", "fft_r2c"], (float32, float64)),
-        ([*_ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
-        (["bitwise_not", *_BITWISE], (bool_, *INTEGER)),
+        ([*ORDERINGS, "maximum", "minimum", "amax", "amin", "sort"], (bool_, *_REAL)),
+        (["bitwise_not", *BITWISE], (bool_, *INTEGER)),
         (["all", "any"], (bool_,)),
         (["uniform", "normal", "normal_serial", "exponential", "cauchy", "log_normal"], FLOATING),
         (["randint", "bernoulli_scalar", "geometric", "random_full"], _REAL),
@@ -161,40 +154,15 @@ def _dtypes() -> dict[str, tuple[DType, ...]]:
 DTYPES: dict[str, tuple[DType, ...]] = _dtypes()
 """The dtypes for which a canonical op is called; core has promoted or refused the others."""
 
-_CORNERS = Arr((16,), kind="special")
-_LEFT = Arr((16, 1), kind="special")
-_RIGHT = Arr((1, 16), kind="special")
-_DIVISOR = Arr((1, 16), kind="divisor")
-_ROWS = Arr((4, 4), kind="special")
+SPECIAL: dict[str, list[Sample]] = {
+    **sample_corners.PRIMITIVES,
+    **sample_corners.of_composites(
+        {name: found for name, found in SAMPLES.items() if OPS[name].tier == "composite"},
+        frozenset([*DECOMPOSITIONS, "fft_c2c", "fft_r2c"]),
+        ANY_SHAPE,
+    ),
+}
+"""Samples at the corners of each dtype, and of promises; no gradients.
 
-
-def _special() -> dict[str, list[Sample]]:
-    unary = [*_FLOAT_UNARY, *_REAL_UNARY, "neg", "abs", "sign", "erf", "isfinite", "bitwise_not"]
-    binary = ["add", "sub", "mul", "pow", "maximum", "minimum", "eq", "ne", *_ORDERINGS, *_BITWISE]
-    found = {name: [Sample((_CORNERS,), "corners")] for name in ["clone", *unary]}
-    found |= {name: [Sample((_LEFT, _RIGHT), "pairs of corners")] for name in [*binary, "atan2"]}
-    found |= {
-        name: [Sample((_LEFT, _DIVISOR), "pairs of corners")] for name in [*_DIVISIONS, "div"]
-    }
-    found["cast"] = [
-        Sample((_CORNERS, target), f"corners to {target.name}")
-        for target in (bool_, *FLOATING, *COMPLEX)
-    ]
-    found["matmul"] = [Sample((_LEFT, _RIGHT), "products of corners")]  # sums of one: no order
-    found["where"] = [Sample((Arr((16,), bool_), _CORNERS, Arr((16,))), "corners")]
-    for name in ("sum", "prod", "amax", "amin"):
-        found[name] = [Sample((_ROWS, (1,), False), "corners in rows")]
-    for name in ("argmax", "argmin"):
-        found[name] = [Sample((_ROWS, 1, False), "corners in rows")]
-    for name in ("cumsum", "cumprod"):
-        found[name] = [Sample((_ROWS, 1), "corners in rows")]
-    found["sort"] = [
-        Sample((_CORNERS, 0, False, True), "corners ascending"),
-        Sample((_CORNERS, 0, True, True), "corners descending"),
-    ]
-    found["nonzero"] = [Sample((_CORNERS,), "corners")]
-    return found
-
-
-SPECIAL: dict[str, list[Sample]] = _special()
-"""Samples at the corners of each dtype, compared exactly or as NaN; no gradients."""
+Those of primitives are compared exactly or as NaN.
+"""

@@ -21,6 +21,7 @@ from flambeau.ops import OPS
 from flambeau.plugin import API_VERSION, Expectations
 from flambeau.plugin.host import host
 from flambeau.testing.backend import HINTS, LEVELS
+from flambeau.testing.backend._quick import is_quick
 
 _KIT = "flambeau.testing.backend"
 _PROPERTY = "flambeau level"
@@ -101,6 +102,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
     promised = {device: host.expectations(device) for device in config.stash[DEVICES]}
     order = (*LEVELS, HINTS)
     last = order.index(config.getoption("level") or HINTS)
+    quick = config.getoption("quick")
     beyond: list[Any] = []
     without_cases = [i for i in items if hasattr(i.function, "cases") and not _runs(i)]
     if without_cases:  # pytest has put a skipped placeholder there
@@ -112,7 +114,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         device = item.callspec.params["device"]
         level = getattr(item.function, "level", None) or item.module.LEVEL
         item.user_properties.append((_PROPERTY, f"{device} {level}"))
-        if order.index(level) > last:
+        if order.index(level) > last or (
+            quick and not is_quick(item.function, item.module.__name__, item.callspec.params)
+        ):
             beyond.append(item)
         if (reason := promised[device].known_failures.get(key(item))) is not None:
             item.add_marker(pytest.mark.xfail(reason=reason, strict=True))
@@ -224,6 +228,7 @@ def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> Non
 def what_left_tests_out(config: pytest.Config, terminalreporter: Any) -> str:
     """Why the run was not of all tests up to its level; empty if it was."""
     asked = {
+        "--quick": config.getoption("quick"),
         "-k": config.option.keyword,
         "-m": config.option.markexpr,
         "--deselect": config.option.deselect,

@@ -329,7 +329,8 @@ def complaints(
         which = f"result {i}: " if len(found.results) > 1 else ""
         signed = strict and name not in ANY_ZERO
         slack = rtol if name in _ACCUMULATING and not strict else 0.0
-        wrong += [which + text for text in differences(t, e, rtol, slack, signed)]
+        texts = differences(t, e, rtol, slack, signed, operands=wanted.args)
+        wrong += [which + text for text in texts]
     return wrong
 
 
@@ -340,10 +341,13 @@ def differences(
     slack: float = 0.0,
     signed: bool = False,
     floor: float = 0.0,
+    operands: tuple[Any, ...] = (),
 ) -> list[str]:
     """How `t` differs from `e` in dtype, shape or values; at most one text.
 
     An element may be off by ``rtol`` of itself plus ``slack`` of the largest one plus ``floor``.
+    The text names the first that is off by more, what was computed with there if the op's tensors
+    are in `operands` and broadcast, and how many are.
     """
     if not isinstance(t._a, t._be.array):
         return [f"an object of class {type(t._a).__name__}, expected {t._be.array.__name__}"]
@@ -358,10 +362,41 @@ def differences(
     values, wanted = numbers(t), numbers(e)
     atol = floor + slack * max((abs(v) for v in wanted if _finite(v)), default=0.0)
     tiny = 2 * _PRECISION[e.dtype.to_real()][1] if e.dtype.fp else 0
-    for i, (v, w) in enumerate(zip(values, wanted, strict=True)):
-        if not _close(v, w, rtol, atol + tiny, signed):
-            return [f"element {i} of shape {tuple(e._a.shape)} is {v!r}, expected {w!r}"]
-    return []
+    pairs = zip(values, wanted, strict=True)
+    wrong = [i for i, (v, w) in enumerate(pairs) if not _close(v, w, rtol, atol + tiny, signed)]
+    if not wrong:
+        return []
+    i, shape = wrong[0], tuple(e._a.shape)
+    text = f"element {i} of shape {shape} is {values[i]!r}, expected {wanted[i]!r}"
+    given = operands_at(operands, shape, i)
+    if given:
+        text += f", for {', '.join(map(repr, given))}"
+    return [f"{text}; {len(wrong)} of {len(values)} differ"]
+
+
+def operands_at(args: tuple[Any, ...], shape: tuple[int, ...], place: int) -> list[Any]:
+    """The elements of the tensors in `args` from which the element `place` of a result comes.
+
+    Empty if not all of them broadcast to `shape`, as of ops that are not elementwise.
+
+    >>> import flambeau as fb
+    >>> from flambeau.testing.backend._support import operands_at
+    >>> operands_at((fb.tensor([[1.0], [2.0]]), fb.tensor([3.0, 4.0])), (2, 2), 3)
+    [2.0, 4.0]
+    """
+    found = []
+    for tensor in tensors(args):
+        lengths = (1,) * (len(shape) - tensor.ndim) + tuple(tensor.shape)
+        if len(lengths) != len(shape) or any(
+            n not in (1, m) for n, m in zip(lengths, shape, strict=True)
+        ):
+            return []
+        rest, flat, step = place, 0, 1
+        for n, m in zip(reversed(lengths), reversed(shape), strict=True):
+            rest, index = divmod(rest, m)
+            flat, step = flat + (index * step if n > 1 else 0), step * n
+        found.append(numbers(tensor)[flat])
+    return found
 
 
 def _finite(value: Any) -> bool:

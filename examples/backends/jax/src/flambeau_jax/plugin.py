@@ -65,8 +65,12 @@ def flambeau_expectations(device_type: str) -> Expectations:
     failures[foreign.format("index")] = "JAX moves an index out of range to the nearest element"
     expanded = "test_gradients_are_derivatives[batch_norm_train-expanded]"
     failures[expanded] = "XLA's mean of equal elements is off by one unit, and differences with it"
-    # XLA's log1p of doubles is off by as much as 30 units in the last place near -0.5.
-    return Expectations(tolerances={("log1p", "float64"): 1e-14}, known_failures=failures)
+    # XLA's log1p of doubles is off by as much as 30 units in the last place near -0.5; its sinh and
+    # cosh halve by taking log 2 from the exponent, whose rounding grows with the exponent.
+    tolerances = {("log1p", "float64"): 1e-14}
+    for op in ("sinh", "cosh"):
+        tolerances |= {(op, "float32"): 1e-5, (op, "float64"): 2e-14}
+    return Expectations(tolerances=tolerances, known_failures=failures)
 
 
 @hookimpl

@@ -1,0 +1,1 @@
+"""Device ``lazy`` for flambeau: arrays that are computed once somebody looks."""
