@@ -24,10 +24,16 @@ _entered = 0
 _originals: list[tuple[str, Any]] = []  # methods of Tensor's own class, None for inherited ones
 
 
-def enter(mode: Any) -> None:
-    """Let a mode see the calls of this thread, before those around it."""
+def enter(mode: Any, lasting: bool = True) -> None:
+    """Let a mode see the calls of this thread, before those around it.
+
+    Args:
+        lasting: whether the public functions go on looking for modes afterwards; without it they
+            have to be in a block of `overrides.offering_calls`.
+    """
     global _entered
-    overrides.intercept_functions()
+    if lasting:
+        overrides.intercept_functions()
     with _lock:
         _entered += 1
         if _entered == 1:

@@ -60,6 +60,9 @@ class LegacyTensorType:
     def __call__(self, *args: Any, device: Any = None, size: Any = None) -> Any:
         return make(self.dtype, device or self.device, args if size is None else (Size(size),))
 
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        raise TypeError(f"type '{self.__module__}.{self.__name__}' is not an acceptable base type")
+
     def __or__(self, other: Any) -> Any:
         return Union[self, other]  # noqa: UP007 - `|` is what is defined here
 
@@ -109,6 +112,8 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
         return empty((0,), dtype=dtype, device=device)
     if len(args) == 1:
         (data,) = args
+        if hasattr(data, "resizable"):  # a storage
+            return empty((0,), dtype=dtype, device=data.device).set_(data)
         if isinstance(data, Tensor):
             if data.dtype is not dtype:
                 raise TypeError(
@@ -121,6 +126,9 @@ def make(dtype: DType, device: Any, args: tuple[Any, ...]) -> Any:
             return empty(tuple(data), dtype=dtype, device=device)
         if not isinstance(data, int) or isinstance(data, bool):
             return from_data(data, dtype, device, copy=True)
+    elif isinstance(args[0], (tuple, list)):
+        kinds = ", ".join(type(a).__name__ for a in args)
+        raise TypeError(f"new() received an invalid combination of arguments - got ({kinds})")
     return empty(tuple(args), dtype=dtype, device=device)
 
 

@@ -9,6 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
+from flambeau._memory.record import state_of
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.tensor import Tensor
 from flambeau.plugin.forks import make_lock
@@ -86,7 +87,7 @@ def _converted(result: Any, cls: type) -> Any:
 def _retyped(t: Tensor, cls: type) -> Any:
     # The result is fresh: moving its state over loses nothing.
     out = object.__new__(cls)
-    out.__dict__.update(t.__dict__)
+    state_of(out).update(state_of(t))
     return out
 
 
@@ -150,6 +151,11 @@ class Overridable:
                 return call(self, args, kwargs, seen)
         return self._function(*args, **kwargs)
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "_function":  # not there yet
+            raise AttributeError(name)
+        return getattr(self._function, name)  # what only functions have: `__kwdefaults__`
+
     def __eq__(self, other: object) -> bool:
         return self is other or other == self._function
 
@@ -194,8 +200,11 @@ def intercept_functions() -> None:
 def offer_calls(namespace: dict[str, Any]) -> None:
     """Treat the functions that a library's module lists in ``__all__`` like those of flambeau."""
     libraries.append(namespace)
-    if _intercepted:
-        _intercept(namespace, namespace["__all__"])
+    with _lock:
+        if _intercepted or _offering:
+            changes = _intercept(namespace, namespace["__all__"])
+            if not _intercepted:
+                _own_changes.extend(changes)
     for tell in on_library:
         tell(namespace)
 
@@ -213,19 +222,28 @@ def offering_calls(namespace: dict[str, Any]) -> Iterator[None]:
         if not _offering:
             _own_changes = [] if _intercepted else _intercept_own()
         _offering += 1
-        known = [name for name, value in namespace.items() if _hashed(value) in _overridables]
-        changes = _intercept(namespace, known)
+        users, changes = _offered.get(id(namespace), (0, []))
+        if not users:
+            known = [name for name, value in namespace.items() if _hashed(value) in _overridables]
+            changes = _intercept(namespace, known)
+        _offered[id(namespace)] = (users + 1, changes)
     try:
         yield
     finally:
         with _lock:
-            _undo(changes)
+            users, changes = _offered.pop(id(namespace))
+            if users > 1:
+                _offered[id(namespace)] = (users - 1, changes)
+            else:
+                _undo(changes)
             _offering -= 1
             if not _offering and not _intercepted:
                 _undo(_own_changes)
 
 
 _own_changes: list[_Change] = []
+_offered: dict[int, tuple[int, list[_Change]]] = {}
+"""How many blocks offer the calls of a namespace, and what the first of them has changed there."""
 
 
 def original(function: Callable[..., Any]) -> Callable[..., Any]:

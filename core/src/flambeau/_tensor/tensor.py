@@ -22,10 +22,11 @@ from flambeau._dispatch.bound import bind
 from flambeau._dispatch.dispatch import wrap
 from flambeau._dispatch.keywords import many
 from flambeau._memory import views as _views
-from flambeau._memory.record import Storage, TensorBase
+from flambeau._memory.record import Storage, TensorBase, state_of
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
 from flambeau._storages.memory import shown_in
+from flambeau._tensor.attributes import OWN, attributes_of, shown
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.printing import tensor_format, tensor_repr
 from flambeau._types import dtype as D
@@ -78,6 +79,7 @@ class Tensor(TensorMethods, TensorBase):
     _retains: bool = False
 
     __array_priority__ = 1000
+    __dict__ = shown  # type: ignore[assignment] - what programs have set, not what a tensor is made of
 
     def __hash__(self) -> int:  # type: ignore[override] - defining __eq__ has set it to None
         return id(self)
@@ -116,7 +118,7 @@ class Tensor(TensorMethods, TensorBase):
             )
         t = data.detach()
         out = _new(cls)
-        out.__dict__.update(t.__dict__)
+        state_of(out).update(state_of(t))
         _refresh_alias(out)
         out._rg = False
         return out.requires_grad_(requires_grad)
@@ -127,7 +129,7 @@ class Tensor(TensorMethods, TensorBase):
         from flambeau.ops.shapes.movement import alias as alias_of
 
         alias = alias_of(self)
-        out.__dict__.update(alias.__dict__)
+        state_of(out).update(state_of(alias))
         _refresh_alias(out)
         return out
 
@@ -557,11 +559,20 @@ class Tensor(TensorMethods, TensorBase):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.layout is not self.layout:
+            raise RuntimeError(
+                "Attempted to call `variable.set_data(tensor)`, but `variable` and `tensor` have "
+                f"incompatible tensor type: {self.layout} and {value.layout}"
+            )
         if value.dtype.fp is not self.dtype.fp and self.requires_grad and DATA_KEEPS_ITS_KIND:
             raise RuntimeError(
                 "data set to a tensor that requires gradients must be floating point"
             )
         self._take_over(value)
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def _take_over(self, value: Tensor) -> None:
         # Become an alias of `value` in everything but history.
@@ -637,7 +648,7 @@ class Tensor(TensorMethods, TensorBase):
         return self._be.backend.tolist(self._a)
 
     def numpy(self, *, force: bool = False) -> Any:
-        """A NumPy array over the same memory.
+        """A NumPy array over the same memory, which cannot grow then.
 
         Raises:
             RuntimeError: the tensor requires a gradient, which is lost, and gradients are on.
@@ -656,7 +667,8 @@ class Tensor(TensorMethods, TensorBase):
                 f"can't convert {self.device} device type tensor to numpy. Use Tensor.cpu() to "
                 "copy the tensor to host memory first."
             )
-        storage_of(self).shared = True
+        st = storage_of(self)
+        st.shared = st.lent = True
         return give(self._a)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -733,13 +745,12 @@ class Tensor(TensorMethods, TensorBase):
         if not self.is_leaf:
             raise RuntimeError("cannot copy a non-leaf tensor without its history; use detach()")
         out = _new(type(self))
-        out.__dict__.update(self.detach().__dict__)
+        state_of(out).update(state_of(self.detach()))
         _refresh_alias(out)
         out._rg = False
         out.requires_grad_(self.requires_grad)
-        for name, value in self.__dict__.items():
-            if name not in _OWN and not hasattr(Tensor, name):
-                setattr(out, name, value)
+        for name, value in attributes_of(self).items():
+            setattr(out, name, value)
         return out
 
     @takes_as_annotated
@@ -765,28 +776,24 @@ class Tensor(TensorMethods, TensorBase):
         finally:
             set_recording(before)
         out = _new(type(self))
-        out.__dict__.update(t.__dict__)
+        state_of(out).update(state_of(t))
         _refresh_alias(out)
         memo[id(self)] = out
         out._rg = False
         out.requires_grad_(self.requires_grad)
         if self._grad is not None:
             out._grad = copy.deepcopy(self._grad, memo)
-        for name, value in self.__dict__.items():
-            if name not in _OWN and not hasattr(Tensor, name):
-                setattr(out, name, copy.deepcopy(value, memo))
+        for name, value in attributes_of(self).items():
+            setattr(out, name, copy.deepcopy(value, memo))
         return out
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        if not self.is_leaf:
-            raise RuntimeError(
-                "cannot serialize a non-leaf tensor: its history does not travel; use detach()"
-            )
+        # A result of others arrives as a leaf: its history does not travel.
         host = self.detach().contiguous()
         data = bytes(host._be.backend.to_host(host._a)) if not self.is_meta else b""
-        state = {k: v for k, v in self.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
+        state = attributes_of(self)
         return _rebuild, (
-            type(self),
+            None if type(self) is Tensor else type(self),  # whose name is another under `torch`
             data,
             tuple(self._a.shape),
             self.dtype,
@@ -795,8 +802,12 @@ class Tensor(TensorMethods, TensorBase):
             state,
         )
 
+    def _become(self, values: Tensor) -> None:
+        """Take over what another tensor is made of: for objects that exist before their values."""
+        state_of(self).update(state_of(values))
+
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
+        state_of(self).update(state)
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """The tensor in another dtype, on another device, or like another; itself if it is so.
@@ -1009,10 +1020,40 @@ class Tensor(TensorMethods, TensorBase):
         self.untyped_storage().share_memory_()
         return self
 
-    def __dlpack__(self, stream: Any = None, **options: Any) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The functions of the array API standard.
+
+        Raises:
+            ValueError: they are not of the version that is asked for.
+
+        >>> import flambeau as fb
+        >>> x = fb.ones(2)
+        >>> x.__array_namespace__().sum(x, axis=0)
+        tensor(2.)
+        """
+        from flambeau import array_api  # loaded when it is asked for
+
+        if api_version not in (None, "2021.12", "2022.12", "2023.12", "2024.12"):
+            raise ValueError(f"__array_namespace__(): there is no version {api_version!r} of it")
+        return array_api
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """``to(device)``, by the array API standard's name."""
+        return self.to(device)
+
+    def __dlpack__(
+        self,
+        stream: Any = None,
+        *,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
         from flambeau.utils.dlpack import exported
 
-        return exported(self, stream=stream, **options)
+        return exported(
+            self, stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         from flambeau.utils.dlpack import dlpack_device
@@ -1049,11 +1090,6 @@ class Tensor(TensorMethods, TensorBase):
         from flambeau._tensor.overrides import run_default
 
         return run_default(cls, func, args, kwargs or {})
-
-
-_OWN = frozenset(
-    "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
-)
 
 
 def _refresh_alias(new: Tensor) -> None:
@@ -1162,7 +1198,7 @@ def _rearranges(memory_format: Any) -> bool:
 
 
 def _rebuild(
-    cls: type,
+    cls: type | None,
     data: bytes,
     shape: tuple[int, ...],
     dtype: DType,
@@ -1175,9 +1211,9 @@ def _rebuild(
         native = be.full(shape, 0, dtype)
     else:
         native = be.backend.from_host(data, shape, dtype, be.device.index or 0)
-    t = _new(cls)
+    t = _new(cls or Tensor)
     t._a, t._be, t.dtype, t._rg = native, be, dtype, False
-    t.__dict__.update(state)
+    state_of(t).update(state)
     return t.requires_grad_(requires_grad)
 
 
@@ -1185,14 +1221,14 @@ class _OwnDtype:
     """What ``super().dtype`` is in a subclass that has a property of this name."""
 
     def __get__(self, t: Tensor | None, owner: type) -> Any:
-        return self if t is None else t.__dict__["dtype"]
+        return self if t is None else state_of(t)["dtype"]
 
 
 def _share_keys(cls: type[Tensor]) -> None:
     # CPython lays out a class by the attributes of its first thirty instances; one set later costs
     # a dictionary per instance and the specialised access to all its attributes.
     t: Any = _new(cls)
-    for name in sorted(_OWN):
+    for name in sorted(OWN):
         if not hasattr(getattr(cls, name, None), "__set__"):
             setattr(t, name, None)
 

@@ -10,9 +10,18 @@ from textwrap import indent
 from typing import Any
 
 from flambeau._dispatch.dispatch import record_binary
+from flambeau._dispatch.keywords import many
 from flambeau._tools.expansion import Row
 from flambeau._tools.public_functions import Function
-from flambeau._tools.signatures import first_line, listed, parameters, renamings
+from flambeau._tools.signatures import (
+    Hints,
+    first_line,
+    forms,
+    listed,
+    or_none,
+    parameters,
+    renamings,
+)
 from flambeau._types.dtype import bool_
 from flambeau.ops.declaration.table import OPS, Op
 
@@ -99,7 +108,9 @@ CONDITIONS = {
 }
 
 
-def method_tables(functions: Sequence[Function], written: set[str]) -> dict[str, list[Row]]:
+def method_tables(
+    functions: Sequence[Function], written: set[str], hints: Hints
+) -> dict[str, list[Row]]:
     """The tables of the template, which has the methods `written` already."""
     offers = {f.name: f for f in functions}
     fast = [op for _, op in sorted(OPS.items()) if _fast(op, offers)]
@@ -141,13 +152,19 @@ def method_tables(functions: Sequence[Function], written: set[str]) -> dict[str,
             for name in SOFTMAXES
         ],
         "EXTREME": [
-            {"EXTREME": name, "NAME": name, "OP": op, "DOC": first_line(offers[name].function)}
+            {
+                "EXTREME": name,
+                "NAME": name,
+                "OP": op,
+                "DOC": first_line(offers[name].function),
+                "@FORMS()": forms(name, offers[name].function, ("out",), hints),
+            }
             for name, op in EXTREMES
         ],
         "UNARY": [_unary(op, offers[op.name].function) for op in fast],
-        "FORWARDED": [_forwarded(f) for f in forwarded],
-        "FORWARDED_": [_forwarded_(f) for f in functions if f.public.inplace_method],
-        "VIEW_": [_view(f) for f in functions if f.public.inplace == "view"],
+        "FORWARDED": [_forwarded(f, hints) for f in forwarded],
+        "FORWARDED_": [_forwarded_(f, hints) for f in functions if f.public.inplace_method],
+        "VIEW_": [_view(f, hints) for f in functions if f.public.inplace == "view"],
         "CAST": [
             {"CAST": name, "KIND": dtype.rstrip("_"), "DTYPE": dtype}
             for name, dtype in CASTS.items()
@@ -170,7 +187,6 @@ def _binary(method: str, op: str, restriction: str, records: bool) -> Row:
     return {
         "BINARY": method,
         "OP": op,
-        "RETURNS": "Any" if op in ("eq", "ne") else "Tensor",
         "RECORDS": records,
         " and FLOATING": " and self.dtype.fp" if restriction else "",
         "DTYPE": "self.dtype" if records else "bool_",
@@ -203,7 +219,7 @@ def _unary(op: Op, function: Any) -> Row:
     if op.name == "round":
         row |= {
             " or UNFIT": f" or decimals{_unfit(op)}",
-            ", *TAKEN: Any": ", *, decimals: Any = 0",
+            ", *TAKEN: Any": ", *, decimals: _int = 0",
             'slow_unary("OP", self)': "_ops.round(self, decimals=decimals)",
         }
     return row
@@ -220,17 +236,20 @@ def _unfit(op: Op) -> str:
     return " or self.dtype is bool_" if op.refuses_bool else ""
 
 
-def _forwarded(f: Function) -> Row:
-    taken, passed = parameters(f.function, f.public.function_only, f.public.names)
+def _forwarded(f: Function, hints: Hints) -> Row:
+    skip = f.public.function_only
+    taken, passed = parameters(f.function, skip, f.public.names, hints)
     if argument := f.public.variadic:
-        taken = f", *given: Any, {argument}: Any = None"
+        kind = hints.within(many, "Ints")
+        taken = f", *given: {kind}, {argument}: {or_none(kind)} = None"
         passed = f', many("{f.name}", "{argument}", given, {argument})'
-    returns = inspect.signature(f.function).return_annotation
+    own = inspect.unwrap(f.function)
     return {
         "FORWARDED": f.name,
         "NAME": f.name,
-        "RETURNS": returns if returns in ("Tensor", "tuple[Tensor, ...]") else "Any",
+        "RETURNS": hints.within(own, inspect.signature(own).return_annotation),
         "DOC": first_line(f.function),
+        "@FORMS()": forms(f.name, f.function, skip, hints),
         "FIRST()": renamings(f.name, f.function, f.public.names)
         + _through_operator(f.name, {op: method for method, op, *_ in BINARY}),
         ", *TAKEN: Any": taken,
@@ -238,8 +257,8 @@ def _forwarded(f: Function) -> Row:
     }
 
 
-def _forwarded_(f: Function) -> Row:
-    taken, passed = parameters(f.function, names=f.public.names)
+def _forwarded_(f: Function, hints: Hints) -> Row:
+    taken, passed = parameters(f.function, names=f.public.names, hints=hints)
     first = renamings(f"{f.name}_", f.function, f.public.names)
     first += _through_operator(f.name, {op: method for method, op in INPLACE_OPERATORS})
     if f.public.same_dtype:
@@ -253,8 +272,8 @@ def _forwarded_(f: Function) -> Row:
     }
 
 
-def _view(f: Function) -> Row:
-    taken, passed = parameters(f.function)
+def _view(f: Function, hints: Hints) -> Row:
+    taken, passed = parameters(f.function, hints=hints)
     return {"VIEW_": f"{f.name}_", "NAME": f.name, ", *TAKEN: Any": taken, ", *PASSED": passed}
 
 

@@ -48,9 +48,13 @@ def order_of_memory(order: memory_format, rank: int) -> list[int] | None:
         raise RuntimeError(f"contiguous: unsupported memory format {order}")
     if rank != _BY_RANK[order]:
         raise RuntimeError(
-            f"required rank {_BY_RANK[order]} tensor to use {order} format, got rank {rank}"
+            f"required rank {_BY_RANK[order]} tensor to use {order._name} format, got rank {rank}"
         )
     return [0, *range(2, rank), 1]
+
+
+KEEPS_ORDERS = True
+"""Whether a new tensor like another one has its order of dimensions where nothing else is said."""
 
 
 def preserved_order(shape: Sequence[int], stride: Sequence[int]) -> list[int] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, SupportsIndex, overload
 
 
 class Size(tuple[int, ...]):
@@ -32,14 +32,18 @@ class Size(tuple[int, ...]):
     def __repr__(self) -> str:
         return f"torch.Size([{', '.join(map(repr, self))}])"
 
-    def __getitem__(self, item: Any) -> Any:
+    @overload
+    def __getitem__(self, item: SupportsIndex) -> int: ...
+    @overload
+    def __getitem__(self, item: slice) -> Size: ...
+    def __getitem__(self, item: SupportsIndex | slice) -> int | Size:
         found = super().__getitem__(item)
-        return Size(found) if isinstance(item, slice) else found
+        return Size(found) if isinstance(found, tuple) else found
 
-    def __add__(self, other: tuple[Any, ...]) -> Any:
+    def __add__(self, other: tuple[int, ...]) -> Size:  # type: ignore[override]
         return Size(super().__add__(other))
 
-    def __mul__(self, times: Any) -> Any:
+    def __mul__(self, times: SupportsIndex) -> Size:
         return Size(super().__mul__(times))
 
     __rmul__ = __mul__

@@ -7,13 +7,18 @@ The template of ``_api/inplace_functions.py``; `flambeau._tools.expansion` says 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._api import functions as _ops
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._tools.templates.placeholders import LISTED, METHOD, PASSED
 from flambeau._writes.inplace import inplace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flambeau._types.hints import Number
 
 
 def INPLACE(input: Tensor, *TAKEN: Any) -> Tensor:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
 
+F = TypeVar("F", bound=Callable[..., Any])
 RETURNS: TypeAlias = Any  # the type of a result
 
 # What a template says of some of its expansions only: blocks of the others are left out.
@@ -24,3 +26,8 @@ UNFIT: Any = None
 
 def FIRST() -> None:
     """Stands for the first statements of a function."""
+
+
+def FORMS() -> Callable[[F], F]:
+    """Stands for the overloads of a method."""
+    return lambda function: function

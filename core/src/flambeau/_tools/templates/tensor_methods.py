@@ -4,10 +4,12 @@ The template of ``_tensor/methods.py``; `flambeau._tools.expansion` says how it 
 """
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false
+# pyright: reportIncompatibleMethodOverride=false, reportOptionalMemberAccess=false
+# pyright: reportOperatorIssue=false, reportCallIssue=false
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from flambeau._autograd.node import next_seq
 from flambeau._dispatch import dispatch as _dispatch
@@ -32,6 +34,7 @@ from flambeau._tools.templates.placeholders import (
     DTYPE,
     FIRST,
     FLOATING,
+    FORMS,
     GENERAL,
     LISTED,
     PASSED,
@@ -46,9 +49,18 @@ from flambeau._types import dtype as D
 from flambeau._writes.inplace import become_view, check_same_dtype, inplace
 
 if TYPE_CHECKING:
+    from builtins import bool as _bool
+    from builtins import float as _float
+    from builtins import int as _int
+    from collections.abc import Sequence
+    from types import EllipsisType
+    from typing import SupportsIndex, TypeAlias
+
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _predicates
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.hints import Ints, Number
+    from flambeau._types.memory_format import memory_format as MemoryFormat
     from flambeau.ops.layers.activation import probabilities
     from flambeau.ops.reductions.reduction import averaged, extreme, summed
     from flambeau.ops.shapes.movement import (
@@ -59,6 +71,9 @@ if TYPE_CHECKING:
         squeezed,
         transposed,
     )
+
+    Subscript: TypeAlias = SupportsIndex | slice | EllipsisType | Tensor | list[Any] | None
+    Index: TypeAlias = Subscript | tuple[Subscript, ...]
 
 modes = 0
 bool_, int64 = D.bool_, D.int64
@@ -214,7 +229,7 @@ class TensorMethods:
     _st: Any
     dtype: D.dtype
 
-    def BINARY(self, other: Any) -> RETURNS:
+    def BINARY(self, other: Tensor | Number) -> Tensor:
         k = type(other)
         if k is Tensor or k in PLAIN:
             be = self._be
@@ -270,13 +285,13 @@ class TensorMethods:
             return t
         return slow_binary("OP", self, other)
 
-    def SLOW_BINARY(self, other: Any) -> Tensor:
+    def SLOW_BINARY(self, other: Tensor | Number) -> Tensor:
         return slow_binary("OP", self, other)
 
-    def REFLECTED(self, other: Any) -> Tensor:
+    def REFLECTED(self, other: Tensor | Number) -> Tensor:
         return slow_binary("OP", other, self)
 
-    def INPLACE(self, other: Any) -> Tensor:
+    def INPLACE(self, other: Tensor | Number) -> Tensor:
         k = type(other)
         be = self._be
         st = self._st
@@ -308,10 +323,10 @@ class TensorMethods:
             return NotImplemented
         return inplace(slow_OP, self, other, _saves_self=SAVES)
 
-    def SLOW_INPLACE(self, other: Any) -> Tensor:
+    def SLOW_INPLACE(self, other: Tensor | Number) -> Tensor:
         return self.OP_(other)
 
-    def __getitem__(self, key: Any) -> Tensor:
+    def __getitem__(self, key: Index) -> Tensor:
         k = type(key)
         if k is int:
             a = self._a
@@ -350,7 +365,7 @@ class TensorMethods:
                     return end_of_view(self, be, r, "slice", (items,), "Slice")
         return getitem(self, key)
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: Index, value: Tensor | Number) -> None:
         setitem(self, key, value)
 
     def t(self) -> Tensor:
@@ -363,7 +378,7 @@ class TensorMethods:
             return end_of_view(self, be, r, "permute", ((1, 0),), "T")
         return _ops.t(self)
 
-    def transpose(self, dim0: Any, dim1: Any) -> Tensor:
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """A view with two dimensions swapped."""
         a = self._a
         n = len(a.shape)
@@ -392,7 +407,7 @@ class TensorMethods:
             return end_of_view(self, be, r, "permute", ((1, 0),), "Permute")
         return self.permute(tuple(range(n - 1, -1, -1)))
 
-    def permute(self, *order: Any, dims: Any = None) -> Tensor:
+    def permute(self, *order: Ints, dims: Sequence[_int] | None = None) -> Tensor:
         """A view with the dimensions in the order of `dims`."""
         if len(order) == 1 and dims is None and type(order[0]) is tuple:
             order = order[0]
@@ -413,7 +428,12 @@ class TensorMethods:
                 return end_of_view(self, be, r, "permute", (order,), "Permute")
         return permuted(self, order)
 
-    def view(self, *shape: Any, size: Any = None, dtype: Any = None) -> Tensor:
+    def view(
+        self,
+        *shape: Ints | D.dtype,
+        size: Sequence[_int] | None = None,
+        dtype: D.dtype | None = None,
+    ) -> Tensor:
         """The same memory in another shape, or read as another dtype."""
         be = self._be
         if be.strided and size is None and dtype is None:
@@ -433,7 +453,7 @@ class TensorMethods:
                     return end_of_view(self, be, r, "view", (sizes,), "View")
         return _ops.view(self, *shape, size=size, dtype=dtype)
 
-    def reshape(self, *given: Any, shape: Any = None) -> Tensor:
+    def reshape(self, *given: Ints, shape: Sequence[_int] | None = None) -> Tensor:
         """The elements in another shape: a view where strides allow it, else a copy."""
         be = self._be
         if be.strided and shape is None:
@@ -453,7 +473,7 @@ class TensorMethods:
                     return end_of_view(self, be, r, "view", (sizes,), "View")
         return reshaped(self, many("reshape", "shape", given, shape))
 
-    def flatten(self, start_dim: Any = 0, end_dim: Any = -1) -> Tensor:
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim` as one."""
         a = self._a
         shape = a.shape
@@ -483,7 +503,7 @@ class TensorMethods:
                 return reshaped(self, sizes)
         return flattened(self, start_dim, end_dim)
 
-    def unsqueeze(self, dim: Any) -> Tensor:
+    def unsqueeze(self, dim: _int) -> Tensor:
         """A view with a new dimension of size 1 at `dim`."""
         a = self._a
         shape = a.shape
@@ -497,7 +517,7 @@ class TensorMethods:
             return end_of_view(self, be, r, "slice", (items,), "Unsqueeze")
         return _ops.unsqueeze(self, dim)
 
-    def squeeze(self, dim: Any = None) -> Tensor:
+    def squeeze(self, dim: Ints | None = None) -> Tensor:
         """A view without the dimensions of size 1, or without those among `dim`."""
         a = self._a
         shape = a.shape
@@ -524,7 +544,7 @@ class TensorMethods:
             return end_of_view(self, be, r, "slice", (items,), "Squeeze")
         return squeezed(self, dim)
 
-    def select(self, dim: Any, index: Any) -> Tensor:
+    def select(self, dim: _int, index: _int) -> Tensor:
         """The view at one index of dimension `dim`, without that dimension."""
         a = self._a
         shape = a.shape
@@ -542,7 +562,12 @@ class TensorMethods:
         return _ops.select(self, dim, index)
 
     def narrow(
-        self, dim: Any = None, start: Any = None, length: Any = None, *, dimension: Any = None
+        self,
+        dim: _int | None = None,
+        start: _int | Tensor | None = None,
+        length: _int | None = None,
+        *,
+        dimension: _int | None = None,
     ) -> Tensor:
         """The view of `length` entries of dimension `dim` from `start`."""
         if dim is None or dimension is not None:
@@ -561,7 +586,9 @@ class TensorMethods:
                 return end_of_view(self, be, r, "slice", (items,), "Slice")
         return _ops.narrow(self, dim, start, length)
 
-    def expand(self, *given: Any, size: Any = None, implicit: Any = False) -> Tensor:
+    def expand(
+        self, *given: Ints, size: Sequence[_int] | None = None, implicit: _bool = False
+    ) -> Tensor:
         """A view in which dimensions of size 1 are repeated without copying"""
         be = self._be
         if be.strided and size is None:
@@ -581,7 +608,9 @@ class TensorMethods:
                     return end_of_view(self, be, r, "expand", (sizes,), "Expand")
         return expanded(self, many("expand", "size", given, size))
 
-    def REDUCTION(self, dim: Any = None, keepdim: Any = False, *, dtype: Any = None) -> Tensor:
+    def REDUCTION(
+        self, dim: Ints | None = None, keepdim: _bool = False, *, dtype: D.dtype | None = None
+    ) -> Tensor:
         """DOC"""
         if dtype is None and SUMMABLE and not modes:
             a = self._a
@@ -596,7 +625,7 @@ class TensorMethods:
             return end_of_call(self, be, a, dims, keepdim)
         return GENERAL(self, dim, keepdim, dtype)
 
-    def SOFTMAX(self, dim: Any, dtype: Any = None) -> Tensor:
+    def SOFTMAX(self, dim: _int, dtype: D.dtype | None = None) -> Tensor:
         """DOC"""
         if dtype is None and type(dim) is int and self.dtype.is_floating_point and not modes:
             a = self._a
@@ -607,6 +636,7 @@ class TensorMethods:
                 return end_of_call(self, be, a, d)
         return probabilities("OP", self, dim, dtype)
 
+    @FORMS()
     def EXTREME(self, *args: Any, **kwargs: Any) -> Any:
         """DOC"""
         if not args and not kwargs and not self.dtype.is_complex and not modes:
@@ -618,7 +648,7 @@ class TensorMethods:
                 return end_of_call(self, be, a, dims, False)
         return extreme("NAME", self, args, kwargs)
 
-    def __matmul__(self, other: Any) -> Tensor:
+    def __matmul__(self, other: Tensor) -> Tensor:
         k = type(other)
         if k is Tensor or k in PLAIN:
             be = self._be
@@ -642,12 +672,13 @@ class TensorMethods:
             return NotImplemented
         return slow_matmul(self, other)
 
-    def __rtruediv__(self, other: Any) -> Tensor:
+    def __rtruediv__(self, other: Tensor | Number) -> Tensor:
         # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
         return self.reciprocal() * other
 
-    def __rmatmul__(self, other: Any) -> Tensor:
-        return NotImplemented
+    def __rmatmul__(self, other: Tensor) -> Tensor:
+        # Subclasses are asked first, also for the right operand.
+        return slow_matmul(other, self) if isinstance(other, Tensor) else NotImplemented
 
     def __neg__(self) -> Tensor:
         return self.neg()
@@ -659,7 +690,14 @@ class TensorMethods:
         return self.abs()
 
     def __invert__(self) -> Tensor:
-        return self.bitwise_not()
+        try:
+            return self.bitwise_not()
+        except NotImplementedError:
+            if self.dtype.category < 2:
+                raise
+            raise TypeError(
+                "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+            ) from None
 
     def UNARY(self, *TAKEN: Any) -> Tensor:
         """DOC"""
@@ -683,40 +721,41 @@ class TensorMethods:
                 record_unary(t, self, node_OP)
         return t
 
+    @FORMS()
     def FORWARDED(self, *TAKEN: Any) -> RETURNS:
         """DOC"""
         FIRST()
         return _ops.NAME(self, *PASSED)
 
-    def where(self, condition: Tensor, other: Any) -> Tensor:
+    def where(self, condition: Tensor, other: Tensor | Number) -> Tensor:
         """Elements of this tensor where `condition` holds, else of `other`."""
         return _ops.where(condition, self, other)
 
-    def polygamma(self, n: Any) -> Tensor:
+    def polygamma(self, n: _int) -> Tensor:
         """The n-th derivative of digamma."""
         return _ops.polygamma(n, self)
 
-    def polygamma_(self, n: Any) -> Tensor:
+    def polygamma_(self, n: _int) -> Tensor:
         """`polygamma` in place."""
         return inplace(lambda x: _ops.polygamma(n, x), self)
 
     def isclose(
-        self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
     ) -> Tensor:
         """Whether abs(self - other) <= atol + rtol * abs(other), elementwise."""
         return _predicates.isclose(self, other, rtol, atol, equal_nan)
 
     def allclose(
-        self, other: Tensor, rtol: Any = 1e-05, atol: Any = 1e-08, equal_nan: Any = False
-    ) -> Any:
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
         """Whether all elements are close in the sense of `isclose`."""
         return _predicates.allclose(self, other, rtol, atol, equal_nan)
 
-    def equal(self, other: Tensor) -> Any:
+    def equal(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape and elements."""
         return _predicates.equal(self, other)
 
-    def is_nonzero(self) -> Any:
+    def is_nonzero(self) -> _bool:
         """Whether a one-element tensor is not zero."""
         return _predicates.is_nonzero(self)
 
@@ -729,7 +768,7 @@ class TensorMethods:
         """`NAME` of this very tensor."""
         return become_view(self, lambda x: _ops.NAME(x, *PASSED))
 
-    def CAST(self, memory_format: Any = None) -> Tensor:
+    def CAST(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor as KIND."""
         if memory_format is None and type(self) is Tensor:
             return cast(self, D.DTYPE)

@@ -1,0 +1,94 @@
+"""What programs have set on a tensor: ``x.note = 3``, and ``vars(x)``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau._dispatch import dispatch as _dispatch
+from flambeau._memory.record import TensorBase, state_of
+
+OWN = frozenset(
+    "_a _be dtype _rg _fn _st _base _view _seen _made _msteps _grad _hooks _retains".split()
+)
+"""The names in a tensor's dictionary that make it a tensor."""
+
+
+def attributes_of(t: Any) -> dict[str, Any]:
+    """The attributes that were set on a tensor and that its class knows nothing of."""
+    kind = _dispatch.Tensor_
+    return {k: v for k, v in state_of(t).items() if k not in OWN and not hasattr(kind, k)}
+
+
+class Attributes(dict[str, Any]):
+    """The ``__dict__`` of a tensor: changes of it reach the tensor, but not what it is made of."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, t: Any) -> None:
+        self._state = state = state_of(t)
+        super().__init__({k: v for k, v in state.items() if k not in OWN})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        if name not in OWN:
+            self._state[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        self.pop(name)
+
+    def update(self, *args: Any, **kwargs: Any) -> None:
+        """As of any dictionary."""
+        for name, value in dict(*args, **kwargs).items():
+            self[name] = value
+
+    def __ior__(self, other: Any) -> Any:
+        self.update(other)
+        return self
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        """As of any dictionary."""
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """As of any dictionary."""
+        value = super().pop(name, *default)
+        if name not in OWN:
+            self._state.pop(name, None)
+        return value
+
+    def popitem(self) -> tuple[str, Any]:
+        """As of any dictionary."""
+        name = next(reversed(self))
+        return name, self.pop(name)
+
+    def clear(self) -> None:
+        """As of any dictionary."""
+        for name in list(self):
+            del self[name]
+
+    def __reduce__(self) -> Any:
+        return dict, (dict(self),)
+
+
+def _get(t: Any) -> dict[str, Any]:
+    """What programs have set on the tensor, by name; changes of it reach the tensor."""
+    return Attributes(t)
+
+
+def _set(t: Any, value: dict[str, Any]) -> None:
+    value = dict(value)
+    shown = Attributes(t)
+    shown.clear()
+    shown.update(value)
+
+
+shown = property(_get, _set)
+
+
+class ShowsAttributes(TensorBase):
+    """A first base for classes of tensors whose other bases hide the tensor's ``__dict__``."""
+
+    __slots__ = ()
+    __dict__ = shown  # type: ignore[assignment] - of objects it is the state

@@ -1,0 +1,113 @@
+"""Programs as people write them: both type checkers accept every line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import flambeau as torch
+import flambeau.nn.functional as F
+from flambeau import Tensor, nn
+from flambeau.utils.data import DataLoader, TensorDataset
+
+
+class Block(nn.Module):
+    """Two layers with a shortcut, and a buffer."""
+
+    scale: Tensor
+
+    def __init__(self, width: int, p: float = 0.1) -> None:
+        super().__init__()
+        self.first = nn.Linear(width, 4 * width)
+        self.second = nn.Linear(4 * width, width)
+        self.dropout = nn.Dropout(p)
+        self.norm = nn.LayerNorm(width)
+        self.register_buffer("scale", torch.ones(1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        hidden = F.gelu(self.first(self.norm(x)))
+        return x + self.scale * self.dropout(self.second(hidden))
+
+
+class Classifier(nn.Module):
+    """A stack of blocks with a head."""
+
+    def __init__(self, width: int, classes: int, depth: int = 2) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(width) for _ in range(depth)])
+        self.head = nn.Sequential(nn.ReLU(), nn.Linear(width, classes))
+
+    def forward(self, x: Tensor, temperature: float = 1.0) -> Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return self.head(x) / temperature
+
+
+def batches(count: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Random inputs and labels."""
+    data = TensorDataset(torch.randn(count, 8), torch.randint(0, 3, (count,)))
+    yield from DataLoader(data, batch_size=4, shuffle=True)
+
+
+def train(model: nn.Module, epochs: int) -> list[float]:
+    """The losses of some epochs."""
+    device = torch.device("cpu")
+    model = model.to(device)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, weight_decay=0.01)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=2)
+    criterion = nn.CrossEntropyLoss(label_smoothing=0.1)
+    losses = []
+    for _ in range(epochs):
+        total = 0.0
+        for inputs, labels in batches(16):
+            optimizer.zero_grad()
+            loss = criterion(model(inputs.to(device)), labels.to(device))
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            total += loss.item()
+        schedule.step()
+        losses.append(total)
+    return losses
+
+
+def accuracy(model: Classifier, x: Tensor, y: Tensor) -> float:
+    """The share of right answers."""
+    model.eval()
+    with torch.no_grad():
+        scores = model(x, temperature=2.0)
+        values, indices = scores.max(dim=1)
+        best = scores.topk(2).indices[:, 0]
+    assert torch.equal(indices, best)
+    assert values.shape == (len(x),)
+    return (indices == y).float().mean().item()
+
+
+def forms(x: Tensor) -> Tensor:
+    """Functions of several forms, subscripts and arithmetic."""
+    largest: Tensor = x.max()
+    named: Tensor = torch.max(x, 0).values
+    pairs: Tensor = torch.max(x, x)
+    middle: Tensor = x.median()
+    order: Tensor = torch.sort(x, dim=-1, descending=True).indices
+    rows: int = x.shape[0]
+    where: tuple[Tensor, ...] = torch.where(x > 0)
+    kept: Tensor = torch.where(x > 0, x, 0.0)
+    firsts, lasts = x.split([1, rows - 1])
+    total: Tensor = x.sum(dim=(0, 1), keepdim=True) + x.sum() + x.sum(0)
+    x[0] = 1.0
+    x[x > 0] = torch.zeros(1)
+    parts = [x[None], x[..., 0], x[0, 1:], x[[0, 1]], x[order[0] % rows], x[:, -1]]
+    flat = x.view(-1).reshape(rows, -1).permute(1, 0).expand(2, -1, -1).tile(1, 2)
+    made = torch.zeros(2, 3, dtype=torch.float64), torch.full((2,), 1), x.new_zeros((2, 3))
+    numbers: list[float] = torch.linspace(0, 1, 3).tolist()
+    grad = x.grad
+    if grad is not None:
+        grad.zero_()
+    used = (largest, named, pairs, middle, where, kept, firsts, lasts, total, parts, made, numbers)
+    return 2 - flat / len(used) ** 2
+
+
+if __name__ == "__main__":
+    network = Classifier(8, 3)
+    print(train(network, 2), accuracy(network, torch.randn(4, 8), torch.zeros(4)))
+    print(forms(torch.randn(3, 4)).shape)
