@@ -841,7 +841,7 @@ ALIASES = {
     "switches of PyTorch": {"backends/__init__", "backends/cuda", "backends/cudnn"},
     "x.cuda(), x.is_cuda, x.__cuda_array_interface__, integer devices": {
         *("_tensor/tensor", "_types/device", "_storages/untyped", "_storages/typed"),
-        *("sparse/_coo", "ops/creation/creation"),
+        *("sparse/_coo", "ops/creation/creation", "jit/_tracing/patches"),
     },
     "profile(use_cuda=True)": {"autograd/_recorder", "autograd/profiler"},
     "names and numbers in files and protocols": {

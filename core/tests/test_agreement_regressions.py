@@ -470,3 +470,12 @@ def test_least_of_no_elements_is_refused(device):
     for function in (fb.amin, fb.amax):
         with pytest.raises(IndexError, match="non-zero size"):
             function(fb.zeros(0, 0, device=device), 0)
+
+
+@pytest.mark.parametrize("dtype", [fb.float32, fb.float64, fb.int64])
+def test_xlogy_of_a_number_is_xlogy_of_a_tensor_of_it(dtype):
+    y = fb.tensor([1, 4, 0], dtype=dtype)
+    for x in (0.0, 2.0):
+        alike = fb.xlogy(fb.full((3,), x, dtype=fb.promote_types(dtype, fb.float32)), y)
+        assert fb.xlogy(x, y).tolist() == alike.tolist()
+        assert fb.xlogy(x, y).dtype is (dtype if dtype.is_floating_point else fb.float32)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import subprocess
 import sys
 import time
@@ -311,3 +313,124 @@ def test_the_first_class_that_wants_calls_is_noticed_though_it_is_no_tensor(tmp_
     command = [sys.executable, "-m", "flambeau", "run", str(script)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout == "add cholesky tensor([2.])\n", done.stderr
+
+
+def test_all_distributions_stand_in_the_module(torch):
+    found = [v for v in vars(torch.distributions).values() if isinstance(v, type)]
+    assert {torch.distributions.Bernoulli, torch.distributions.Wishart} <= set(found)
+
+
+def test_what_sharded_layers_name_can_be_named(torch):
+    from torch.distributed.tensor import Partial, Replicate, Shard
+    from torch.distributed.tensor.placement_types import Placement
+
+    assert Shard(1) == Shard(1) != Shard(0) and Replicate() == Replicate() != Shard(0)
+    assert Shard(1).is_shard(1) and Shard(1).is_shard() and not Shard(1).is_shard(0)
+    assert Partial("avg").is_partial() and Replicate().is_replicate()
+    assert [str(p) for p in (Shard(1), Replicate(), Partial())] == ["S(1)", "R", "P(sum)"]
+    assert all(isinstance(p, Placement) for p in (Shard(1), Replicate(), Partial()))
+    assert isinstance(torch.distributed.ReduceOp.SUM, torch.distributed.ReduceOp.RedOpType)
+    assert torch.Future is torch.futures.Future
+
+
+def test_tensors_are_of_torch_by_their_class_while_it_is_the_name(torch):
+    assert type(torch.ones(1)).__module__ == "torch"
+    assert str(type(torch.ones(1))) == "<class 'torch.Tensor'>"
+
+
+def test_the_dictionary_of_a_tensor_has_what_programs_set():
+    x = fb.ones(2, requires_grad=True)
+    assert vars(x) == {}
+    x.note = 1
+    x.__dict__["other"] = 2
+    x.__dict__.update(third=3)
+    assert (x.note, x.other, x.third) == (1, 2, 3)
+    assert x.__dict__.pop("note") == 1 and not hasattr(x, "note")
+    x.__dict__ = {"only": copy.deepcopy(x.__dict__)}
+    assert x.only == {"other": 2, "third": 3} and list(vars(x)) == ["only"]
+    assert vars(copy.deepcopy(x)) == vars(copy.copy(x)) == vars(x)
+
+
+def test_a_dictionary_of_a_tensor_does_not_reach_what_it_is_made_of():
+    x = fb.ones(2)
+    shown = x.__dict__
+    shown["dtype"] = None
+    shown.clear()
+    assert x.dtype is fb.float32 and x.sum().item() == 2
+
+
+def test_classes_with_bases_before_the_tensor_show_what_programs_set(torch):
+    class Meta:
+        def __init__(self):
+            self.affine = 1
+
+    class Image(Meta, torch.Tensor):
+        def __new__(cls, values):
+            return torch.as_tensor(values).as_subclass(cls)
+
+        def __init__(self, values):
+            super().__init__()
+
+        def clone(self):
+            new = Image(self.as_subclass(torch.Tensor).clone())
+            new.__dict__ = copy.deepcopy(self.__dict__)
+            return new
+
+    image = Image([1.0, 2.0])
+    image.affine = [3]
+    twin = image.clone()
+    assert vars(image) == vars(twin) == {"affine": [3]} and twin.affine is not image.affine
+    assert twin.tolist() == [1.0, 2.0] and isinstance(image, Meta)
+
+
+def test_functions_that_look_at_classes_show_what_functions_have(torch):
+    class Marked(torch.Tensor):
+        """From the first subclass on, functions look at their arguments."""
+
+    assert torch.meshgrid.__kwdefaults__ == {"indexing": None}
+    assert torch.meshgrid.__code__ is torch.meshgrid._function.__code__
+
+
+def test_a_product_with_a_subclass_on_the_right_is_of_the_subclass():
+    class Marked(fb.Tensor):
+        """Nothing of its own."""
+
+    a, b = fb.tensor([[1.0, 2.0], [3.0, 4.0]]), fb.tensor([[0.0, 1.0], [2.0, 0.0]])
+    product = a @ b.as_subclass(Marked)
+    assert type(product) is Marked and product.tolist() == [[4.0, 1.0], [8.0, 3.0]]
+    for value in (2, [1.0, 2.0]):
+        with pytest.raises(TypeError):
+            value @ b.as_subclass(Marked)
+
+
+def test_a_dense_matrix_times_a_sparse_one_keeps_their_order():
+    a, b = fb.tensor([[1.0, 2.0], [3.0, 4.0]]), fb.tensor([[0.0, 1.0], [2.0, 0.0]])
+    assert (a @ b.to_sparse()).tolist() == (a @ b).tolist() != (b @ a).tolist()
+    assert (a[0] @ b.to_sparse()).tolist() == (a[0] @ b).tolist()
+
+
+def test_a_module_has_other_parameters_within_a_block(torch):
+    layer = torch.nn.Linear(2, 1, bias=False)
+    own = layer.weight
+    weight = torch.ones(1, 2, requires_grad=True)
+    with torch.nn.utils.stateless._reparametrize_module(layer, {"weight": weight}):
+        layer(torch.tensor([3.0, 4.0])).backward()
+        assert layer.weight is weight
+    assert layer.weight is own and own.grad is None and weight.grad.tolist() == [[3.0, 4.0]]
+
+
+def test_classes_may_take_keywords_of_any_name(torch):
+    class Registered:
+        def __init_subclass__(cls, name="", body=""):
+            cls.named = name + body
+
+    class One(Registered, name="one", body="!"):
+        pass
+
+    assert One.named == "one!"
+
+
+def test_tensors_that_are_pickled_under_the_name_are_read_without_it():
+    with torch_alias() as torch:
+        text = pickle.dumps(torch.ones(2))
+    assert pickle.loads(text).tolist() == [1.0, 1.0] and b"torch" not in text

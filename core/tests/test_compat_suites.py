@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import importlib
+import io
+import re
 import warnings
 
 import pytest
@@ -144,3 +148,239 @@ def test_a_schedule_by_milestones_may_be_given_them_as_a_list(torch):
     optimizer.step()
     schedule.step(2)
     assert optimizer.param_groups[0]["lr"] == 0.5
+
+
+def test_after_the_block_every_function_is_the_one_of_today():
+    from flambeau.compat._earlier import _EARLIER
+
+    def now():
+        return [
+            functools.reduce(getattr, path.split("."), importlib.import_module(module))
+            for module, path, _ in _EARLIER
+        ]
+
+    before = now()
+    with torch_alias("1.2"):
+        assert all(old is not new for old, new in zip(before, now(), strict=True))
+    assert all(old is new for old, new in zip(before, now(), strict=True))
+    with torch_alias():
+        assert all(old is new for old, new in zip(before, now(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda t: t.cat([]), RuntimeError, "non-empty"),
+        (lambda t: t.ones(2, 1).rot90(1, [0, -3]), RuntimeError, "out of range"),
+        (lambda t: t.norm(t.ones(2), "nuc", (0, 1)), RuntimeError, "out of range"),
+        (lambda t: t.tensor([]).is_nonzero(), RuntimeError, "^bool value of Tensor"),
+        (lambda t: t.nonzero(t.ones(1), as_tuple=True, out=t.ones(1).long()), TypeError, "inv"),
+        (lambda t: t.max(t.ones(2, 0)), RuntimeError, "does not have an identity"),
+        (lambda t: t.mvlgamma(t.tensor([0.5]), 3), RuntimeError, "Condition for computing"),
+        (lambda t: t.ones(1, 2, 2).lu(pivot=False), RuntimeError, "without pivoting"),
+        (lambda t: t.tensor(), TypeError, "missing 1 required positional arguments"),
+        (lambda t: t.utils.data.RandomSampler([1], num_samples=1), ValueError, "replacement"),
+        (
+            lambda t: t.utils.data.DataLoader([1], num_workers=1, multiprocessing_context=3),
+            ValueError,
+            "valid context",
+        ),
+        (lambda t: t.load(object()), AttributeError, "seekable"),
+    ],
+)
+def test_errors_are_those_of_their_time(torch, call, error, words):
+    with pytest.raises(error, match=words):
+        call(torch)
+
+
+def test_copies_are_in_row_major_order_unless_another_is_asked_for(torch):
+    x = torch.ones(2, 3).t()
+    assert x.clone().is_contiguous() and torch.empty_like(x).is_contiguous()
+    assert not torch.empty_like(x, memory_format=torch.preserve_format).is_contiguous()
+    assert torch.eye(2).to_sparse().clone().is_sparse
+
+
+def test_integers_are_drawn_between_bounds_that_the_dtype_has_not(torch):
+    found = torch.randint(-128, 128, (200,), dtype=torch.uint8)
+    assert found.max() > 127
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        torch.randint(5, (2,), dtype=torch.bool)
+
+
+def test_systems_are_solved_for_rows_with_a_warning(torch):
+    a = torch.eye(2).expand(3, 2, 2) * 2
+    with pytest.warns(UserWarning, match="Passing RHS tensor"):
+        found = torch.lu_solve(torch.ones(3, 2), *a.lu())
+    assert found.tolist() == [[0.5, 0.5]] * 3
+
+
+def test_streams_have_no_length_in_batches(torch):
+    class Two(torch.utils.data.IterableDataset):
+        def __iter__(self):
+            return iter([1, 2])
+
+        def __len__(self):
+            return 2
+
+    with pytest.raises(TypeError, match="Cannot determine the DataLoader length"):
+        len(torch.utils.data.DataLoader(Two()))
+    assert len(torch.utils.data.DataLoader([1, 2])) == 2
+
+
+def test_checkpoints_are_streams_which_may_follow_other_bytes(torch):
+    file = io.BytesIO()
+    file.write(b"before")
+    torch.save(torch.arange(3), file)
+    file.write(b"after")
+    file.seek(len(b"before"))
+    assert torch.load(file, weights_only=True).tolist() == [0, 1, 2] and file.read() == b"after"
+
+
+def test_byte_strings_of_python_2_are_ascii(torch):
+    file = io.BytesIO()
+    torch.save({"name": 1}, file, pickle_protocol=2)
+    data = file.getvalue().replace(b"X\x04\x00\x00\x00name", b"U\x04n\xc3\xa4m")
+    with pytest.raises(UnicodeDecodeError, match="ascii"):
+        torch.load(io.BytesIO(data), weights_only=True)
+    assert torch.load(io.BytesIO(data), weights_only=True, encoding="utf-8") == {"näm": 1}
+
+
+def test_segments_may_begin_with_several_arguments_or_none(torch):
+    from torch.utils.checkpoint import checkpoint_sequential
+
+    x = torch.ones(2, requires_grad=True)
+    y = torch.full((2,), 3.0, requires_grad=True)
+    parts = [lambda a, b: a * b, torch.exp, torch.sin]
+    with pytest.warns(DeprecationWarning, match="number of inputs"):
+        found = checkpoint_sequential(parts, 2, x, y)
+    found.sum().backward()
+    z = torch.tensor([3.0, 3.0], requires_grad=True)
+    z.exp().sin().sum().backward()
+    assert fb.allclose(y.grad, z.grad) and fb.allclose(x.grad, 3 * z.grad)
+    with pytest.warns(DeprecationWarning, match="number of inputs"):
+        assert checkpoint_sequential([lambda: 1], 1) == 1
+
+
+def test_elements_that_share_memory_are_found(torch):
+    x = torch.ones(3, 4)
+    assert torch._debug_has_internal_overlap(x.t()) == 0
+    assert torch._debug_has_internal_overlap(x[:1].expand(2, 4)) == 1
+    assert torch._debug_has_internal_overlap(x[:, :2]) == 2
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda t: t.nn.Conv1d(1, 1, 2, stride=-1)(t.ones(1, 1, 4)), RuntimeError, "^negative"),
+        (lambda t: t.nn.functional.pad(t.tensor(0.0), (1, 1)), AssertionError, "Padding length"),
+        (lambda t: t.nn.Fold((4, 5), (2, 3))(t.ones(1, 5)), NotImplementedError, "Only 3D input"),
+        (lambda t: t.eye(2).to_sparse().to_sparse(), RuntimeError, "not implemented for sparse"),
+        (
+            lambda t: t.nn.functional.poisson_nll_loss(t.ones(1), t.ones(1), reduction="total"),
+            ValueError,
+            "is not valid",
+        ),
+        (
+            lambda t: t.optim.lr_scheduler.CyclicLR(t.optim.Adam([t.ones(1)]), 1, 5),
+            ValueError,
+            "must support momentum",
+        ),
+        (lambda t: importlib.import_module("torch.utils.ffi"), ImportError, "is deprecated"),
+    ],
+)
+def test_errors_of_layers_are_those_of_their_time(torch, call, error, words):
+    with pytest.raises(error, match=words):
+        call(torch)
+
+
+def test_gradients_become_zeros_and_are_not_copied(torch):
+    layer = torch.nn.Linear(2, 1)
+    layer(torch.ones(2)).backward()
+    assert copy.deepcopy(layer).weight.grad is None
+    layer.zero_grad()
+    assert layer.weight.grad.tolist() == [[0, 0]]
+    torch.optim.SGD(layer.parameters(), 1).zero_grad()
+    assert layer.bias.grad.tolist() == [0]
+
+
+def test_statistics_may_divide_by_the_plain_variance(torch):
+    found = torch.nn.InstanceNorm1d(1, eps=0)(torch.tensor([[[1.0, 3.0]]]))
+    assert found.tolist() == [[[-1, 1]]]
+
+
+def test_dimensions_are_permuted_one_by_one(torch):
+    assert torch.permute(torch.ones(2, 3, 4), 2, 0, 1).shape == (4, 2, 3)
+    assert torch.permute(torch.ones(2, 3), (1, 0)).shape == (3, 2)
+
+
+def test_objects_with_forward_and_backward_are_functions(torch):
+    class Product(torch.autograd.Function):
+        def __init__(self, factor):
+            super().__init__()
+            self.factor = factor
+
+        def forward(self, x, y):
+            assert self.needs_input_grad == (True, False)
+            self.save_for_backward(x, y)
+            return x * y * self.factor
+
+        def backward(self, grad):
+            return grad * self.saved_tensors[1] * self.factor, None
+
+    x, y = torch.tensor([2.0], requires_grad=True), torch.tensor([5.0])
+    with pytest.warns(UserWarning, match="Legacy autograd function"):
+        product = Product(10)(x, y)
+    product.backward()
+    assert product.item() == 100 and x.grad.item() == 50
+
+    class Static(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+    with pytest.raises(RuntimeError, match="static forward"):
+        Static()(x)
+
+
+def test_reports_of_an_environment_have_a_fact_a_line(torch):
+    from torch.utils.collect_env import get_pretty_env_info
+
+    report = get_pretty_env_info()
+    assert "PyTorch version: 1.2.0" in report and "[pip] numpy==" in report
+    assert report.count("\n") >= 17
+
+
+@pytest.mark.parametrize(
+    ("shapes", "options", "words"),
+    [
+        (((4, 3), (4, 3, 2)), {}, "inconsistent tensors dimensions"),
+        (((5, 3), (3, 5)), {}, "inconsistent tensors sizes"),
+        (((5, 4, 3), (5, 4, 3)), {"dim": 0}, "dimension 0 does not have size 3"),
+    ],
+)
+def test_cross_products_tell_what_does_not_fit(torch, shapes, options, words):
+    with pytest.raises(RuntimeError, match=words):
+        torch.cross(*map(torch.ones, shapes), **options)
+
+
+def test_nuclear_norms_want_two_dimensions(torch):
+    for dims in ((0, 0), (0, 2)):
+        with pytest.raises(RuntimeError, match="duplicate or invalid"):
+            torch.norm(torch.ones(2, 3), "nuc", dims)
+
+
+def test_sparse_tensors_have_no_order_in_memory(torch):
+    with pytest.raises(RuntimeError, match="memory format"):
+        torch.empty_like(torch.eye(2).to_sparse(), memory_format=torch.preserve_format)
+
+
+def test_streams_of_python_2_are_read_with_their_strings_as_bytes(torch):
+    file = io.BytesIO()
+    torch.save(torch.arange(3), file)
+    # X, four bytes of length, text: U, one byte of length, bytes.
+    words = rb"protocol_version|little_endian|type_sizes|short|int|long|storage|cpu|[0-9]+"
+    text = re.compile(rb"X(.)\x00\x00\x00(" + words + rb")", re.DOTALL)
+    data = text.sub(rb"U\1\2", file.getvalue())
+    assert b"U\x07storage" in data and b"U\x0dlittle_endian" in data
+    found = torch.load(io.BytesIO(data), encoding="bytes", weights_only=True)
+    assert found.tolist() == [0, 1, 2]

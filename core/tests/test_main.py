@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -342,7 +343,32 @@ def test_unknown_command_is_a_usage_error(capsys):
     with pytest.raises(SystemExit) as caught:
         main(["cure"])
     assert caught.value.code == 2
-    assert "usage: python -m flambeau" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "usage: python -m flambeau [-h] COMMAND ..." in said
+    assert "argument COMMAND: invalid choice: 'cure'" in said
+
+
+@pytest.mark.parametrize("ending", ["", "raise SystemExit(3)"])
+def test_trace_writes_when_each_op_of_a_script_ran(capsys, tmp_path, ending):
+    script, output = tmp_path / "script.py", tmp_path / "seen.json"
+    script.write_text(
+        "import sys, torch\n"
+        "x = torch.ones(2, 3, device='ref', requires_grad=True)\n"
+        f"(x * len(sys.argv)).sum().backward()\n{ending}\n"
+    )
+    try:
+        status = main(["trace", "--output", str(output), str(script), "--some", "argument"])
+    except SystemExit as left:
+        status = left.code
+    assert status == (3 if ending else 0)
+    names = {event["name"] for event in json.loads(output.read_text())["traceEvents"]}
+    assert {"mul", "sum", "SumBackward0"} <= names
+    assert f"events in {output}" in capsys.readouterr().out
+
+
+def test_trace_of_a_script_that_is_not_there_is_an_error(capsys, tmp_path):
+    assert main(["trace", str(tmp_path / "absent.py")]) == 2
+    assert "No such file" in capsys.readouterr().err
 
 
 def test_module_runs_as_a_program():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 import tempfile
 import warnings
 
@@ -216,3 +217,166 @@ def test_indices_that_cannot_be_are_told_as_programs_expect():
     for bound in ("1", 1.5):
         with pytest.raises(TypeError, match="slice indices must be integers"):
             fb.ones(3)[bound:]
+
+
+SELF = [1.0]
+SELF.append(SELF)
+
+
+class NoItems:
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, item):
+        raise TypeError("no items")
+
+
+def refused_subclass():
+    class Own(fb.FloatTensor):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: fb.ones(2).apply_(str), TypeError, "must be real number, not str"),
+        (lambda: fb.ones(2).map_(fb.ones(2), lambda a, b: None), TypeError, "not NoneType"),
+        (lambda: fb.tensor(SELF), TypeError, "self-referential"),
+        (lambda: fb.tensor([[1.0], SELF]), TypeError, "self-referential"),
+        (lambda: fb.Tensor(NoItems()), ValueError, "could not determine the shape"),
+        (lambda: fb.zeros(2, 3).index_copy(0, fb.tensor([0]), fb.ones(3)), IndexError, "dimens"),
+        (lambda: fb.empty(3, 3, memory_format=fb.channels_last), RuntimeError, "rank 4"),
+        (lambda: fb.zeros(2, layout=fb.sparse_coo, out=fb.ones(2)), RuntimeError, "layout"),
+        (lambda: fb.triu_indices(1, 1, layout=fb.sparse_coo), RuntimeError, "layout"),
+        (lambda: fb.hann_window(3, layout=fb.sparse_coo), RuntimeError, "for sparse types"),
+        (lambda: ~fb.ones(2), TypeError, "operator.invert"),
+        (lambda: fb.ones(2, 2, 2).to_sparse().t(), RuntimeError, "<= 2 sparse and 0 dense"),
+        (lambda: fb.cat([fb.ones(2), None]), TypeError, "element 1 .* got NoneType"),
+        (lambda: fb.LongTensor((6, 0), 1, 1), TypeError, "invalid combination of arguments"),
+        (refused_subclass, TypeError, "not an acceptable base type"),
+        (
+            lambda: fb.isclose(fb.ones(1), fb.ones(1), fb.ones((), requires_grad=True)),
+            TypeError,
+            "'rtol' must be float",
+        ),
+        (
+            lambda: fb.addcmul(*[fb.ones(1)] * 3, value=fb.ones((), requires_grad=True)),
+            TypeError,
+            "Number",
+        ),
+        (
+            lambda: fb.nonzero(fb.ones(1), as_tuple=True, out=fb.ones(1).long()),
+            RuntimeError,
+            "as_tuple",
+        ),
+        (lambda: fb.randperm(257 + 1, dtype=fb.uint8), RuntimeError, "greater than 256"),
+        (lambda: fb.randperm(2050, dtype=fb.float16), RuntimeError, "greater than 2049"),
+    ],
+)
+def test_calls_are_refused_with_the_class_and_words_that_programs_look_for(call, error, words):
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_factors_may_be_tensors_without_gradient():
+    ones = fb.ones(2, dtype=fb.int32)
+    assert fb.addcmul(ones, ones, ones, value=fb.tensor(2.0)).tolist() == [3, 3]
+    assert fb.addcmul(ones, ones, ones, value=fb.tensor(2.0)).dtype is fb.int32
+
+
+def test_as_many_numbers_are_permuted_as_the_dtype_counts():
+    assert sorted(fb.randperm(256, dtype=fb.uint8).tolist()) == list(range(256))
+    assert fb.randperm(2049, dtype=fb.float16).max() == 2048
+
+
+def test_new_memory_has_the_order_that_is_asked_for():
+    x = fb.empty(2, 3, 4, 5, memory_format=fb.channels_last)
+    assert x.is_contiguous(memory_format=fb.channels_last) and x.shape == (2, 3, 4, 5)
+
+
+def test_typed_constructors_and_new_share_the_memory_of_storages():
+    x = fb.arange(3.0)
+    for made in (fb.FloatTensor(x.storage()), x.new(x.storage())):
+        made[0] = made[0] + 7
+    assert x.tolist() == [14, 1, 2]
+
+
+def test_memory_that_an_array_shows_does_not_grow():
+    x = fb.zeros(2)
+    array = x.numpy()
+    with pytest.raises(RuntimeError, match="not resizable"):
+        x.resize_(5)
+    assert x.resize_(1).shape == (1,)
+    array[0] = 3
+    assert x.tolist() == [3]
+
+
+def test_the_class_of_storages_follows_the_default_dtype():
+    assert fb.Storage is fb.FloatStorage
+    fb.set_default_dtype(fb.float64)
+    try:
+        assert fb.Storage is fb.DoubleStorage
+    finally:
+        fb.set_default_dtype(fb.float32)
+
+
+def test_a_rank_is_asked_for_with_or_without_a_tolerance():
+    x = fb.diag(fb.tensor([3.0, 1.0, 1e-3]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = fb.matrix_rank(x), fb.matrix_rank(x, True), fb.matrix_rank(x, 0.1, True)
+    assert [n.item() for n in found] == [3, 3, 2]
+
+
+def test_reentrant_checkpoints_are_for_backward_alone():
+    x = fb.ones(2, requires_grad=True)
+    y = fb.utils.checkpoint.checkpoint(fb.exp, x, use_reentrant=True).sum()
+    for call in (lambda: fb.autograd.grad(y, x, retain_graph=True), lambda: y.backward(inputs=[x])):
+        with pytest.raises(RuntimeError, match="Checkpointing is not compatible"):
+            call()
+    y = fb.utils.checkpoint.checkpoint(fb.exp, x, use_reentrant=True).sum()
+    y.backward()
+    assert fb.allclose(x.grad, x.exp())
+
+
+def test_data_keep_their_layout_and_stay():
+    x = fb.ones(2, 2)
+    with pytest.raises(RuntimeError, match="incompatible tensor type"):
+        x.data = fb.eye(2).to_sparse()
+    with pytest.raises(RuntimeError, match="Deleting tensor data"):
+        del x.data
+
+
+def test_results_of_others_are_pickled_as_leaves():
+    x = pickle.loads(pickle.dumps(fb.ones(2, requires_grad=True) * 3))
+    assert x.tolist() == [3, 3] and x.is_leaf and x.requires_grad
+
+
+def test_shapes_that_do_not_fit_are_told_before_dtypes():
+    x = fb.arange(4)
+    with pytest.raises(RuntimeError, match="shape mismatch"):
+        x[x > -1] = fb.tensor([1.0, 2.0])
+    with pytest.raises(RuntimeError, match="dtypes match"):
+        x[x > -1] = fb.ones(4)
+
+
+def test_entries_of_empty_dimensions_are_out_of_bounds():
+    with pytest.raises(IndexError, match="for dimension with size 0"):
+        fb.ones(3, 0)[:, [0, 1]]
+
+
+def test_sparse_gradients_are_added_in_place():
+    weight = fb.ones(3, 1, requires_grad=True)
+
+    def backward():
+        fb.embedding(weight, fb.tensor([1]), sparse=True).sum().backward()
+
+    backward()
+    first = weight.grad
+    backward()
+    assert weight.grad is first and first.to_dense().tolist() == [[0], [2], [0]]
+
+
+def test_hooks_say_that_they_do_not_travel():
+    hook = fb.utils.hooks.unserializable_hook(lambda grad: grad)
+    assert hook.__torch_unserializable__ and hook(3) == 3

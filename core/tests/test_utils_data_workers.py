@@ -18,6 +18,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info
+from flambeau.utils.data._utils.worker import WorkerInfo
 
 METHODS = [
     m for m in ("fork", "spawn", "forkserver") if m in multiprocessing.get_all_start_methods()
@@ -407,3 +408,42 @@ def test_no_warning_is_given():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(list(DataLoader(Numbers(4), num_workers=2))) == 4
+
+
+def test_after_an_error_the_next_batches_come():
+    found = iter(DataLoader(Failing(ValueError("bad sample")), num_workers=2))
+    values, errors = [], 0
+    while True:
+        try:
+            values.append(next(found)[1].item())
+        except ValueError:
+            errors += 1
+        except StopIteration:
+            break
+    assert errors == 1 and len(values) == len(Failing(None)) - 1
+
+
+def test_a_worker_that_could_not_start_says_so_once():
+    def fails(number):
+        raise ValueError(f"no worker {number}")
+
+    found = iter(DataLoader(Numbers(8), num_workers=2, worker_init_fn=fails))
+    for worker in range(2):
+        with pytest.raises(ValueError, match=f"no worker {worker}"):
+            next(found)
+    assert list(found) == []
+
+
+def test_workers_are_known_after_the_pass_and_have_ended():
+    found = iter(DataLoader(Numbers(4), num_workers=2))
+    assert len(list(found)) == 4
+    assert len(found.workers) == 2
+    assert all(worker.pid and not worker.is_alive() for worker in found.workers)
+
+
+def test_a_worker_cannot_change_what_it_knows_of_itself():
+    info = WorkerInfo(0, 1, 2, [])
+    for name in ("id", "other"):
+        with pytest.raises(RuntimeError, match="Cannot assign attributes"):
+            setattr(info, name, 3)
+    assert pickle.loads(pickle.dumps(info)) == info

@@ -422,3 +422,19 @@ def test_in_place_operators_print_as_assignments():
     value = fb.zeros(1)
     assert made(value) is value
     assert value.item() == 1
+
+
+def test_draws_of_random_numbers_are_kept_and_asking_does_not_fail():
+    graph = fx.Graph()
+    drawn, added = (graph.call_function(f, ((2,),)) for f in (fb.rand, fb.relu))
+    assert drawn.is_impure()
+    assert not drawn.is_impure(impure_random=False)
+    assert not added.is_impure()
+
+
+def test_a_call_of_what_is_no_module_is_named_by_its_type():
+    graph = fx.Graph()
+    graph.output(graph.call_module("other"))
+    made = fx.GraphModule({"other": len}, graph)
+    with pytest.raises(RuntimeError, match="does not reference an nn.Module, but builtin_function"):
+        made.graph.lint()

@@ -11,6 +11,7 @@ import math
 import pkgutil
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -162,9 +163,10 @@ def test_kernels_agree_on_samples(name: str, sample: Sample, dtype: DType) -> No
         check(name, redrawn(sample.args, draw), dtype)
 
 
-@pytest.mark.parametrize(("name", "sample", "dtype"), cases(SPECIAL))
-def test_kernels_agree_at_the_corners(name: str, sample: Sample, dtype: DType) -> None:
-    check(name, sample.args, dtype)
+@pytest.mark.parametrize("name", [name for name in REFERENCE if name in NUMPY and name in SPECIAL])
+def test_kernels_agree_at_the_corners(name: str) -> None:
+    for sample, dtype in product(SPECIAL[name], DTYPES[name]):
+        check(name, sample.args, dtype)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

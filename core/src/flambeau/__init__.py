@@ -5,11 +5,13 @@ are installed.  Importing this package imports no array library and looks for no
 when a device is first used.
 """
 
+# ruff: noqa: F405 - submodules are loaded when one is asked for; checkers read __init__.pyi
+
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __path__ = pkgutil.extend_path(__path__, __name__)  # flambeau.nn ships in flambeau-nn
 __version__ = "0.1.0"
@@ -31,68 +33,13 @@ from flambeau._api.names import (
 )
 from flambeau._autograd import engine as _engine
 from flambeau._dispatch import bound as _bound
+from flambeau._storages import typed as _typed
 from flambeau._tensor import methods as _tensor_methods
 from flambeau._tensor import tensor as _tensor
 from flambeau.plugin.host import host as _host
 
-if TYPE_CHECKING:
-    from flambeau import accelerator as accelerator
-    from flambeau import amp as amp
-    from flambeau import autograd as autograd
-    from flambeau import backends as backends
-    from flambeau import compat as compat
-    from flambeau import cpu as cpu
-    from flambeau import cuda as cuda
-    from flambeau import distributed as distributed
-    from flambeau import distributions as distributions
-    from flambeau import fft as fft
-    from flambeau import func as func
-    from flambeau import futures as futures
-    from flambeau import fx as fx
-    from flambeau import hub as hub
-    from flambeau import jit as jit
-    from flambeau import linalg as linalg
-    from flambeau import nn as nn
-    from flambeau import onnx as onnx
-    from flambeau import optim as optim
-    from flambeau import overrides as overrides
-    from flambeau import plans as plans
-    from flambeau import profiler as profiler
-    from flambeau import quasirandom as quasirandom
-    from flambeau import random as random
-    from flambeau import return_types as return_types
-    from flambeau import serialization as serialization
-    from flambeau import signal as signal
-    from flambeau import sparse as sparse
-    from flambeau import special as special
-    from flambeau import testing as testing
-    from flambeau import utils as utils
-    from flambeau.amp._setting import autocast_decrement_nesting as autocast_decrement_nesting
-    from flambeau.amp._setting import autocast_increment_nesting as autocast_increment_nesting
-    from flambeau.amp._setting import clear_autocast_cache as clear_autocast_cache
-    from flambeau.amp._setting import get_autocast_cpu_dtype as get_autocast_cpu_dtype
-    from flambeau.amp._setting import get_autocast_dtype as get_autocast_dtype
-    from flambeau.amp._setting import get_autocast_gpu_dtype as get_autocast_gpu_dtype
-    from flambeau.amp._setting import is_autocast_cache_enabled as is_autocast_cache_enabled
-    from flambeau.amp._setting import is_autocast_cpu_enabled as is_autocast_cpu_enabled
-    from flambeau.amp._setting import is_autocast_enabled as is_autocast_enabled
-    from flambeau.amp._setting import set_autocast_cache_enabled as set_autocast_cache_enabled
-    from flambeau.amp._setting import set_autocast_cpu_dtype as set_autocast_cpu_dtype
-    from flambeau.amp._setting import set_autocast_cpu_enabled as set_autocast_cpu_enabled
-    from flambeau.amp._setting import set_autocast_dtype as set_autocast_dtype
-    from flambeau.amp._setting import set_autocast_enabled as set_autocast_enabled
-    from flambeau.amp._setting import set_autocast_gpu_dtype as set_autocast_gpu_dtype
-    from flambeau.amp.autocast_mode import autocast as autocast
-    from flambeau.amp.grad_scaler import GradScaler as GradScaler
-    from flambeau.func import vmap as vmap
-    from flambeau.overrides import _assert as _assert
-    from flambeau.overrides import _assert_async as _assert_async
-    from flambeau.plans import compile as compile
-    from flambeau.serialization import load as load
-    from flambeau.serialization import save as save
-
 __all__ = [*_names, "autograd", "fft", "linalg", "nn", "ops", "optim", "random", "return_types"]
-__all__ += ["signal", "sparse", "special", "testing", "utils"]
+__all__ += ["Storage", "signal", "sparse", "special", "testing", "utils"]
 
 _tensor_methods.link()
 _engine.link()
@@ -105,8 +52,8 @@ _host.register_builtin("ref", "flambeau.testing.reference.plugin", __version__)
 _host.subscribe(_bound.forget)
 
 _SUBMODULES = frozenset(
-    """accelerator amp autograd backends compat cpu cuda distributed distributions fft func
-    futures hub jit linalg multiprocessing overrides plans plugin profiler quasirandom random
+    """accelerator amp array_api autograd backends compat cpu cuda distributed distributions fft
+    func futures hub jit linalg multiprocessing overrides plans plugin profiler quasirandom random
     return_types serialization signal
     sparse special testing utils version""".split()
 )
@@ -121,6 +68,7 @@ _NAMES = {
         set_autocast_gpu_dtype""".split()
     ),
     "func": frozenset({"vmap"}),
+    "jit": frozenset({"wait"}),
     "overrides": frozenset({"_assert", "_assert_async"}),
     "plans": frozenset({"compile"}),
     "serialization": frozenset({"load", "save"}),
@@ -134,11 +82,19 @@ def __getattr__(name: str) -> Any:
     for module, names in _NAMES.items():
         if name in names:
             return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    if name == "Storage":
+        return _typed.default_class()
     if name in _PARTS:
         return _import_part(name)
     if not name.startswith("_") and name != "meta" and name in _host.device_types():
         return importlib.import_module(f"{__name__}.accelerator").namespace(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    lazy = [name for names in _NAMES.values() for name in names]
+    own = [name for name in globals() if name.startswith("_")]
+    return sorted({*own, *__all__, *_SUBMODULES, *_PARTS, *lazy})
 
 
 def _import_part(name: str) -> Any:

@@ -6,6 +6,7 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from flambeau._cli.doctor import PROBLEM, diagnose, format_findings
@@ -37,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Shows which devices flambeau can use, who provides them, and what is wrong.",
     )
     parser.set_defaults(run=_devices)
-    commands = parser.add_subparsers(title="commands", metavar="")
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
     devices = commands.add_parser(
         "devices", help="devices, providers, versions and op coverage (the default)"
@@ -71,6 +72,10 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--traceback", action="store_true", help="show where each error was raised")
     doctor.set_defaults(run=_doctor)
 
+    model = commands.add_parser("onnx", help="what is in a model of ONNX")
+    model.add_argument("model", metavar="MODEL", help="a file in ONNX's format")
+    model.set_defaults(run=_onnx)
+
     script = commands.add_parser("run", help="run a PyTorch script: there, torch means flambeau")
     script.add_argument(
         "--as",
@@ -83,6 +88,16 @@ def _parser() -> argparse.ArgumentParser:
     script.add_argument("script", metavar="SCRIPT", help="a Python file")
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     script.set_defaults(run=_run)
+
+    traced = commands.add_parser(
+        "trace", help="run a script and write when each op ran, for Perfetto and chrome://tracing"
+    )
+    traced.add_argument(
+        "--output", type=Path, default=Path("trace.json"), help="the file; trace.json by default"
+    )
+    traced.add_argument("script", metavar="SCRIPT", help="a Python file; torch means flambeau")
+    traced.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    traced.set_defaults(run=_trace)
     return parser
 
 
@@ -143,6 +158,46 @@ def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     except OSError as error:
         print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
         return 2
+
+
+def _trace(arguments: argparse.Namespace, plugins: PluginHost) -> int:
+    import flambeau
+    from flambeau.compat import run_script
+    from flambeau.profiler import profile
+
+    for name in plugins.device_types():  # a device that is first used inside would not be seen
+        with suppress(RuntimeError, ImportError):  # the script will be told if it uses this one
+            flambeau.empty(0, device=name)
+    left, status = None, 0
+    with profile(record_shapes=True) as seen:
+        try:
+            status = run_script(arguments.script, arguments.arguments)
+        except OSError as error:
+            print(f"cannot run {arguments.script}: {error.strerror}", file=sys.stderr)
+            return 2
+        except SystemExit as end:  # what ran before is what was asked for
+            left = end
+    seen.export_chrome_trace(arguments.output)
+    print(f"{len(seen.events())} events in {arguments.output}; open it in https://ui.perfetto.dev")
+    if left is not None:
+        raise left
+    return status
+
+
+def _onnx(arguments: argparse.Namespace, plugins: PluginHost) -> int:
+    try:
+        from flambeau.onnx import summary
+    except ModuleNotFoundError as error:
+        print(f"{error}; pip install 'flambeau-nn[onnx]' brings it", file=sys.stderr)
+        return 1
+    try:
+        return _printed(lambda _: summary(arguments.model), plugins)
+    except ModuleNotFoundError:
+        print("the package onnx is missing; pip install onnx", file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"cannot read {arguments.model}: {error.strerror}", file=sys.stderr)
+        return 1
 
 
 def _printed(text: Callable[[PluginHost], str], plugins: PluginHost) -> int:

@@ -143,6 +143,5 @@ BFloat16Tensor = _Legacy(bfloat16)
 FloatTensor = _Legacy(float32)
 DoubleTensor = _Legacy(float64)
 
-Storage = FloatStorage
 
-__all__ = [name for name in globals() if not name.startswith("_")]
+__all__ = [name for name in globals() if name[0].isalpha()]  # pytest adds names that are none

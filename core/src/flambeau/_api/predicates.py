@@ -129,6 +129,9 @@ def isclose(
     need_tensor(other, "isclose", "other")
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{input.dtype} did not match {other.dtype}")
+    for name, tolerance in (("rtol", rtol), ("atol", atol)):
+        if isinstance(tolerance, Tensor) and tolerance.requires_grad:
+            raise TypeError(f"isclose(): argument {name!r} must be float, not Tensor")
     if rtol < 0 or atol < 0:
         raise RuntimeError(
             f"rtol and atol must be greater than or equal to zero, got {rtol}, {atol}"

@@ -53,9 +53,15 @@ class _Pass(threading.local):
     """What this thread's present backward pass, if there is one, calls when it has ended."""
 
     callbacks: list[Callable[[], Any]] | None = None
+    to_leaves = True  # whether it adds to ``.grad`` of all leaves
 
 
 _pass = _Pass()
+
+
+def adds_to_all_leaves() -> bool:
+    """Whether this thread's present backward pass is for all leaves, not for chosen tensors."""
+    return _pass.to_leaves
 
 
 def queue_callback(callback: Callable[[], Any]) -> None:
@@ -108,6 +114,7 @@ def run(
         walk.capture([edge(t) for t in inputs])
     before = recording()
     outer, _pass.callbacks = _pass.callbacks, []
+    outer_to, _pass.to_leaves = _pass.to_leaves, accumulate and inputs is None
     try:
         set_recording(create_graph)
         for root, grad in zip(roots, grads, strict=True):
@@ -127,6 +134,7 @@ def run(
         return found
     finally:
         _pass.callbacks = outer
+        _pass.to_leaves = outer_to
         set_recording(before)
 
 
@@ -419,7 +427,7 @@ def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, create_graph: bool) -> 
             leaf._grad = grad.clone() if grad.is_sparse else grad._fresh_copy()
     elif held.is_sparse and not grad.is_sparse:
         leaf._grad = grad + held
-    elif create_graph or not held._be.strided or held._rg:
+    elif create_graph or held._rg or not (held._be.strided or held.is_sparse):
         leaf._grad = held + grad
     else:
         held += grad

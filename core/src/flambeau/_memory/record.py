@@ -6,6 +6,7 @@ refer to it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from flambeau._types import dtype as D
@@ -23,7 +24,11 @@ if TYPE_CHECKING:
 class TensorBase:
     """What layers below the tensor know one by; `flambeau.Tensor` is the class that has methods."""
 
-    __slots__ = ()
+    __slots__ = ("__dict__", "__weakref__")
+
+
+state_of: Callable[[Any], dict[str, Any]] = vars(TensorBase)["__dict__"].__get__
+"""The dictionary of a tensor; its ``__dict__`` shows what programs have put there."""
 
 
 def is_tensor(value: object) -> TypeIs[Tensor]:
@@ -45,6 +50,7 @@ class Storage:
         aliases: on backends without strides, weak references to the tensors to refresh after a
         write.
         mapping: the file or shared memory behind the buffer, None for ordinary memory.
+        lent: whether an array of another library is over it, which could not follow it elsewhere.
     """
 
     version: int  # stored on each: views read them, and a class default would slow that down
@@ -52,6 +58,7 @@ class Storage:
     buffer: Any
     aliases: list[weakref.ref[Any]] | tuple[()] = ()
     mapping: Any = None
+    lent: bool = False
 
     _be: BoundBackend
     dtype: DType
@@ -68,6 +75,7 @@ class Storage:
         twin = Storage(self.buffer, self._be, self.dtype)
         twin.shared = True
         twin.mapping = self.mapping
+        twin.lent = self.lent
         return twin
 
     @property

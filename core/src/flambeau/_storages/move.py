@@ -10,7 +10,7 @@ from __future__ import annotations
 import gc
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.record import Storage, TensorBase
+from flambeau._memory.record import Storage, TensorBase, state_of
 from flambeau._memory.views import geometry_of
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
@@ -83,7 +83,7 @@ def _over(st: Storage) -> tuple[list[Tensor], list[Storage]]:
         if kind is Storage:
             if found.buffer is buffer:
                 records.append(found)
-        elif issubclass(kind, TensorBase) and found.__dict__.get("_st") is not None:
+        elif issubclass(kind, TensorBase) and state_of(found).get("_st") is not None:
             if found._st.buffer is buffer:
                 tensors.append(found)
     return tensors, records

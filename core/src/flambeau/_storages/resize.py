@@ -6,7 +6,7 @@ import gc
 from math import prod
 from typing import TYPE_CHECKING, Any
 
-from flambeau._memory.record import TensorBase
+from flambeau._memory.record import TensorBase, state_of
 from flambeau._memory.views import geometry_of, register_alias, storage_of
 from flambeau._storages.move import grown
 from flambeau._storages.untyped import UntypedStorage
@@ -77,7 +77,7 @@ def _views_of(t: Tensor) -> list[Any]:
         x
         for x in gc.get_objects()
         if issubclass(type(x), TensorBase)
-        and (made := x.__dict__.get("_view")) is not None
+        and (made := state_of(x).get("_view")) is not None
         and made[0] is t
     ]
 

@@ -358,6 +358,11 @@ def _dtype_named(name: Any) -> DType:
     return dtype_and_device(name)[0]
 
 
+def default_class() -> Any:
+    """The class of storages of the default dtype."""
+    return LEGACY[D.get_default_dtype()]
+
+
 BoolStorage = LEGACY[D.bool_]
 ByteStorage = LEGACY[D.uint8]
 CharStorage = LEGACY[D.int8]

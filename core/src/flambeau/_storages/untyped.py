@@ -241,15 +241,15 @@ class UntypedStorage(Casts):
         return self if pinned is plain else pinned.untyped_storage()
 
     def resizable(self) -> builtins.bool:
-        """Whether `resize_` works: not for shared memory and files."""
-        return self._st.mapping is None
+        """Whether `resize_` works: not for shared memory, files, and what NumPy has an array of."""
+        return self._st.mapping is None and not self._st.lent
 
     def resize_(self, size: builtins.int) -> UntypedStorage:
         """Change the number of bytes; tensors over the memory follow, new bytes are zero.
 
         Raises:
-            RuntimeError: the memory is shared or a file, or a living tensor uses what would be cut
-                off.
+            RuntimeError: the memory is shared, a file or an array's, or a living tensor uses what
+                would be cut off.
         """
         from flambeau._storages.move import grown, move
 
@@ -258,8 +258,8 @@ class UntypedStorage(Casts):
             raise RuntimeError(f"UntypedStorage.resize_: got a negative size {size}")
         if not self.resizable():
             raise RuntimeError(
-                "Trying to resize storage that is not resizable: it is shared memory or a file; "
-                "clone() it first"
+                "Trying to resize storage that is not resizable: it is shared memory, a file, or "
+                "memory of an array; clone() it first"
             )
         if size != self.nbytes():
             move(st, *grown(st, size))

@@ -18,7 +18,7 @@ from flambeau._dispatch.arguments import broadcast_shapes, dim_of
 from flambeau._dispatch.dispatch import cast, new, scalar_native, written
 from flambeau._dispatch.promotion import python_number
 from flambeau._memory import views as _views
-from flambeau._memory.record import is_tensor
+from flambeau._memory.record import is_tensor, state_of
 from flambeau._memory.states import LEAF_VIEW, VIEW
 from flambeau._memory.views import (
     edge,
@@ -517,18 +517,18 @@ def become_view(self: Tensor, function: Callable[[Tensor], Tensor]) -> Tensor:
     if recording() and self.requires_grad:
         check_recorded_write(self)
     former = new(_dispatch.Tensor_)
-    former.__dict__.update(self.__dict__)
+    state_of(former).update(state_of(self))
     view = function(former)
     was_view = self._base is not None
-    state = {k: v for k, v in view.__dict__.items() if k not in ("_grad", "_hooks", "_retains")}
+    state = {k: v for k, v in state_of(view).items() if k not in ("_grad", "_hooks", "_retains")}
     for name in ("_fn", "_base", "_view", "_seen", "_made"):
-        self.__dict__.pop(name, None)
-    self.__dict__.update(state)
+        state_of(self).pop(name, None)
+    state_of(self).update(state)
     if not was_view:
         # The base of `view` is what this tensor was: its history stays, as one step.
         e = edge(view) if view.requires_grad else None
         for name in ("_base", "_view", "_seen", "_made"):
-            self.__dict__.pop(name, None)
+            state_of(self).pop(name, None)
         self._rg = e is not None
         if e is not None:
             self._fn = e

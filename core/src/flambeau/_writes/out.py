@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
@@ -12,6 +12,8 @@ from flambeau._writes import inplace as _inplace
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+
+Results = TypeVar("Results", bound=tuple[Any, ...])
 
 
 def deliver(
@@ -89,12 +91,12 @@ def deliver(
 
 
 def deliver_all(
-    results: tuple[Any, ...],
+    results: Results,
     out: Any,
     *inputs: Any,
     exact: bool = False,
     share: Literal["itself", "nothing", "anything"] = "itself",
-) -> tuple[Any, ...]:
+) -> Results:
     """A tuple of results, or the tuple of tensors in `out` after they have been written."""
     if out is None:
         return results
@@ -103,4 +105,5 @@ def deliver_all(
     written = [
         deliver(r, o, *inputs, exact=exact, share=share) for r, o in zip(results, out, strict=True)
     ]
-    return type(results)(*written) if hasattr(results, "_fields") else tuple(written)
+    kind: Any = type(results)
+    return kind(*written) if hasattr(results, "_fields") else kind(written)

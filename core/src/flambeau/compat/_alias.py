@@ -17,7 +17,7 @@ from typing import Any
 
 import flambeau
 from flambeau.compat import _absent, _torch, _versions
-from flambeau.compat._classes import classes_noticed
+from flambeau.compat._classes import classes_noticed, classes_of_torch
 from flambeau.compat._devices import DEVICES, device_module
 from flambeau.compat._distribution import distributions, find_pkg_resources, tell
 from flambeau.compat._era import era
@@ -29,6 +29,12 @@ _OTHERS = frozenset({"ops", "version"})
 # A library that became `torch.func`.
 _FUNCTORCH = frozenset({"functorch", "functorch.experimental"})
 _OWN = "flambeau.compat._torch"
+# Loaded name by name here; programs look through all that PyTorch has in it.
+_LISTED = frozenset({"distributions"})
+# Modules that only programs of the first version look for.
+_GONE = {
+    "torch.utils.ffi": "torch.utils.ffi is deprecated. Please use cpp extensions instead.",
+}
 
 
 class _Torch(ModuleType):
@@ -105,7 +111,8 @@ class _Finder(MetaPathFinder, Loader):
         if not _exists(fullname):
             # With another name than the one asked for, `from torch import missing` shows the text.
             own = "flambeau" + fullname[5:]
-            raise ModuleNotFoundError(f"flambeau has no {fullname}", name=own)
+            said = _GONE.get(fullname, f"flambeau has no {fullname}")
+            raise ModuleNotFoundError(said, name=own)
         return ModuleSpec(fullname, self)
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
@@ -145,6 +152,8 @@ class _Bindings:
                 vars(own).update(moved(below))
             _absent.fill(own, name)
             return own
+        for listed in found.__all__ if below in _LISTED else ():
+            getattr(found, listed)
         for added in getattr(own, "__all__", ()):
             self._bind(found, added, getattr(own, added))
         for added, value in moved(below).items():
@@ -263,7 +272,9 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
         tell(sys.modules["pkg_resources"])
     try:
         with era(version), started_processes(_enter, version), classes_noticed():
-            yield importlib.import_module("torch")
+            found = importlib.import_module("torch")
+            with classes_of_torch():
+                yield found
     finally:
         sys.meta_path.remove(finder)
         for name in [name for name in sys.modules if _is_torch(name)]:

@@ -8,11 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from flambeau.compat._earlier import earlier
+
 SETTINGS: dict[str, tuple[str, Any]] = {
     "flambeau._tensor.tensor": ("DATA_KEEPS_ITS_KIND", False),
     "flambeau.nn.functional.grid": ("ALIGNS_CORNERS", True),
     "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
+    "flambeau.ops.layers.normalization": ("EPS_IS_POSITIVE", False),
+    "flambeau.ops.randomness.random": ("BOUNDS_FIT_DTYPES", False),
+    "flambeau._types.memory_format": ("KEEPS_ORDERS", False),
     "flambeau.optim.lr_scheduler._base": ("WARNS_OF_EPOCHS", False),
+    "flambeau.serialization._save": ("AS_ARCHIVES", False),
     "flambeau.sparse._coo": ("COALESCED_BELOW", 0),
 }
 """Names of modules, which say what they mean, and their values then."""
@@ -32,18 +38,19 @@ def era(version: str) -> Iterator[None]:
         yield
         return
     before: list[tuple[Any, str, Any]] = []
-    for path, (name, value) in SETTINGS.items():
-        try:
-            module = importlib.import_module(path)
-        except ModuleNotFoundError:
-            continue  # flambeau.nn is a distribution of its own
-        before.append((module, name, getattr(module, name)))
-        setattr(module, name, value)
     asks = not {_WHOLE_OBJECTS, _WEIGHTS} & os.environ.keys()
-    if asks:
-        os.environ[_WHOLE_OBJECTS] = "1"
     try:
-        yield
+        for path, (name, value) in SETTINGS.items():
+            try:
+                module = importlib.import_module(path)
+            except ModuleNotFoundError:
+                continue  # flambeau.nn is a distribution of its own
+            before.append((module, name, getattr(module, name)))
+            setattr(module, name, value)
+        if asks:
+            os.environ[_WHOLE_OBJECTS] = "1"
+        with earlier():
+            yield
     finally:
         for module, name, value in before:
             setattr(module, name, value)

@@ -82,7 +82,7 @@ PARTS = (
     Part(
         "torch.jit",
         "partial",
-        "programs are scripted, saved and loaded; tracing is refused",
+        "programs are scripted, traced, frozen, saved and loaded; switches of fusion do nothing",
     ),
     Part(
         "torch.library",
@@ -124,8 +124,8 @@ PARTS = (
     Part("torch.utils.collect_env", "real", "prints what `python -m flambeau doctor` finds"),
     Part(
         "torch.utils.cpp_extension",
-        "refused",
-        "kernels are Python packages, which may call compiled code: `flambeau new-backend`",
+        "real",
+        "sources for PyTorch 1.x are compiled against headers of flambeau",
     ),
     Part(
         "torch.utils.flop_counter",

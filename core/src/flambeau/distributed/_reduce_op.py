@@ -26,6 +26,10 @@ class ReduceOp(Enum):
     BXOR = "bxor"
 
 
+# In PyTorch the members are of a class within the class: programs ask whether a thing is of either.
+setattr(ReduceOp, "RedOpType", ReduceOp)  # noqa: B010 - in the body it would be a member
+
+
 class _Deprecated(type):
     """The older enum, whose members are those of `ReduceOp`."""
 

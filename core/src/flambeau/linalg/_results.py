@@ -13,7 +13,9 @@ class linalg_cholesky_ex(NamedTuple):  # noqa: N801
 
     L: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_eig(NamedTuple):  # noqa: N801
@@ -21,7 +23,9 @@ class linalg_eig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_eigh(NamedTuple):  # noqa: N801
@@ -29,7 +33,9 @@ class linalg_eigh(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_inv_ex(NamedTuple):  # noqa: N801
@@ -37,7 +43,9 @@ class linalg_inv_ex(NamedTuple):  # noqa: N801
 
     inverse: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_lstsq(NamedTuple):  # noqa: N801
@@ -47,7 +55,9 @@ class linalg_lstsq(NamedTuple):  # noqa: N801
     residuals: Tensor
     rank: Tensor
     singular_values: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_lu(NamedTuple):  # noqa: N801
@@ -56,7 +66,9 @@ class linalg_lu(NamedTuple):  # noqa: N801
     P: Tensor
     L: Tensor
     U: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_ldl_factor(NamedTuple):  # noqa: N801
@@ -64,7 +76,9 @@ class linalg_ldl_factor(NamedTuple):  # noqa: N801
 
     LD: Tensor
     pivots: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_ldl_factor_ex(NamedTuple):  # noqa: N801
@@ -73,7 +87,9 @@ class linalg_ldl_factor_ex(NamedTuple):  # noqa: N801
     LD: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_lu_factor(NamedTuple):  # noqa: N801
@@ -81,7 +97,9 @@ class linalg_lu_factor(NamedTuple):  # noqa: N801
 
     LU: Tensor
     pivots: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_lu_factor_ex(NamedTuple):  # noqa: N801
@@ -90,7 +108,9 @@ class linalg_lu_factor_ex(NamedTuple):  # noqa: N801
     LU: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_qr(NamedTuple):  # noqa: N801
@@ -98,7 +118,9 @@ class linalg_qr(NamedTuple):  # noqa: N801
 
     Q: Tensor
     R: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_slogdet(NamedTuple):  # noqa: N801
@@ -106,7 +128,9 @@ class linalg_slogdet(NamedTuple):  # noqa: N801
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_solve_ex(NamedTuple):  # noqa: N801
@@ -114,7 +138,9 @@ class linalg_solve_ex(NamedTuple):  # noqa: N801
 
     result: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class linalg_svd(NamedTuple):  # noqa: N801
@@ -123,7 +149,9 @@ class linalg_svd(NamedTuple):  # noqa: N801
     U: Tensor
     S: Tensor
     Vh: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class btrifact_with_info(NamedTuple):  # noqa: N801
@@ -132,7 +160,9 @@ class btrifact_with_info(NamedTuple):  # noqa: N801
     LU_data: Tensor
     pivots: Tensor
     info: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class eig(NamedTuple):  # noqa: N801
@@ -140,7 +170,9 @@ class eig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class geqrf(NamedTuple):  # noqa: N801
@@ -148,7 +180,9 @@ class geqrf(NamedTuple):  # noqa: N801
 
     a: Tensor
     tau: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class lstsq(NamedTuple):  # noqa: N801
@@ -156,7 +190,9 @@ class lstsq(NamedTuple):  # noqa: N801
 
     solution: Tensor
     QR: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class lu_unpack(NamedTuple):  # noqa: N801
@@ -165,7 +201,9 @@ class lu_unpack(NamedTuple):  # noqa: N801
     P: Tensor
     L: Tensor
     U: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class pstrf(NamedTuple):  # noqa: N801
@@ -173,7 +211,9 @@ class pstrf(NamedTuple):  # noqa: N801
 
     u: Tensor
     pivot: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class qr(NamedTuple):  # noqa: N801
@@ -181,7 +221,9 @@ class qr(NamedTuple):  # noqa: N801
 
     Q: Tensor
     R: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class slogdet(NamedTuple):  # noqa: N801
@@ -189,7 +231,9 @@ class slogdet(NamedTuple):  # noqa: N801
 
     sign: Tensor
     logabsdet: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class solve(NamedTuple):  # noqa: N801
@@ -197,7 +241,9 @@ class solve(NamedTuple):  # noqa: N801
 
     solution: Tensor
     LU: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class svd(NamedTuple):  # noqa: N801
@@ -206,7 +252,9 @@ class svd(NamedTuple):  # noqa: N801
     U: Tensor
     S: Tensor
     V: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class symeig(NamedTuple):  # noqa: N801
@@ -214,7 +262,9 @@ class symeig(NamedTuple):  # noqa: N801
 
     eigenvalues: Tensor
     eigenvectors: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class triangular_solve(NamedTuple):  # noqa: N801
@@ -222,4 +272,6 @@ class triangular_solve(NamedTuple):  # noqa: N801
 
     solution: Tensor
     cloned_coefficient: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)

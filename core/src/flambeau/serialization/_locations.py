@@ -39,6 +39,7 @@ def _restore(storage: Any, location: str) -> Any:
         return None
     if target.type not in host.device_types() or not host.is_available(target.type):
         raise RuntimeError(
+            f"Attempting to deserialize object on a {target.type.upper()} device: "
             f"the file has a storage of device {shown(location)}, which is not available here: "
             f"install a backend for {target.type!r}, or load with map_location='cpu' "
             f"(available: {', '.join(host.device_types())})"

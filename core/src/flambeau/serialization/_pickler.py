@@ -12,7 +12,8 @@ from flambeau._memory.record import Storage
 from flambeau._memory.views import geometry_of, storage_of
 from flambeau._storages.typed import LEGACY, TypedStorage
 from flambeau._storages.untyped import UntypedStorage
-from flambeau._tensor.tensor import _OWN, Tensor
+from flambeau._tensor.attributes import attributes_of
+from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import layout as Layout
 from flambeau._types.memory_format import contiguous_format
@@ -105,7 +106,7 @@ def _reduced_tensor(t: Any) -> Any:
         data = (_spelt_out(t._indices()), t._values(), t.shape, t.is_coalesced())
         return R.rebuild_sparse, (t.layout, data)
     parameter = parameter_class()
-    state = {k: v for k, v in t.__dict__.items() if k not in _OWN and not hasattr(Tensor, k)}
+    state = attributes_of(t)
     if parameter is not None and kind is parameter:
         args = (t.detach(), t.requires_grad, OrderedDict())
         if state:

@@ -24,6 +24,9 @@ from flambeau.serialization._pickler import (
 )
 from flambeau.serialization._stream import LEGACY_MAGIC, LEGACY_PROTOCOL
 
+AS_ARCHIVES = True
+"""Whether checkpoints are archives where nothing else is said, and not streams as before 1.6."""
+
 
 def save(
     obj: Any,
@@ -66,16 +69,18 @@ def save(
     with _opened(f) as (file, root):
         if format is not None:
             _formats.named(format).save(obj, file)
-        elif _use_new_zipfile_serialization:
+        elif _use_new_zipfile_serialization and AS_ARCHIVES:
             no_byteorder = _disable_byteorder_record
             _write_archive(obj, file, root, pickle_module, pickle_protocol, no_byteorder)
         else:
-            warnings.warn(
-                "the format of PyTorch before 1.6 carries no checksums: damage to the numbers in "
-                "such a file goes unnoticed. Write it only for programs that read nothing newer",
-                UserWarning,
-                stacklevel=2,
-            )
+            if AS_ARCHIVES:
+                warnings.warn(
+                    "the format of PyTorch before 1.6 carries no checksums: damage to the numbers "
+                    "in such a file goes unnoticed. Write it only for programs that read nothing "
+                    "newer",
+                    UserWarning,
+                    stacklevel=2,
+                )
             _write_stream(obj, file, pickle_module, pickle_protocol)
 
 

@@ -38,6 +38,7 @@ def read_stream(reader: Any) -> Any:
 
     def stored(pid: Any) -> Any:
         nonlocal promised
+        pid = _as_texts(pid)
         if type(pid) is tuple and pid and pid[0] == "module" and len(pid) == 4:
             if reader.weights_only:
                 raise CheckpointError("a module's class where only weights are allowed", path)
@@ -61,7 +62,7 @@ def read_stream(reader: Any) -> Any:
     def part(whole: Any, view: Any) -> Any:
         if type(view) is not tuple or len(view) != 3 or type(whole) is not TypedStorage:
             raise CheckpointError("damaged view of a storage", path)
-        key, offset, size = view
+        key, offset, size = _as_texts(view)
         if (
             type(offset) is not int
             or type(size) is not int
@@ -83,10 +84,11 @@ def read_stream(reader: Any) -> Any:
         raise CheckpointError("unknown stream", path, 0)
     if magic != LEGACY_MAGIC or version != LEGACY_PROTOCOL:
         raise CheckpointError(f"unknown stream: protocol {shown(version)}", path, 0)
-    if facts.get("little_endian") is not True:
+    if facts.get("little_endian", facts.get(b"little_endian")) is not True:
         raise CheckpointError("streams of big-endian computers are not supported", path, at)
     found, at = reader.unpickled(source, at, stored)
     keys, at = reader.unpickled(source, at, plain)
+    keys = _as_texts(keys)
     if (
         type(keys) is not list
         or any(type(k) is not str for k in keys)
@@ -124,3 +126,10 @@ def _compare_source(cls: Any, file: Any, source: Any) -> None:
             SourceChangeWarning,
             stacklevel=2,
         )
+
+
+def _as_texts(values: Any) -> Any:
+    """A tuple or list whose byte strings, which files of Python 2 may have, are texts."""
+    if type(values) is not tuple and type(values) is not list:
+        return values
+    return type(values)(v.decode("ascii", "replace") if type(v) is bytes else v for v in values)

@@ -312,6 +312,10 @@ class SparseTensor(Tensor):
         self._where, self._stored, self._sorted = value._where, value._stored, value._sorted
         self._a, self._be, self.dtype = value._a, value._be, value.dtype
 
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
+
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         """A copy that shares no memory, with history."""
         copy = self.like(self._stored.clone())

@@ -312,7 +312,7 @@ def mv(input: Any, vec: Any) -> Any:
     return mm(input, vec.unsqueeze(1)).squeeze(1)
 
 
-@handles("matmul", "__matmul__", "__rmatmul__")
+@handles("matmul", "__matmul__")
 def matmul(input: Any, other: Any) -> Any:
     """`mm` or `mv`, by the number of dimensions."""
     if other.dim() == 1:
@@ -320,6 +320,12 @@ def matmul(input: Any, other: Any) -> Any:
     if input.dim() == 1:
         return mv(other.t(), input)
     return mm(input, other)
+
+
+@handles("__rmatmul__")
+def rmatmul(input: Any, other: Any) -> Any:
+    """``other @ input``: the class of the right operand is asked first."""
+    return matmul(other, input)
 
 
 @handles("bmm")
@@ -439,7 +445,10 @@ def transpose(input: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
 def t(input: SparseTensor) -> SparseTensor:
     """The transpose of a matrix."""
     if input.dim() > 2:
-        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {input.dim()}D")
+        raise RuntimeError(
+            "t() expects a tensor with <= 2 sparse and 0 dense dimensions, but got "
+            f"{input.sparse_dim()} sparse and {input.dense_dim()} dense dimensions"
+        )
     return input if input.dim() < 2 else transpose(input, 0, 1)
 
 
@@ -458,15 +467,19 @@ def unsqueeze(input: SparseTensor, dim: int) -> SparseTensor:
     return SparseTensor.make(where, input._stored, size, coalesced=False)
 
 
-@handles("cat", "concat", "concatenate")
-def cat(tensors: Any, dim: int = 0) -> SparseTensor:
-    """Sparse tensors side by side."""
+def _all_sparse(tensors: Any) -> None:
     for i, x in enumerate(tensors):
         if not isinstance(x, SparseTensor):
             raise RuntimeError(
                 f"Concatenating sparse tensors, but a dense tensor was found at position {i}. "
                 "Use to_dense() on the sparse ones"
             )
+
+
+@handles("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0) -> SparseTensor:
+    """Sparse tensors side by side."""
+    _all_sparse(tensors)
     head = tensors[0]
     dim = _dim(head, dim)
     n = head.sparse_dim()
@@ -509,6 +522,7 @@ def _padded(x: Any, dim: int, before: int, total: int) -> Any:
 @handles("stack")
 def stack(tensors: Any, dim: int = 0) -> SparseTensor:
     """Sparse tensors along a new dimension."""
+    _all_sparse(tensors)
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 

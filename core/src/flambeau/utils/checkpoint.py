@@ -17,6 +17,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import flambeau as fb
+from flambeau._autograd.engine import adds_to_all_leaves
 from flambeau._autograd.modes import enable_grad, recording
 from flambeau._autograd.node import Node, next_seq
 from flambeau._random.generator import default_generators
@@ -60,9 +61,8 @@ def checkpoint(
 
     The re-entrant form records nothing in the first run and calls backward within backward.  It
     takes no keyword arguments, gives a result with a gradient only if an argument has one, and is
-    for ``.backward()`` alone: under ``autograd.grad`` it too adds to the ``.grad`` of parameters
-    that the function uses.  The other form has none of these limits; its values live until the
-    first run ends.
+    for ``.backward()`` alone, without ``inputs``.  The other form has none of these limits; its
+    values live until the first run ends.
 
     Args:
         function: what to compute.
@@ -80,6 +80,7 @@ def checkpoint(
     Raises:
         ValueError: an unknown keyword argument or `determinism_check`, or `context_fn` or `debug`
             with the re-entrant form.
+        RuntimeError: in backward by the re-entrant form, which is for chosen inputs.
         CheckpointError: in backward, where the second run did not repeat the first.
 
     >>> import flambeau as fb
@@ -342,6 +343,11 @@ class _Reentrant(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        if not adds_to_all_leaves():
+            raise RuntimeError(
+                "Checkpointing is not compatible with autograd.grad() and inputs= of backward() "
+                "where use_reentrant is True: say use_reentrant=False, or call backward() alone"
+            )
         args = list(ctx.plain_args)
         for i, saved in zip(ctx.places, ctx.saved_tensors, strict=True):
             args[i] = saved.detach().requires_grad_(saved.requires_grad)

@@ -1,5 +1,25 @@
-"""The handle that hook registrations return."""
+"""The handle that hook registrations return, and hooks that do not travel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from flambeau._autograd.node import RemovableHandle
 
-__all__ = ["RemovableHandle"]
+__all__ = ["RemovableHandle", "unserializable_hook"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def unserializable_hook(f: F) -> F:
+    """A decorator: the hook is to be left behind where its tensor is pickled, as all hooks are.
+
+    >>> import flambeau as fb
+    >>> @fb.utils.hooks.unserializable_hook
+    ... def double(grad): return 2 * grad
+    >>> double(3)
+    6
+    """
+    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    return f

@@ -394,7 +394,7 @@ class Graph:
             if not isinstance(called, fb.nn.Module):
                 raise RuntimeError(
                     f"Node {node} target {path} does not reference an nn.Module, but "
-                    f"{fb.typename(called)}"
+                    f"{type(called).__qualname__}"
                 )
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:

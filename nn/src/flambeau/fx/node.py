@@ -276,7 +276,7 @@ class Node:
                 return True
             name = getattr(self.target, "__name__", "")
             if impure_random and name in _DRAWING:
-                return fb.typename(self.target).startswith("flambeau")
+                return str(getattr(self.target, "__module__", "")).startswith("flambeau")
             return _writes(name) or "out" in self.kwargs
         if self.op == "call_method":
             return _writes(str(self.target))

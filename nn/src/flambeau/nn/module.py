@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, Self, TypeVar
 
 import flambeau as fb
 from flambeau.nn._call import call_with_hooks, refused_call
@@ -31,6 +31,17 @@ def _forward_unimplemented(self: Any, *input: Any) -> None:
     raise NotImplementedError(
         f'Module [{type(self).__name__}] is missing the required "forward" function'
     )
+
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result", covariant=True)
+
+
+class _Runs(Protocol[Arguments, Result]):
+    """To type checkers: a module takes what its ``forward`` takes, and returns what that does."""
+
+    @property
+    def forward(self) -> Callable[Arguments, Result]: ...
 
 
 class Module(HookRegistration, StateDict, Conversion):
@@ -83,29 +94,39 @@ class Module(HookRegistration, StateDict, Conversion):
         if self.call_super_init:
             super().__init__(*args, **kwargs)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        # Past the ordinary look-up, which is slow in classes that have a __getattr__.
-        own = self.__dict__
-        try:
-            hooked = (
-                own["_forward_hooks"]
-                or own["_forward_pre_hooks"]
-                or own["_backward_hooks"]
-                or own["_backward_pre_hooks"]
-                or CALL_HOOKS
-            )
-        except KeyError as missing:  # Module.__init__ was not called: this raises AttributeError
-            hooked = getattr(self, missing.args[0])
-        if hooked:
-            return call_with_hooks(self, args, kwargs)
-        try:
-            if len(args) == 1 and not kwargs:  # an unpacked call costs more
-                return self.forward(args[0])
-            return self.forward(*args, **kwargs)
-        except AttributeError as error:
-            if (worded := refused_call(self, args, kwargs)) is None:
-                raise
-            raise worded from error
+    if TYPE_CHECKING:
+
+        def __call__(
+            self: _Runs[Arguments, Result], *args: Arguments.args, **kwargs: Arguments.kwargs
+        ) -> Result: ...
+
+    else:
+
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            # Past the ordinary look-up, which is slow in classes that have a __getattr__.
+            own = self.__dict__
+            try:
+                hooked = (
+                    own["_forward_hooks"]
+                    or own["_forward_pre_hooks"]
+                    or own["_backward_hooks"]
+                    or own["_backward_pre_hooks"]
+                    or CALL_HOOKS
+                )
+            except (
+                KeyError
+            ) as missing:  # Module.__init__ was not called: this raises AttributeError
+                hooked = getattr(self, missing.args[0])
+            if hooked:
+                return call_with_hooks(self, args, kwargs)
+            try:
+                if len(args) == 1 and not kwargs:  # an unpacked call costs more
+                    return self.forward(args[0])
+                return self.forward(*args, **kwargs)
+            except AttributeError as error:
+                if (worded := refused_call(self, args, kwargs)) is None:
+                    raise
+                raise worded from error
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)

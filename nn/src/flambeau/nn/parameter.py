@@ -155,10 +155,11 @@ class UninitializedTensorMixin:
         """
         old = self.__dict__.pop("_stand_in")
         values = fb.empty(tuple(shape), device=device or old.device, dtype=dtype or old.dtype)
-        requires = self.__dict__["_rg"]
         made: Any = self
+        requires = made._rg
         made.__class__ = self.cls_to_become
-        made.__dict__.update(values.__dict__, _rg=requires)
+        made._become(values)
+        made._rg = requires
 
     def _like(self, values: Tensor) -> Any:
         """An uninitialised one that will have the dtype and device of `values`."""
@@ -215,11 +216,9 @@ class UninitializedTensorMixin:
 
 
 def _empty(cls: type, device: Device, dtype: fb.dtype | None, requires_grad: bool) -> Any:
-    new = object.__new__(cls)
+    new: Any = object.__new__(cls)
     values = fb.empty(0, device=device, dtype=dtype)
-    new.__dict__.update(
-        _stand_in=values, _be=values._be, dtype=values.dtype, _rg=bool(requires_grad)
-    )
+    new._stand_in, new._be, new.dtype, new._rg = values, values._be, values.dtype, requires_grad
     return new
 
 

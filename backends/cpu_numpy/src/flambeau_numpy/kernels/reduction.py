@@ -160,6 +160,7 @@ def _position(find: Callable[..., Any]) -> Callable[[Array, int, bool], Any]:
     return kernel
 
 
+@quiet
 def extremum(a: Array, dim: int, keepdim: bool, largest: bool) -> tuple[Any, Any]:
     """The extrema along `dim` and the places of the first of equals; NaN counts as the extremum."""
     reduce: Any = (np.maximum if largest else np.minimum).reduce

@@ -47,8 +47,24 @@ def ldl_solve(a: Array, pivots: Array, b: Array, hermitian: bool) -> Array:
     if result.size:
         trs = lapack("hetrs" if hermitian and a.dtype.kind == "c" else "sytrs", a.dtype)
         for i in each(b):
+            _check_blocks(pivots[i])
             result[i] = trs(a[i], pivots[i], b[i], lower=1)[0]
     return columns_first(result)
+
+
+def _check_blocks(pivots: Array) -> None:
+    """Refuse pivots that no factorisation gives: LAPACK exchanges the rows that they name."""
+    places, size = pivots.tolist(), len(pivots)
+    outside = [p for p in places if not 1 <= abs(p) <= size]
+    if outside:
+        raise RuntimeError(f"ldl_solve: pivot {outside[0]} names no row of {size}, counted from 1")
+    of_two = False  # whether a row is the second one of a block of two, which is marked by signs
+    for p in places:
+        if of_two and p > 0:
+            break
+        of_two = p < 0 and not of_two
+    if of_two:
+        raise RuntimeError(f"ldl_solve: negative pivots come in pairs, got {places}")
 
 
 @quiet

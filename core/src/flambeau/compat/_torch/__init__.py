@@ -25,11 +25,13 @@ _QUANTISED = (
 
 __all__ = [
     "DeviceObjType",
+    "Future",
     "ScriptModule",
     "_check",
     "_check_tensor_all",
     "_check_tensor_all_with",
     "_check_with",
+    "_debug_has_internal_overlap",
     "_nnpack_available",
     "_shape_as_tensor",
     "_softmax_backward_data",
@@ -72,9 +74,13 @@ complex32 = AbsentDtype("complex32")
 globals().update({name: AbsentDtype(name) for name in _QUANTISED})
 
 
+# Loaded when they are asked for, as in flambeau.
+_HOMES = {"Future": "flambeau.futures", "ScriptModule": "flambeau.jit"}
+
+
 def __getattr__(name: str) -> Any:
-    if name == "ScriptModule":
-        return importlib.import_module("flambeau.jit").ScriptModule
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(name)
 
 
@@ -128,6 +134,19 @@ def _check_tensor_all_with(
 def _check_tensor_all(cond: fb.Tensor, message: Callable[[], str] | None = None) -> None:
     """Raise RuntimeError unless all elements are True."""
     _check_tensor_all_with(RuntimeError, cond, message)
+
+
+def _debug_has_internal_overlap(self: fb.Tensor) -> int:
+    """Whether elements share memory: 0 no, 1 yes, 2 hard to say."""
+    sizes = sorted((step, n) for n, step in zip(self.shape, self.stride(), strict=True) if n != 1)
+    if any(step == 0 for step, _ in sizes):
+        return 1
+    dense = 1
+    for step, n in sizes:
+        if step != dense:
+            return 2
+        dense *= n
+    return 0
 
 
 def _shape_as_tensor(input: fb.Tensor) -> fb.Tensor:

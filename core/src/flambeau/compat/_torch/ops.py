@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
+import os
 from typing import Any
 
 import flambeau as fb
 from flambeau.compat._absent import AbsentFunction
-from flambeau.compat._parts import reason
 from flambeau.compat._torch.library import DEFINED
 
 __all__ = ["load_library"]
@@ -102,13 +103,13 @@ _ATEN: dict[str, Any] = {
 """Ops that are no functions, and those that libraries name and do not call."""
 
 
-def load_library(path: Any) -> None:
-    """Load compiled ops.
+def load_library(path: str | os.PathLike[str]) -> None:
+    """Load a library, which registers its ops under a namespace of this module.
 
     Raises:
-        OSError: always, as of a library that does not fit.
+        OSError: it is not there, or was compiled for something else.
     """
-    raise OSError(f"load_library({path!r}): {reason('torch.utils.cpp_extension')}")
+    ctypes.CDLL(os.fspath(path))
 
 
 def __getattr__(name: str) -> Any:

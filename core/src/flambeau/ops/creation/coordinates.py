@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from collections.abc import Sequence
 
 from flambeau._dispatch.arguments import need_tensor, need_tensors
 from flambeau._dispatch.keywords import documented
@@ -16,7 +16,9 @@ from flambeau.ops.shapes.movement import stack
 
 
 @public(method=False)
-def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Tensor | Sequence[Tensor], indexing: str | None = None
+) -> tuple[Tensor, ...]:
     """Coordinates on a grid: the i-th result varies along dimension i as the i-th vector does.
 
     With ``indexing="xy"`` the first two dimensions are exchanged. The results are expanded views.
@@ -61,7 +63,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 @public(method=False)
-def cartesian_prod(*tensors: Any) -> Tensor:
+def cartesian_prod(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """All tuples with one element of each vector, as rows in lexicographic order.
 
     >>> import flambeau as fb

@@ -16,11 +16,20 @@ from flambeau._dispatch.warning import warn
 from flambeau._memory.views import storage_of
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types import memory_format as _formats
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.dtype import get_default_dtype
+from flambeau._types.hints import DeviceLike, Ints, Number
+from flambeau._types.layout import layout as Layout
 from flambeau._types.layout import sparse_coo, strided
-from flambeau._types.memory_format import order_of_memory, preserve_format, preserved_order
+from flambeau._types.memory_format import (
+    contiguous_format,
+    order_of_memory,
+    preserve_format,
+    preserved_order,
+)
+from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
@@ -79,12 +88,12 @@ def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tenso
 
 @public(method=False)
 def zeros(
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -95,7 +104,7 @@ def zeros(
     tensor([[0., 0., 0.],
             [0., 0., 0.]])
     """
-    if layout is not None and is_sparse("zeros", layout):
+    if layout is not None and is_sparse("zeros", layout, out):
         found = size_of("zeros", shape, size)
         return _no_elements(found, dtype_or(dtype, out), device_or(device, out), requires_grad)
     t = filled(size_of("zeros", shape, size), 0, dtype_or(dtype, out), device_or(device, out))
@@ -104,12 +113,12 @@ def zeros(
 
 @public(method=False)
 def ones(
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -119,7 +128,7 @@ def ones(
     >>> fb.ones(2, dtype=fb.int64)
     tensor([1, 1])
     """
-    if layout is not None and is_sparse("ones", layout):
+    if layout is not None and is_sparse("ones", layout, out):
         raise RuntimeError("ones(...) is not implemented for sparse layout")
     t = filled(size_of("ones", shape, size), 1, dtype_or(dtype, out), device_or(device, out))
     return finished(t, requires_grad, out)
@@ -127,17 +136,21 @@ def ones(
 
 @public(method=False)
 def empty(
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """A tensor with unspecified contents.
+
+    Raises:
+        RuntimeError: no tensor of so many dimensions has the memory format, or the layout is not
+            that of `out`.
 
     >>> import flambeau as fb
     >>> fb.empty(2, 3).shape
@@ -146,7 +159,11 @@ def empty(
     dtype = dtype_or(dtype, out)
     be = home(device_or(device, out))
     found = checked_sizes(size_of("empty", shape, size))
-    if layout is not None and is_sparse("empty", layout):
+    if memory_format is not None and memory_format is not contiguous_format:
+        order = order_of_memory(memory_format, len(found))
+        t = in_order(found, order, lambda shape: unfilled(be, shape, dtype))
+        return finished(t, requires_grad, out)
+    if layout is not None and is_sparse("empty", layout, out):
         return _no_elements(found, dtype, be, requires_grad)
     if out is not None and out.dtype is dtype and out._be is be and not out.requires_grad:
         return finished(out.resize_(found), requires_grad, None)  # and no write
@@ -165,13 +182,13 @@ def unfilled(be: Any, shape: tuple[int, ...], dtype: DType) -> Tensor:
 
 @public(method=False)
 def full(
-    size: Any,
-    fill_value: Any,
+    size: Sequence[int],
+    fill_value: Number,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -192,12 +209,15 @@ def full(
     return finished(filled(shape, fill_value, dtype, device_or(device, out)), requires_grad, out)
 
 
-def is_sparse(function: str, layout: Any) -> bool:
+def is_sparse(function: str, layout: Any, out: Tensor | None = None) -> bool:
     """Whether a new tensor of this layout is sparse.
 
     Raises:
         TypeError: it is no layout.
+        RuntimeError: it is not that of `out`.
     """
+    if out is not None and layout is not None and layout is not out.layout:
+        raise RuntimeError(f"layout {layout} does not match layout of out parameter ({out.layout})")
     if layout is None or layout is strided:
         return False
     if layout is not sparse_coo:
@@ -264,15 +284,25 @@ def order_like(x: Tensor, memory_format: Any) -> Sequence[int] | None:
         return order_of_memory(memory_format, x.dim())
     if len(x._a.shape) < 2 or not x._be.strided:
         return None
+    if memory_format is None and not _formats.KEEPS_ORDERS:
+        return None
     return preserved_order(x._a.shape, x._be.backend.strides(x._a))
 
 
 def arranged(x: Tensor, memory_format: Any, make: Callable[[tuple[int, ...]], Tensor]) -> Tensor:
     """``make(shape of x)`` with the order of dimensions in memory that `x` has, or another."""
-    order = order_like(x, memory_format)
+    return in_order(tuple(x._a.shape), order_like(x, memory_format), make)
+
+
+def in_order(
+    shape: tuple[int, ...],
+    order: Sequence[int] | None,
+    make: Callable[[tuple[int, ...]], Tensor],
+) -> Tensor:
+    """``make(shape)`` whose dimensions from the slowest to the fastest in memory are `order`."""
     if order is None:
-        return make(tuple(x._a.shape))
-    t = make(tuple(x._a.shape[d] for d in order))
+        return make(shape)
+    t = make(tuple(shape[d] for d in order))
     return wrap(t._be, t._be.permute(t._a, tuple(map(order.index, range(len(order))))), t.dtype)
 
 
@@ -299,10 +329,10 @@ def zeros_like(
     input: Tensor,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Zeros with the shape, dtype and device of `input`.
 
@@ -327,10 +357,10 @@ def ones_like(
     input: Tensor,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Ones with the shape, dtype and device of `input`.
 
@@ -344,13 +374,13 @@ def ones_like(
 @public(method=False)
 def full_like(
     input: Tensor,
-    fill_value: Any,
+    fill_value: Number,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """One value with the shape, dtype and device of `input`.
@@ -372,10 +402,10 @@ def empty_like(
     input: Tensor,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> Tensor:
     """Unspecified contents with the shape, dtype and device of `input`.
 
@@ -397,11 +427,11 @@ def empty_like(
 @public(function=False)
 def new_zeros(
     input: Tensor,
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     dtype: DType | None = None,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -425,11 +455,11 @@ def new_zeros(
 @public(function=False)
 def new_ones(
     input: Tensor,
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     dtype: DType | None = None,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -450,12 +480,12 @@ def new_ones(
 @public(function=False)
 def new_full(
     input: Tensor,
-    size: Any,
-    fill_value: Any,
+    size: Sequence[int],
+    fill_value: Number,
     *,
     dtype: DType | None = None,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -477,11 +507,11 @@ def new_full(
 @public(function=False)
 def new_empty(
     input: Tensor,
-    *shape: Any,
-    size: Any = None,
+    *shape: Ints,
+    size: Ints | None = None,
     dtype: DType | None = None,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -496,7 +526,7 @@ def new_empty(
         size=size,
         dtype=dtype_or(dtype, input),
         layout=layout,
-        device=input._be if device is None else device,
+        device=input._be if device is None else device,  # type: ignore[arg-type]
         requires_grad=requires_grad,
     )
 
@@ -507,8 +537,8 @@ def new_tensor(
     data: Any,
     *,
     dtype: DType | None = None,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -527,7 +557,7 @@ def tensor(
     data: Any,
     *,
     dtype: DType | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -556,7 +586,7 @@ def tensor(
 
 
 @public(method=False)
-def as_tensor(data: Any, dtype: DType | None = None, device: Any = None) -> Tensor:
+def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """`data` as a tensor, sharing memory (and history) where no copy is needed.
 
     >>> import flambeau as fb
@@ -571,7 +601,7 @@ def asarray(
     obj: Any,
     *,
     dtype: DType | None = None,
-    device: Any = None,
+    device: DeviceLike | None = None,
     copy: bool | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -632,13 +662,23 @@ def _shape_of(data: Any) -> list[int]:
             raise ValueError(f"too many elements in {type(data).__name__!r}") from error
         if not data:
             return shape
-        data = data[0]
+        try:
+            data = data[0]
+        except Exception as error:
+            raise ValueError(
+                f"could not determine the shape of object type {type(data).__name__!r}"
+            ) from error
     return [*shape, *data.shape] if _is_array(data) else shape
 
 
 def _check_depth(depth: int, data: Any) -> None:
     if depth >= _DEPTH:
         raise ValueError(f"too many dimensions {type(data).__name__!r}")
+
+
+def _check_self(data: Any) -> None:
+    if isinstance(data, (list, tuple)) and any(item is data for item in data):
+        raise TypeError("new(): self-referential lists are incompatible")
 
 
 _DEPTH = 64  # of nesting: more than any backend has dimensions; a list may contain itself
@@ -707,6 +747,7 @@ def _flatten(data: Any, shape: list[int], depth: int, flat: list[Any], kinds: se
         if not _is_sequence(data) and not (_is_array(data) and data.shape):
             raise TypeError(f"not a sequence at dim {depth}: {type(data).__name__}")
         if len(data) != shape[depth]:
+            _check_self(data)
             raise ValueError(
                 f"expected sequence of length {shape[depth]} at dim {depth} (got {len(data)})"
             )
@@ -750,6 +791,7 @@ def _number(data: Any, first: bool) -> Any:
     if hasattr(data, "__float__"):
         return float(data)
     if _is_sequence(data):
+        _check_self(data)
         raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")
     if isinstance(data, str) and first:
         raise ValueError("too many dimensions 'str'")
@@ -806,12 +848,12 @@ def from_numpy(ndarray: Any) -> Tensor:
 
 @public(method=False)
 def empty_strided(
-    size: Any,
-    stride: Any,
+    size: Sequence[int],
+    stride: Sequence[int],
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -849,11 +891,11 @@ def empty_strided(
 
 @public(method=False)
 def scalar_tensor(
-    s: Any,
+    s: Number,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """A 0-d tensor holding the number `s`, of the default dtype unless another is given.
@@ -867,7 +909,7 @@ def scalar_tensor(
 
 
 @public(method=False)
-def fill(input: Tensor, value: Any) -> Tensor:
+def fill(input: Tensor, value: Tensor | Number) -> Tensor:
     """`value`, a number or a 0-d tensor, everywhere in a tensor of the shape and dtype of `input`.
 
     >>> import flambeau as fb

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from os import PathLike
 
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import DeviceLike
+from flambeau._types.layout import layout as Layout
 from flambeau.ops.creation.creation import empty
 from flambeau.ops.declaration.public import public
 
 
 @public(method=False)
 def from_file(
-    filename: Any,
+    filename: str | PathLike[str],
     shared: bool | None = None,
     size: int = 0,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:

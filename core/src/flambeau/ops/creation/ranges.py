@@ -16,6 +16,8 @@ from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import DeviceLike
+from flambeau._types.layout import layout as Layout
 from flambeau._types.spec import Spec
 from flambeau.ops.creation.creation import (
     cannot_create,
@@ -36,14 +38,14 @@ def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
 
 @public(method=False)
 def arange(
-    start: Any = None,
-    end: Any = None,
-    step: Any = 1,
+    start: float | None = None,
+    end: float | None = None,
+    step: float = 1,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -60,7 +62,7 @@ def arange(
         start, end = 0, start
     elif start is None:
         start = 0
-    if end is None:
+    if end is None or start is None:
         raise TypeError("arange() needs an end")
     whole = type(start) is type(end) is type(step) is int
     if not whole:
@@ -75,7 +77,7 @@ def arange(
     if dtype is D.int64 and not whole:  # counted as the numbers are made, from whole bounds
         start, end, step = bounds_in(dtype, start, end, step)
         check_range(start, end, step)
-    length = math.ceil((end - start) / step)
+    length = math.ceil((end - start) / step)  # type: ignore[operator]
     if dtype.category == 1 and not whole:
         start, step = bounds_in(D.int64, start, step)
     be = home(device_or(device, out))
@@ -95,14 +97,14 @@ def arange(
 
 @public(method=False)
 def linspace(
-    start: Any,
-    end: Any,
+    start: Tensor | float,
+    end: Tensor | float,
     steps: int,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -132,7 +134,7 @@ def linspace(
             raise cannot_create(f"{n} elements", error, (n,), dtype) from error
         return finished_range(wrap(be, native, dtype), requires_grad, out)
 
-    def value(i: int) -> float:
+    def value(i: int) -> Any:
         return start + step * i if i < half or n == 1 else end - step * (n - 1 - i)
 
     return finished_range(_vector(value, n, dtype, device_or(device, out)), requires_grad, out)
@@ -140,15 +142,15 @@ def linspace(
 
 @public(method=False)
 def logspace(
-    start: Any,
-    end: Any,
+    start: Tensor | float,
+    end: Tensor | float,
     steps: int,
     base: float = 10.0,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:
@@ -168,14 +170,14 @@ def logspace(
 
 @public(method=False)
 def range(
-    start: Any,
-    end: Any = None,
-    step: Any = 1,
+    start: float,
+    end: float | None = None,
+    step: float = 1,
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """start, start + step, ... up to `end`, which is included; deprecated, use `arange`.
@@ -192,8 +194,7 @@ def range(
         "range is deprecated because its end is included, unlike in Python; use arange, whose "
         "values are in [start, end)"
     )
-    if end is None:
-        start, end = 0, start
+    start, end = (0, start) if end is None else (start, end)
     check_range(start, end, step)
     dtype = dtype_or(dtype, out)
     # Whole for integers of any width; 16-bit floats are computed in float32.
@@ -201,7 +202,7 @@ def range(
     kind = kinds.get(dtype.category, dtype)
     start, end, step = bounds_in(kind, start, end, step)
     check_range(start, end, step)
-    (span,) = bounds_in(kind, end - start)
+    (span,) = bounds_in(kind, end - start)  # type: ignore[operator]
     (last,) = bounds_in(kind, span / step)
     count = int(last) + 1
     places = arange(count, dtype=D.int64 if dtype.category < 2 else D.float64, device=device)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from flambeau._dispatch.arguments import checked_sizes, need_tensor, sizes
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import DeviceLike, Number
+from flambeau._types.layout import layout as Layout
 from flambeau._types.layout import sparse_coo
 from flambeau.ops.creation.creation import as_tensor, empty
 from flambeau.ops.declaration.public import public
@@ -19,10 +23,10 @@ _DIMENSIONS = 1 << 16
 def sparse_coo_tensor(
     indices: Any = None,
     values: Any = None,
-    size: Any = None,
+    size: Sequence[int] | None = None,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     check_invariants: bool | None = None,
     is_coalesced: bool | None = None,
@@ -46,7 +50,7 @@ def sparse_coo_tensor(
     from flambeau.sparse import _coo
 
     if values is None:
-        shape = size if indices is None else indices
+        shape: Any = size if indices is None else indices
         like = empty((0,), dtype=dtype, device=device)
         made = _coo.empty(checked_sizes(sizes((tuple(shape),))), like)
         return made.requires_grad_(requires_grad)
@@ -101,7 +105,9 @@ def sparse_coo_tensor(
 
 
 @public(function=False, names={"sparseDims": "sparse_dim"})
-def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> Tensor:
+def to_sparse(
+    input: Tensor, sparse_dim: int | None = None, *, layout: Layout | None = None
+) -> Tensor:
     """The nonzero elements as a sparse tensor; dimensions from `sparse_dim` on stay dense.
 
     Raises:
@@ -131,7 +137,9 @@ def to_sparse(input: Tensor, sparse_dim: Any = None, *, layout: Any = None) -> T
 
 
 @public(function=False)
-def to_dense(input: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+def to_dense(
+    input: Tensor, dtype: DType | None = None, *, masked_grad: bool | None = None
+) -> Tensor:
     """The tensor in dense memory; a dense one is returned as it is.
 
     >>> import flambeau as fb
@@ -292,7 +300,11 @@ hsmm = hspmm
 
 @public
 def sspaddmm(
-    input: Tensor, *matrices: Any, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+    input: Tensor,
+    *matrices: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2) of sparse `input` and `mat1`, as a sparse matrix.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -14,7 +15,16 @@ from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
-from flambeau.ops.creation.creation import device_or, dtype_or, empty, finished, zeros
+from flambeau._types.hints import DeviceLike
+from flambeau._types.layout import layout as Layout
+from flambeau.ops.creation.creation import (
+    device_or,
+    dtype_or,
+    empty,
+    finished,
+    is_sparse,
+    zeros,
+)
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS
@@ -106,9 +116,11 @@ def trace(input: Tensor) -> Tensor:
 
 
 def _triangle_indices(
-    lower: bool, row: int, col: int, offset: int, dtype: DType, device: Any
+    lower: bool, row: int, col: int, offset: int, dtype: DType, device: Any, layout: Any
 ) -> Tensor:
     name = "tril_indices" if lower else "triu_indices"
+    if is_sparse(name, layout):
+        raise RuntimeError(f"{name} only supports layout=torch.strided, got layout={layout}")
     if row < 0 or col < 0:
         raise RuntimeError(f"{name}: row and col must be non-negative, got {row} and {col}")
     i, j = arange(row, device=device).unsqueeze(1), arange(col, device=device)
@@ -124,8 +136,8 @@ def tril_indices(
     offset: int = 0,
     *,
     dtype: DType = D.int64,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
 ) -> Tensor:
     """Rows and columns of the elements on and below a diagonal, row by row, as a (2, n) tensor.
 
@@ -134,7 +146,7 @@ def tril_indices(
     tensor([[0, 1, 1],
             [0, 0, 1]])
     """
-    return _triangle_indices(True, row, col, offset, dtype, device)
+    return _triangle_indices(True, row, col, offset, dtype, device, layout)
 
 
 @public(method=False)
@@ -145,8 +157,8 @@ def triu_indices(
     offset: int = 0,
     *,
     dtype: DType = D.int64,
-    device: Any = None,
-    layout: Any = None,
+    device: DeviceLike | None = None,
+    layout: Layout | None = None,
 ) -> Tensor:
     """Rows and columns of the elements on and above a diagonal, row by row, as a (2, n) tensor.
 
@@ -155,11 +167,11 @@ def triu_indices(
     tensor([[0, 0, 1],
             [0, 1, 1]])
     """
-    return _triangle_indices(False, row, col, offset, dtype, device)
+    return _triangle_indices(False, row, col, offset, dtype, device, layout)
 
 
 @public(method=False)
-def block_diag(*tensors: Any) -> Tensor:
+def block_diag(*tensors: Tensor | Sequence[Tensor]) -> Tensor:
     """A matrix with the given matrices (vectors as rows) along its diagonal, zeros elsewhere.
 
     Raises:
@@ -204,8 +216,8 @@ def eye(
     *,
     out: Tensor | None = None,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Tensor:

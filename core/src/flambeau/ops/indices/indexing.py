@@ -5,8 +5,9 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+from collections.abc import Sequence
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
@@ -15,6 +16,7 @@ from flambeau._dispatch.keywords import documented
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints, Number
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.creation.creation import ones
@@ -296,9 +298,9 @@ def scatter(
     input: Tensor,
     dim: int,
     index: Tensor,
-    src: Any = None,
+    src: Tensor | Number | None = None,
     *,
-    value: Any = None,
+    value: Number | None = None,
     reduce: str | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
@@ -310,27 +312,28 @@ def scatter(
     >>> fb.zeros(3).scatter(0, fb.tensor([0, 2]), fb.tensor([5.0, 6.0]))
     tensor([5., 0., 6.])
     """
-    x, d, i, src = _scatter_source("scatter", input, dim, index, value if src is None else src)
+    given = value if src is None else src
+    x, d, i, source = _scatter_source("scatter", input, dim, index, given)
     if i.numel() == 0:
-        return deliver(x.clone(), out, input, index, src, exact=True)
+        return deliver(x.clone(), out, input, index, source, exact=True)
     if reduce == "add":
-        return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
+        return deliver(_scatter_add(x, d, i, source), out, input, index, source, exact=True)
     if reduce == "multiply":
         from flambeau.ops.indices.scattering import scatter_reduce  # uses `scatter`
 
-        return scatter_reduce(x, d, i, src, "prod", out=out)
+        return scatter_reduce(x, d, i, source, "prod", out=out)
     if reduce is not None:
         raise RuntimeError(f"reduce argument must be either add or multiply, got {reduce!r}")
     if x.dim() == 0:
         return deliver(
-            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), src.reshape((-1,))).reshape(()),
+            _scatter(x.reshape((1,)), 0, i.reshape((-1,)), source.reshape((-1,))).reshape(()),
             out,
             input,
             index,
-            src,
+            source,
             exact=True,
         )
-    return deliver(_scatter(x, d, i, src), out, input, index, src, exact=True)
+    return deliver(_scatter(x, d, i, source), out, input, index, source, exact=True)
 
 
 @public(inplace="method", names={"source": "src", "other": "src"})
@@ -358,9 +361,20 @@ def scatter_add(
     return deliver(_scatter_add(x, d, i, src), out, input, index, src, exact=True)
 
 
+@overload
+def nonzero(
+    input: Tensor, *, as_tuple: Literal[False] = False, out: Tensor | None = None
+) -> Tensor: ...
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True]) -> tuple[Tensor, ...]: ...
 @public
-def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None) -> Any:
+def nonzero(
+    input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None
+) -> Tensor | tuple[Tensor, ...]:
     """The indices of nonzero elements, a row each; as a tuple, a vector per dimension.
+
+    Raises:
+        RuntimeError: `out` together with `as_tuple`.
 
     >>> import flambeau as fb
     >>> fb.nonzero(fb.tensor([0, 3, 4]))
@@ -369,6 +383,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Tensor | None = None)
     """
     x = need_tensor(input, "nonzero", "input")
     if as_tuple:
+        if out is not None:
+            raise RuntimeError("nonzero does not support the out kwarg when as_tuple is True")
         x = x.reshape((1,)) if x.dim() == 0 else x
         return tuple(_nonzero(x).unbind(1))
     return deliver(_nonzero(x), out, input, exact=True, share="nothing")
@@ -461,6 +477,8 @@ def wrapped_index(index: Tensor, size: int, name: str, dim: int = 0) -> Tensor:
         IndexError: an entry is out of range.
     """
     text = "index {index} is out of bounds for dimension {} with size {}"
+    if not size:
+        text = "index {index} is out of bounds for dimension with size 0: it is dimension {}"
     return checked(cast(index, D.int64), size, IndexError, text, (dim, size), wrap=True)
 
 
@@ -469,7 +487,9 @@ class sort_return(NamedTuple):  # noqa: N801
 
     values: Tensor
     indices: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class topk_return(NamedTuple):  # noqa: N801
@@ -477,13 +497,20 @@ class topk_return(NamedTuple):  # noqa: N801
 
     values: Tensor
     indices: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 @public
 def sort(
-    input: Tensor, dim: int = -1, descending: bool = False, *, stable: bool = False, out: Any = None
-) -> Any:
+    input: Tensor,
+    dim: int = -1,
+    descending: bool = False,
+    *,
+    stable: bool = False,
+    out: Sequence[Tensor] | None = None,
+) -> sort_return:
     """The elements along `dim` in order, and where they were; nan counts as largest.
 
     >>> import flambeau as fb
@@ -527,8 +554,8 @@ def topk(
     largest: bool = True,
     sorted: bool = True,
     *,
-    out: Any = None,
-) -> Any:
+    out: Sequence[Tensor] | None = None,
+) -> topk_return:
     """The `k` largest (or smallest) elements along `dim`, in order, and where they were.
 
     Raises:
@@ -650,7 +677,7 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Tensor | None = None) -> Tens
 
 
 @public
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Ints | None = None) -> Tensor:
     """How many elements are nonzero.
 
     >>> import flambeau as fb
@@ -662,7 +689,9 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 
 @public(inplace="both", saves_self=False, names={"value": "values"})
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+def index_put(
+    input: Tensor, indices: Sequence[Tensor | None], values: Tensor, accumulate: bool = False
+) -> Tensor:
     """A copy of `input` with `values` written (or added) where ``input[indices]`` points.
 
     >>> import flambeau as fb
@@ -713,7 +742,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     """The coordinates of flat indices into a row-major tensor of `shape`.
 
     Raises:

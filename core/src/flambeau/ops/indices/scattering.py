@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
+from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -89,7 +90,7 @@ def index_add(
     index: Tensor,
     source: Tensor,
     *,
-    alpha: Any = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """A copy with ``alpha * source[..., i, ...]`` added to entry ``index[i]`` of `dim`, for each i.
@@ -131,7 +132,8 @@ def index_copy(
 
     Raises:
         RuntimeError: dtypes or shapes do not fit.
-        IndexError: the index is no vector, out of bounds, or not as long as `source`.
+        IndexError: the index is no vector, out of bounds, or not as long as `source`, which has
+            another number of dimensions.
 
     >>> import flambeau as fb
     >>> fb.zeros(3).index_copy(0, fb.tensor([2, 0]), fb.tensor([1.0, 2.0]))
@@ -143,13 +145,18 @@ def index_copy(
         raise RuntimeError(
             f"index_copy_(): Expected a long tensor for index, but got {index.dtype}"
         )
+    if x.dim() and s.dim() and x.dim() != s.dim():
+        raise IndexError(
+            f"index_copy_(): source has {s.dim()} dimensions and the tensor {x.dim()}; they must "
+            "have as many, unless one has none"
+        )
     i = _vector("index_copy", x, d, index)
     s = _source("index_copy", x, d, i, s, IndexError)
     return deliver(_put(_row_major(x), d, i, s, False), out, input, index, source, exact=True)
 
 
 @public(inplace="method", names={"val": "value"})
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Tensor | Number) -> Tensor:
     """A copy with the entries `index` of `dim` filled with one value, a number or a 0-d tensor.
 
     Raises:
@@ -435,6 +442,9 @@ def take_along_dim(
 
 
 def _written(x: Tensor, values: list[Any]) -> Tensor:
+    for value in values:
+        if not hasattr(value, "__float__") and not hasattr(value, "__complex__"):
+            raise TypeError(f"must be real number, not {type(value).__name__}")
     return x.copy_(x.new_tensor(values).reshape(tuple(x.shape)))
 
 
@@ -444,6 +454,7 @@ def apply_(input: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     Raises:
         RuntimeError: the tensor requires a gradient.
+        TypeError: the function gives something else than a number.
 
     >>> import flambeau as fb
     >>> fb.tensor([1, 2]).apply_(lambda n: n + 1)

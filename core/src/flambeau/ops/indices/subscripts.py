@@ -335,8 +335,12 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         value = cast(value, x.dtype)
         value = value.reshape(()) if value.dim() else value
     else:
-        check_put_dtype(x, value)
         value = _without_leading_ones(value)
+        if value.dtype is not x.dtype:
+            # Shapes that do not fit are told first.
+            places = [None if i is None else _spec(i) for i in indices]
+            OPS["index_put"].body(_spec(base), places, _spec(value), False)
+        check_put_dtype(x, value)
     if value._be is not x._be:
         value = value.to(x.device)
     put_(base, indices, value, False, checked=not fills)

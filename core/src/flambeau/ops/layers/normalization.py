@@ -24,6 +24,9 @@ from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
 
+EPS_IS_POSITIVE = True
+"""Whether training wants the number that keeps a variance from zero to be more than that."""
+
 
 class Axes(NamedTuple):
     """The dimensions that statistics and weights are constant along, and shapes that broadcast."""
@@ -322,7 +325,7 @@ def batch_norm(
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if training and eps <= 0:
+    if training and eps <= 0 and EPS_IS_POSITIVE:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     given = {
         "running_mean": running_mean,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.arguments import need_tensor
+from flambeau._random.generator import Generator
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.creation import empty, ones_like
@@ -19,7 +18,7 @@ def rrelu(
     upper: float = 1 / 3,
     training: bool = False,
     *,
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> Tensor:
     """x where x > 0, else a·x with a drawn from U(`lower`, `upper`) per element.
 

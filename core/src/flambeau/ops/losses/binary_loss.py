@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -17,7 +15,7 @@ def binary_cross_entropy_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: Any = "mean",
+    reduction: str = "mean",
 ) -> Tensor:
     """w·((1 - t)·x - (1 + (p - 1)·t)·log(sigmoid(x))) with the `pos_weight` p of positive targets.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
@@ -14,7 +13,7 @@ from flambeau.ops.special_functions.special import xlogy
 
 @public(method=False)
 def kl_div(
-    input: Tensor, target: Tensor, reduction: Any = "mean", *, log_target: bool = False
+    input: Tensor, target: Tensor, reduction: str = "mean", *, log_target: bool = False
 ) -> Tensor:
     """t·(log(t) - x) for log-probabilities x, with 0·log(0) = 0.
 
@@ -34,7 +33,7 @@ def kl_div(
 
 @public(method=False)
 def poisson_nll_loss(
-    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: Any
+    input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Tensor:
     """exp(x) - t·x for logarithms x of rates, or else x - t·log(x + `eps`).
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -16,7 +14,7 @@ _TINY = 1e-12  # added to squared lengths, as PyTorch does
 
 @public(method=False)
 def cosine_embedding_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = "mean"
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """1 - cos(x1, x2) where the target is 1, max(0, cos(x1, x2) - `margin`) where it is -1.
 
@@ -55,7 +53,7 @@ def cosine_embedding_loss(
 
 @public(method=False)
 def hinge_embedding_loss(
-    input: Tensor, target: Tensor, margin: float = 1.0, reduction: Any = "mean"
+    input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """x where the target is 1, max(0, `margin` - x) where it is -1.
 
@@ -73,7 +71,7 @@ def hinge_embedding_loss(
 
 @public(method=False)
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: Any = "mean"
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """max(0, -t·(x1 - x2) + `margin`): t = 1 wants x1 larger, t = -1 wants x2 larger.
 
@@ -99,7 +97,7 @@ def triplet_margin_loss(
     p: float = 2.0,
     eps: float = 1e-6,
     swap: bool = False,
-    reduction: Any = "mean",
+    reduction: str = "mean",
 ) -> Tensor:
     """max(0, d(anchor, positive) - d(anchor, negative) + `margin`), d as `pairwise_distance`.
 

@@ -20,6 +20,7 @@ from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.autograd.function import Function
 from flambeau.ops.creation.creation import full, tensor, zeros
 from flambeau.ops.creation.ranges import arange
@@ -178,10 +179,10 @@ class _CTCLossBackward(Function):
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
-    input_lengths: Any,
-    target_lengths: Any,
+    input_lengths: Tensor | Ints,
+    target_lengths: Tensor | Ints,
     blank: int = 0,
-    reduction: Any = "mean",
+    reduction: str = "mean",
     zero_infinity: bool = False,
 ) -> Tensor:
     """-log of the probability of the targets in any alignment (Graves et al., 2006).

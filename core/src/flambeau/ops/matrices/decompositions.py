@@ -7,7 +7,8 @@ of `flambeau.linalg`, and what differs is said.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.keywords import documented
@@ -181,8 +182,30 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return _solutions.pseudo_inverse(input, None, rcond, False)
 
 
+@overload
+def lu(
+    input: Tensor,
+    pivot: bool = True,
+    get_infos: Literal[False] = False,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def lu(
+    input: Tensor,
+    pivot: bool = True,
+    *,
+    get_infos: Literal[True],
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
 @public
-def lu(input: Tensor, pivot: bool = True, get_infos: bool = False, *, out: Any = None) -> Any:
+def lu(
+    input: Tensor,
+    pivot: bool = True,
+    get_infos: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
     """L and U in one matrix and the row interchanges, counted from 1; with `get_infos`, the infos.
 
     An info is the place of the first zero pivot, or 0; without `get_infos` such a pivot raises.
@@ -219,7 +242,7 @@ def lu_unpack(
     unpack_data: bool = True,
     unpack_pivots: bool = True,
     *,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
 ) -> R.lu_unpack:
     """P, L and U with P L U = A for a decomposition from `lu`; what is not wanted is empty.
 
@@ -242,7 +265,7 @@ def lu_unpack(
 
 
 @public
-def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
+def qr(input: Tensor, some: bool = True, *, out: Sequence[Tensor] | None = None) -> R.qr:
     """Q with orthonormal columns and upper triangular R with Q R = A; Q square unless `some`.
 
     >>> import flambeau as fb
@@ -254,7 +277,7 @@ def qr(input: Tensor, some: bool = True, *, out: Any = None) -> R.qr:
 
 
 @public(direct=False)
-def geqrf(input: Tensor, *, out: Any = None) -> R.geqrf:
+def geqrf(input: Tensor, *, out: Sequence[Tensor] | None = None) -> R.geqrf:
     """LAPACK's QR decomposition: R with reflectors below it, and their factors.
 
     It has no gradient; `torch.linalg.qr` has.
@@ -326,7 +349,13 @@ def ormqr(
 
 
 @public
-def svd(input: Tensor, some: bool = True, compute_uv: bool = True, *, out: Any = None) -> R.svd:
+def svd(
+    input: Tensor,
+    some: bool = True,
+    compute_uv: bool = True,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> R.svd:
     """U, S and V with U diag(S) Vᴴ = A; U and V square unless `some`, zero unless `compute_uv`.
 
     `torch.linalg.svd` returns Vᴴ and has square factors by default.
@@ -353,7 +382,7 @@ def triangular_solve(
     transpose: bool = False,
     unitriangular: bool = False,
     *,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
 ) -> R.triangular_solve:
     """X with A X = B, or Aᵀ X = B, for triangular A, and a copy of A.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import flambeau as fb
@@ -278,7 +279,12 @@ def _arranged(x: Tensor, names: list[str], order: list[str]) -> Tensor:
 
 
 @public(method=False)
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
+def tensordot(
+    a: Tensor,
+    b: Tensor,
+    dims: int | Sequence[int] | Sequence[Sequence[int]] | Tensor = 2,
+    out: Tensor | None = None,
+) -> Tensor:
     """The product of two tensors summed over pairs of dimensions.
 
     `dims` is a number n (the last n dimensions of `a` with the first n of `b`) or two lists.
@@ -291,11 +297,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) ->
     torch.Size([2, 5])
     """
     x, y = need_tensor(a, "tensordot", "a"), need_tensor(b, "tensordot", "b")
-    if isinstance(dims, Tensor):
-        dims = dims.tolist()
-    if isinstance(dims, (list, tuple)):
-        mine, its = ([d] if isinstance(d, int) else list(d) for d in dims)
+    given: Any = dims.tolist() if isinstance(dims, Tensor) else dims
+    if isinstance(given, (list, tuple)):
+        mine, its = ([d] if isinstance(d, int) else list(d) for d in given)
     else:
+        dims = operator.index(given)
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(x.dim(), y.dim()):

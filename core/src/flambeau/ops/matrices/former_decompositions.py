@@ -6,6 +6,7 @@ Each warns once and names its replacement.
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import need_tensor
@@ -84,7 +85,7 @@ def potri(input: Tensor, upper: bool = True, *, out: Tensor | None = None) -> Te
 
 @public
 @documented({"a": "input"})
-def pstrf(input: Tensor, upper: bool = True, *, out: Any = None) -> R.pstrf:
+def pstrf(input: Tensor, upper: bool = True, *, out: Sequence[Tensor] | None = None) -> R.pstrf:
     """The Cholesky factor of A[p][:, p] with the permutation p that keeps its diagonal falling.
 
     >>> import flambeau as fb
@@ -116,7 +117,7 @@ def _pivots(a: Tensor) -> list[int]:
 
 @public
 @documented({"B": "input"})
-def solve(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
+def solve(input: Tensor, A: Tensor, *, out: Sequence[Tensor] | None = None) -> R.solve:
     """X with A X = B, and the LU decomposition of A.
 
     Raises:
@@ -133,7 +134,7 @@ def solve(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
 
 @public
 @documented({"b": "input"})
-def gesv(input: Tensor, A: Tensor, *, out: Any = None) -> R.solve:
+def gesv(input: Tensor, A: Tensor, *, out: Sequence[Tensor] | None = None) -> R.solve:
     """X with A X = B, and the LU decomposition of A; an older name of `solve`.
 
     >>> import flambeau as fb
@@ -159,7 +160,7 @@ def trtrs(
     transpose: bool = False,
     unitriangular: bool = False,
     *,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
 ) -> R.triangular_solve:
     """X with A X = B for triangular A, and a copy of A; an older name of `triangular_solve`.
 
@@ -173,7 +174,7 @@ def trtrs(
 
 
 @public
-def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
+def lstsq(input: Tensor, A: Tensor, *, out: Sequence[Tensor] | None = None) -> R.lstsq:
     """The X that minimises the norm of A X - B, or of X if there are several; and A's QR.
 
     Shapes: B (m, k), A (m, n), result (max(m, n), k): the first n rows are the solution, the
@@ -190,7 +191,7 @@ def lstsq(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
 
 @public
 @documented({"B": "input"})
-def gels(input: Tensor, A: Tensor, *, out: Any = None) -> R.lstsq:
+def gels(input: Tensor, A: Tensor, *, out: Sequence[Tensor] | None = None) -> R.lstsq:
     """The X that minimises the norm of A X - B; an older name of `lstsq`.
 
     >>> import flambeau as fb
@@ -221,7 +222,9 @@ def _least_squares(b: Any, a: Any) -> R.lstsq:
 
 
 @public
-def btrifact(A: Tensor, pivot: bool = True, *, out: Any = None) -> Any:
+def btrifact(
+    A: Tensor, pivot: bool = True, *, out: Sequence[Tensor] | None = None
+) -> tuple[Tensor, Tensor]:
     """L and U in one matrix each, and the row interchanges, counted from 1.
 
     >>> import flambeau as fb
@@ -234,7 +237,9 @@ def btrifact(A: Tensor, pivot: bool = True, *, out: Any = None) -> Any:
 
 
 @public
-def btrifact_with_info(A: Tensor, pivot: bool = True, *, out: Any = None) -> R.btrifact_with_info:
+def btrifact_with_info(
+    A: Tensor, pivot: bool = True, *, out: Sequence[Tensor] | None = None
+) -> R.btrifact_with_info:
     """As `btrifact`, and the places of zero pivots, or 0.
 
     >>> import flambeau as fb
@@ -243,7 +248,7 @@ def btrifact_with_info(A: Tensor, pivot: bool = True, *, out: Any = None) -> R.b
     tensor([1], dtype=torch.int32)
     """
     _removed("btrifact_with_info", "torch.linalg.lu_factor_ex")
-    found = R.btrifact_with_info(*decompositions.lu(A, pivot, True))
+    found = R.btrifact_with_info(*decompositions.lu(A, pivot, get_infos=True))
     return deliver_all(found, out, A)  # type: ignore[return-value]
 
 
@@ -284,7 +289,11 @@ def btriunpack(
 
 @public
 def symeig(
-    input: Tensor, eigenvectors: bool = False, upper: bool = True, *, out: Any = None
+    input: Tensor,
+    eigenvectors: bool = False,
+    upper: bool = True,
+    *,
+    out: Sequence[Tensor] | None = None,
 ) -> R.symeig:
     """Rising eigenvalues of symmetric matrices, of which one triangle is read; and eigenvectors.
 
@@ -307,7 +316,7 @@ def symeig(
 
 @public(direct=False)
 @documented({"a": "input"})
-def eig(input: Tensor, eigenvectors: bool = False, *, out: Any = None) -> R.eig:
+def eig(input: Tensor, eigenvectors: bool = False, *, out: Sequence[Tensor] | None = None) -> R.eig:
     """Eigenvalues (n, 2) of a real matrix, real and imaginary parts; and eigenvectors (n, n).
 
     The vector of a real eigenvalue is a column; those of a pair of conjugates are u + i v and
@@ -344,4 +353,6 @@ def matrix_rank(
     tensor(3)
     """
     _removed("matrix_rank", "torch.linalg.matrix_rank, where `symmetric` is `hermitian`")
+    if isinstance(tol, bool):  # the form without a tolerance
+        tol, symmetric = None, tol
     return linalg.matrix_rank(input, tol, symmetric, out=out)

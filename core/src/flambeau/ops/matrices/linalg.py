@@ -9,6 +9,7 @@ from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.hints import Number
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
@@ -372,11 +373,11 @@ _NUMBERS = (int, float, complex)
 @public(inplace="method")
 def addmm(
     input: Tensor,
-    mat1: Any,
-    mat2: Any,
-    *legacy: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    mat1: Tensor | Number,
+    mat2: Tensor | Number,
+    *legacy: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2).  With beta = 0, `input` is ignored, nan included.

@@ -149,7 +149,27 @@ _KERNELS = {
     "torch.geqrf": "geqrf_cpu",
 }
 _KERNELS_OF_HALVES = {
+    "cholesky_inverse": "cholesky_inverse_out_cpu",
+    "linalg.cholesky": "cholesky_cpu",
+    "linalg.cholesky_ex": "cholesky_cpu",
+    "linalg.cond": "linalg_svd_cpu",
     "linalg.det": "lu_cpu",
+    "linalg.eig": "linalg_eig_out_cpu",
+    "linalg.eigh": "linalg_eigh_cpu",
+    "linalg.eigvals": "linalg_eig_out_cpu",
+    "linalg.eigvalsh": "linalg_eigh_cpu",
+    "linalg.lu": "lu_cpu",
+    "linalg.lu_solve": "linalg.lu_solve_cpu",
+    "linalg.qr": "geqrf_cpu",
+    "linalg.solve": "lu_cpu",
+    "linalg.solve_ex": "lu_cpu",
+    "linalg.solve_triangular": "triangular_solve_cpu",
+    "linalg.svd": "linalg_svd_cpu",
+    "torch.linalg.householder_product": "orgqr_cpu",
+    "torch.linalg.lu_factor": "lu_cpu",
+    "torch.linalg.lu_factor_ex": "lu_cpu",
+    "torch.ormqr": "ormqr_cpu",
+    "triangular_solve": "triangular_solve_cpu",
     "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
 }
 

@@ -10,6 +10,7 @@ from typing import Any
 from flambeau._dispatch.arguments import broadcast_shapes, dim_of, need_input, need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Number
 from flambeau._types.memory_format import contiguous_format
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
@@ -79,11 +80,11 @@ def _batches(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
 @public(inplace="method")
 def addbmm(
     input: Tensor,
-    batch1: Any,
-    batch2: Any,
-    *legacy: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    batch1: Tensor | Number,
+    batch2: Tensor | Number,
+    *legacy: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * the sum over the batch of batch1[i] @ batch2[i].
@@ -109,11 +110,11 @@ def addbmm(
 @public(inplace="method")
 def baddbmm(
     input: Tensor,
-    batch1: Any,
-    batch2: Any,
-    *legacy: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    batch1: Tensor | Number,
+    batch2: Tensor | Number,
+    *legacy: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (batch1 @ batch2), matrix by matrix.
@@ -136,11 +137,11 @@ def baddbmm(
 @public(inplace="both")
 def addmv(
     input: Tensor,
-    mat: Any,
-    vec: Any,
-    *legacy: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    mat: Tensor | Number,
+    vec: Tensor | Number,
+    *legacy: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * (mat @ vec).
@@ -171,11 +172,11 @@ def addmv(
 @public(inplace="method")
 def addr(
     input: Tensor,
-    vec1: Any,
-    vec2: Any,
-    *legacy: Any,
-    beta: Any = 1,
-    alpha: Any = 1,
+    vec1: Tensor | Number,
+    vec2: Tensor | Number,
+    *legacy: Tensor | Number,
+    beta: Number = 1,
+    alpha: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """beta * input + alpha * the outer product of two vectors.
@@ -266,7 +267,7 @@ def _chained(factors: list[Tensor]) -> Tensor:
 
 
 @public(method=False)
-def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
+def chain_matmul(*matrices: Tensor | Number, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order of the fewest multiplications.
 
     Raises:
@@ -276,7 +277,7 @@ def chain_matmul(*matrices: Any, out: Tensor | None = None) -> Tensor:
     >>> fb.chain_matmul(fb.ones(1, 2), fb.ones(2, 3), fb.ones(3, 1))
     tensor([[6.]])
     """
-    factors = (
+    factors: list[Any] = (
         list(matrices[0])
         if len(matrices) == 1 and isinstance(matrices[0], (list, tuple))
         else list(matrices)

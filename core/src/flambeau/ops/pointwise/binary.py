@@ -10,6 +10,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.promotion import result_type
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.elementwise import (
@@ -115,19 +116,21 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 
 
 @public(inplace="method")
-def float_power(input: Any, exponent: Any, *, out: Tensor | None = None) -> Tensor:
+def float_power(
+    input: Tensor | Number, exponent: Tensor | Number, *, out: Tensor | None = None
+) -> Tensor:
     """input ^ exponent in float64 (complex128 for complex numbers).
 
     >>> import flambeau as fb
     >>> fb.float_power(fb.tensor([2]), 0.5)
     tensor([1.4142], dtype=torch.float64)
     """
-    if not isinstance(exponent, Tensor):
-        need_tensor(input, "float_power", "input")
     wide = D.complex128 if result_type(input, exponent).is_complex else D.float64
-    x, y = (cast(v, wide) if isinstance(v, Tensor) else v for v in (input, exponent))
-    if not isinstance(y, Tensor):
-        y = x.new_full((), y)
+    x = cast(input, wide) if isinstance(input, Tensor) else input
+    if isinstance(exponent, Tensor):
+        y = cast(exponent, wide)
+    else:
+        y = need_tensor(x, "float_power", "input").new_full((), exponent)
     return deliver(pow(x, y), out, input, exponent, exact=True)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import broadcast, broadcast_shapes, need_tensor
@@ -28,6 +28,8 @@ from flambeau._dispatch.warning import warn
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import Number
+from flambeau._types.memory_format import memory_format as MemoryFormat
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import full
@@ -657,7 +659,9 @@ class BinaryFunction(Protocol):
 
     __name__: str
 
-    def __call__(self, input: Any, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+    def __call__(
+        self, input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
+    ) -> Tensor: ...
 
 
 # Functions whose `out` must have the dtype of the result.
@@ -696,7 +700,9 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
     operator = getattr(Tensor, _OPERATORS.get(name, ""), None)
     any_dtype = op.promotes == "any" and not (op.refuses_bool or op.refuses_complex)
 
-    def function(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def function(
+        input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
+    ) -> Tensor:
         if type(input) is Tensor:
             if operator is not None:
                 result = operator(input, other)  # it has a fast path
@@ -717,7 +723,7 @@ def _named(function: Any, name: str, doc: str, facts: Facts) -> Any:
     return public(**facts)(function)
 
 
-def binary(name: str, input: Any, other: Any) -> Tensor:
+def binary(name: str, input: Tensor | Number, other: Tensor | Number) -> Tensor:
     """Apply a broadcasting canonical op to tensors and numbers.
 
     Raises:
@@ -1251,7 +1257,13 @@ def round(input: Tensor, *, decimals: int = 0, out: Tensor | None = None) -> Ten
 
 
 @public(inplace="method", saves_self=False)
-def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def add(
+    input: Tensor | Number,
+    other: Tensor | Number,
+    *legacy: Tensor | Number,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """input + alpha * other.  The old form ``add(input, alpha, other)`` is understood.
 
     Raises:
@@ -1262,7 +1274,7 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     tensor([21, 42])
     """
     if legacy:
-        other, alpha = legacy[0], other
+        other, alpha = legacy[0], other  # type: ignore[assignment]
     elif type(alpha) is int and alpha == 1 and type(input) is Tensor:
         result = input.__add__(other)  # it has a fast path
         if result is not NotImplemented:
@@ -1271,7 +1283,13 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
 
 
 @public(inplace="method", saves_self=False)
-def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def sub(
+    input: Tensor | Number,
+    other: Tensor | Number,
+    *legacy: Tensor | Number,
+    alpha: Number = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """input - alpha * other.
 
     >>> import flambeau as fb
@@ -1279,7 +1297,7 @@ def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1, out: Tensor | None
     tensor([0, 1])
     """
     if legacy:
-        other, alpha = legacy[0], other
+        other, alpha = legacy[0], other  # type: ignore[assignment]
     elif type(alpha) is int and alpha == 1 and type(input) is Tensor and type(other) is not bool:
         result = input.__sub__(other)  # it has a fast path
         if result is not NotImplemented:
@@ -1292,7 +1310,7 @@ subtract = sub
 
 
 @public
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     """other - alpha * input.
 
     >>> import flambeau as fb
@@ -1341,7 +1359,12 @@ def times(x: Tensor, factor: Any) -> Tensor:
 
     Raises:
         RuntimeError: the dtype cannot hold the factor.
+        TypeError: it is a tensor that requires a gradient, or with dimensions.
     """
+    if isinstance(factor, Tensor):
+        if factor.requires_grad or factor.dim():
+            raise TypeError("argument must be Number, not Tensor")
+        factor = factor.item()
     if type(factor) is not bool and factor == 1:
         return x
     return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))
@@ -1350,7 +1373,11 @@ def times(x: Tensor, factor: Any) -> Tensor:
 @public(inplace="method", names={"value": "other"})
 @documented({"value": "other"})
 def div(
-    input: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None
+    input: Tensor | Number,
+    other: Tensor | Number,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """input / other: true division, or rounded towards zero ("trunc") or down ("floor").
 
@@ -1383,7 +1410,9 @@ divide = alias("divide", div, inplace="method")
 
 
 @public(inplace="method")
-def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+def true_divide(
+    input: Tensor | Number, other: Tensor | Number, *, out: Tensor | None = None
+) -> Tensor:
     """input / other as floats.
 
     >>> import flambeau as fb
@@ -1393,8 +1422,21 @@ def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     return div(input, other, out=out)
 
 
+@overload
+def where(condition: Tensor) -> tuple[Tensor, ...]: ...
+@overload
+def where(
+    condition: Tensor,
+    input: Tensor | Number,
+    other: Tensor | Number,
+    /,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
 @public(method=False)
-def where(condition: Tensor, *operands: Any, out: Tensor | None = None) -> Any:
+def where(
+    condition: Tensor, *operands: Any, out: Tensor | None = None
+) -> Tensor | tuple[Tensor, ...]:
     """Elements of `input` where `condition` holds, else of `other`; alone, where it holds.
 
     >>> import flambeau as fb
@@ -1513,7 +1555,13 @@ def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> T
 
 
 @public(inplace="both")
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
+def clamp(
+    input: Tensor,
+    min: Tensor | Number | None = None,
+    max: Tensor | Number | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Each element moved into [min, max]; the bounds are numbers or tensors, one may be absent.
 
     The gradient passes where the element was inside, bounds included.
@@ -1551,7 +1599,7 @@ clip = clamp
 
 
 @public(inplace="both", function_only=())
-def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
+def clamp_min(input: Tensor, min: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `min` where it is smaller.
 
     >>> import flambeau as fb
@@ -1562,7 +1610,7 @@ def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(inplace="both")
-def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
+def clamp_max(input: Tensor, max: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """Each element, or `max` where it is larger.
 
     >>> import flambeau as fb
@@ -1574,7 +1622,9 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 
 @public(inplace="method")
 @documented({"start": "input"})
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
+def lerp(
+    input: Tensor, end: Tensor, weight: Tensor | Number, *, out: Tensor | None = None
+) -> Tensor:
     """input + weight * (end - input), computed from the nearer end.
 
     Raises:
@@ -1606,10 +1656,10 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) 
 @public(inplace="method")
 def addcmul(
     input: Tensor,
-    tensor1: Any,
-    tensor2: Any,
-    *legacy: Any,
-    value: Any = 1,
+    tensor1: Tensor | Number,
+    tensor2: Tensor | Number,
+    *legacy: Tensor | Number,
+    value: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """input + value * tensor1 * tensor2.
@@ -1619,7 +1669,7 @@ def addcmul(
     tensor([1.1000, 1.1000])
     """
     if legacy:
-        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]
+        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
     dtype = result_type(input, tensor1, tensor2)
     x, y, z = common("addcmul", (input, tensor1, tensor2), dtype)
     return deliver(x + times(y * z, value), out, input, tensor1, tensor2)
@@ -1628,10 +1678,10 @@ def addcmul(
 @public(inplace="method")
 def addcdiv(
     input: Tensor,
-    tensor1: Any,
-    tensor2: Any,
-    *legacy: Any,
-    value: Any = 1,
+    tensor1: Tensor | Number,
+    tensor2: Tensor | Number,
+    *legacy: Tensor | Number,
+    value: Number = 1,
     out: Tensor | None = None,
 ) -> Tensor:
     """input + value * tensor1 / tensor2.
@@ -1644,7 +1694,7 @@ def addcdiv(
     tensor([1.5000, 1.5000])
     """
     if legacy:
-        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]
+        value, tensor1, tensor2 = tensor1, tensor2, legacy[0]  # type: ignore[assignment]
     if result_type(tensor1, tensor2).category < 2:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported. Cast the tensors to a floating "
@@ -1656,7 +1706,7 @@ def addcdiv(
 
 
 @public(inplace="method", saves_self=False)
-def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     """`value` (a number or 0-d tensor) where `mask` holds, else the element.
 
     Raises:
@@ -1692,7 +1742,7 @@ def replaced(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 @public(method=False)
-def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+def clone(input: Tensor, *, memory_format: MemoryFormat | None = None) -> Tensor:
     """A copy that shares no memory, with history.
 
     >>> import flambeau as fb

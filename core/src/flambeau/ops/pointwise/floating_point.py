@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -11,6 +12,7 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import finfo
+from flambeau._types.hints import Number
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.pointwise.binary import _two
@@ -24,11 +26,13 @@ class frexp_return(NamedTuple):  # noqa: N801
 
     mantissa: Tensor
     exponent: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 @public(inplace="method")
-def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def copysign(input: Tensor, other: Tensor | Number, *, out: Tensor | None = None) -> Tensor:
     """The size of `input` with the sign of `other`, a tensor or a number; zeros have signs too.
 
     >>> import flambeau as fb
@@ -57,7 +61,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public
-def frexp(input: Tensor, *, out: Any = None) -> Any:
+def frexp(input: Tensor, *, out: Sequence[Tensor] | None = None) -> frexp_return:
     """(mantissa, exponent) with input = mantissa · 2^exponent and 1/2 ≤ abs(mantissa) < 1.
 
     Exponents are int32; zeros, infinities and nan have exponent 0.

@@ -14,13 +14,29 @@ from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.pointwise.elementwise import log, log1p, sin, sqrt, where
+from flambeau.ops.pointwise.complexes import complex as complex_of
+from flambeau.ops.pointwise.elementwise import acos, asin, atan, log, log1p, sin, sqrt, where
+from flambeau.ops.pointwise.floating_point import copysign
+
+
+# Products with i would lose the signs of zeros, and make nan of infinities.
+def _turned(z: Tensor) -> Tensor:
+    """i·z."""
+    return complex_of(-z.imag, z.real)
+
+
+def _turned_back(z: Tensor) -> Tensor:
+    """-i·z."""
+    return complex_of(z.imag, -z.real)
+
 
 _LARGE = 1e8  # from here on x² + 1 is x² in float64
 
 
-@composite(promotes="float", refuses_complex='"asinh" is not implemented for complex numbers')
+@composite(promotes="float")
 def _asinh(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        return _turned_back(asin(_turned(self)))
     size = cast(self, D.float64).abs()
     near = where(size < _LARGE, size, 1.0)
     squared = near * near
@@ -39,8 +55,11 @@ def _(S):
     return S.pointwise(S.Arr((2, 3)))
 
 
-@composite(promotes="float", refuses_complex='"acosh" is not implemented for complex numbers')
+@composite(promotes="float")
 def _acosh(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:  # ±i·acos(z), on the side where the real part is not negative
+        angle = acos(self)
+        return complex_of(angle.imag.abs(), copysign(angle.real, self.imag))
     x = cast(self, D.float64)
     near = where(x < _LARGE, x, 1.0)
     small = log1p((near - 1) + sqrt((near - 1) * (near + 1)))
@@ -50,7 +69,10 @@ def _acosh(self: Tensor) -> Tensor:
 
 @_acosh.gradient
 def _(F, g, self):
-    return F.mul(g, F.rsqrt(F.sub(F.mul(self, self), F.scalar(1, self))))
+    one = F.scalar(1, self)
+    if F.is_complex(self):  # the root of a product is not the product of roots there
+        return F.mul(g, F.mul(F.rsqrt(F.add(self, one)), F.rsqrt(F.sub(self, one))))
+    return F.mul(g, F.rsqrt(F.sub(F.mul(self, self), one)))
 
 
 @_acosh.samples
@@ -58,8 +80,10 @@ def _(S):
     return S.pointwise(S.Arr((2, 3), low=1.25, high=3.5))
 
 
-@composite(promotes="float", refuses_complex='"atanh" is not implemented for complex numbers')
+@composite(promotes="float")
 def _atanh(self: Tensor) -> Tensor:
+    if self.dtype.is_complex:
+        return _turned_back(atan(_turned(self)))
     x = cast(self, D.float64)
     return cast((log1p(x) - log1p(-x)) * 0.5, self.dtype)
 

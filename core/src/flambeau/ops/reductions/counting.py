@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal, overload
 
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Number
 from flambeau._writes.out import deliver
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
@@ -158,6 +159,49 @@ def _unique(
     return tuple(results) if len(results) > 1 else results[0]
 
 
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[True],
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    *,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[True],
+    dim: int | None = None,
+) -> tuple[Tensor, Tensor]: ...
+@overload
+def unique(
+    input: Tensor,
+    sorted: bool = True,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any: ...
 @public
 def unique(
     input: Tensor,
@@ -181,6 +225,17 @@ def unique(
     return _unique("unique", input, True, return_inverse, return_counts, dim)
 
 
+@overload
+def unique_consecutive(
+    input: Tensor,
+    return_inverse: Literal[False] = False,
+    return_counts: Literal[False] = False,
+    dim: int | None = None,
+) -> Tensor: ...
+@overload
+def unique_consecutive(
+    input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
+) -> Any: ...
 @public
 def unique_consecutive(
     input: Tensor, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
@@ -198,7 +253,11 @@ def unique_consecutive(
 
 @public(method=False)
 def isin(
-    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+    elements: Tensor | Number,
+    test_elements: Tensor | Number,
+    *,
+    assume_unique: bool = False,
+    invert: bool = False,
 ) -> Tensor:
     """Which elements occur among `test_elements`, or do not with ``invert=True``.
 
@@ -206,12 +265,13 @@ def isin(
     >>> fb.isin(fb.tensor([1, 2, 3]), fb.tensor([2, 5]))
     tensor([False,  True, False])
     """
-    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
-    if not isinstance(test_elements, Tensor):
-        test_elements = tensor(test_elements, device=elements.device)
-    if not isinstance(elements, Tensor):
+    if isinstance(elements, Tensor):
+        if not isinstance(test_elements, Tensor):
+            test_elements = tensor(test_elements, device=elements.device)
+    elif isinstance(test_elements, Tensor):
         elements = tensor(elements, device=test_elements.device)
+    else:
+        raise TypeError("isin(): at least one of elements and test_elements must be a Tensor")
     dtype = D.promote_types(elements.dtype, test_elements.dtype)
     x, y = cast(elements.detach(), dtype), cast(test_elements.detach(), dtype).reshape(-1)
     if dtype.is_floating_point:
@@ -229,7 +289,7 @@ def isin(
 @public(method=False)
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,
+    input: Tensor | Number,
     *,
     out_int32: bool = False,
     right: bool = False,
@@ -314,7 +374,7 @@ def _bisected(edges: Tensor, x: Tensor, right: bool) -> Tensor:
 
 @public(method=False)
 def bucketize(
-    input: Any,
+    input: Tensor | Number,
     boundaries: Tensor,
     *,
     out_int32: bool = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from flambeau._dispatch.arguments import dim_of, need_input, need_tensor
@@ -22,7 +23,9 @@ from flambeau.ops.shapes.movement import cat
 class _Running(NamedTuple):
     values: Tensor
     indices: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class cummax_return(_Running):  # noqa: N801
@@ -102,7 +105,7 @@ def cumprod(
 
 
 @public
-def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
+def cummax(input: Tensor, dim: int, *, out: Sequence[Tensor] | None = None) -> cummax_return:
     """The largest element so far along a dimension, and where it is: the last of equal ones.
 
     From a nan on the result is nan.
@@ -116,7 +119,7 @@ def cummax(input: Tensor, dim: int, *, out: Any = None) -> Any:
 
 
 @public
-def cummin(input: Tensor, dim: int, *, out: Any = None) -> Any:
+def cummin(input: Tensor, dim: int, *, out: Sequence[Tensor] | None = None) -> cummin_return:
     """The smallest element so far along a dimension, and where it is: the last of equal ones.
 
     From a nan on the result is nan.

@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import cat
@@ -16,7 +17,7 @@ from flambeau.ops.shapes.movement import cat
 
 @public(method=False)
 def gradient(
-    input: Tensor, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1
+    input: Tensor, *, spacing: Any = 1, dim: Ints | None = None, edge_order: int = 1
 ) -> tuple[Tensor, ...]:
     """The derivative along each dimension of a function of which `input` holds samples.
 

@@ -12,6 +12,7 @@ from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau._writes.out import deliver_all
 from flambeau.ops.creation.ranges import linspace
 from flambeau.ops.declaration.public import public
@@ -24,7 +25,9 @@ class histogram_return(NamedTuple):  # noqa: N801
 
     hist: Tensor
     bin_edges: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class histogramdd_return(NamedTuple):  # noqa: N801
@@ -32,20 +35,22 @@ class histogramdd_return(NamedTuple):  # noqa: N801
 
     hist: Tensor
     bin_edges: tuple[Tensor, ...]
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 @public
 @takes_as_annotated
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: int | Tensor,
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
     density: bool = False,
-    out: Any = None,
-) -> Any:
+    out: Sequence[Tensor] | None = None,
+) -> histogram_return:
     """How many elements, or which sum of their weights, each bin holds; and the edges of the bins.
 
     Args:
@@ -82,7 +87,7 @@ def histogram(
 @takes_as_annotated
 def histogramdd(
     input: Tensor,
-    bins: Any,
+    bins: Ints | Sequence[Tensor],
     *,
     range: Sequence[float] | None = None,
     weight: Tensor | None = None,
@@ -109,8 +114,8 @@ def histogramdd(
     if x.dim() < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     rank = x.shape[-1]
-    bins = [bins] * rank if isinstance(bins, int) else list(bins)
-    if len(bins) != rank:
+    counts = [bins] * rank if isinstance(bins, int) else list(bins)
+    if len(counts) != rank:
         raise RuntimeError(
             "histogramdd: The size of bins must be equal to the innermost dimension of the input."
         )
@@ -123,7 +128,7 @@ def histogramdd(
             f"{list(x.shape)} and weight with shape {list(weight.shape)}"
         )
     flat = None if weight is None else weight.reshape(-1)
-    return _counted(x.reshape((-1, rank)), bins, range, flat, density)
+    return _counted(x.reshape((-1, rank)), counts, range, flat, density)
 
 
 def _counted(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
 
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import Ints
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -34,8 +34,8 @@ def _(F, g, self, result, dim, keepdim):
 @public
 def norm(
     input: Tensor,
-    p: Any = "fro",
-    dim: Any = None,
+    p: float | str | None = "fro",
+    dim: Ints | None = None,
     keepdim: bool = False,
     out: Tensor | None = None,
     dtype: DType | None = None,
@@ -71,7 +71,7 @@ def norm(
         from flambeau.linalg import matrix_norm
 
         return deliver(
-            matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim),
+            matrix_norm(x, "nuc", (0, 1) if dim is None else dim, keepdim),  # type: ignore[arg-type]
             out,
             input,
             exact=True,
@@ -139,7 +139,7 @@ def _need_wider(name: str, x: Tensor, dtype: DType) -> None:
 
 @public(method=False)
 def frobenius_norm(
-    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The root of the sum of squares, of all elements or along dimensions.
 
@@ -152,7 +152,7 @@ def frobenius_norm(
 
 @public(method=False)
 def nuclear_norm(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The sum of the singular values of the matrices in two dimensions, by default the last.
 

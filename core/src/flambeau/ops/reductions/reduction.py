@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import builtins
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
 
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
 from flambeau._dispatch.dispatch import cast, wrap
@@ -12,6 +13,7 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import Ints
 from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
@@ -26,7 +28,9 @@ class MaxMin(NamedTuple):
 
     values: Tensor
     indices: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class max_return(MaxMin):  # noqa: N801
@@ -261,7 +265,7 @@ def accumulated(x: Tensor, dtype: DType | None, out: Tensor | None = None) -> Te
 @public
 def sum(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -292,7 +296,7 @@ def summed(
 @public
 def mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -350,7 +354,7 @@ def prod(
 
 @public
 def amax(
-    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The largest element along dimensions; equal maxima share the gradient.
 
@@ -369,7 +373,7 @@ def amax(
 
 @public
 def amin(
-    input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints = (), keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The smallest element along dimensions; equal minima share the gradient.
 
@@ -481,8 +485,16 @@ def extreme(name: str, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, A
     return deliver_all(found, out, input, exact=True, share="anything")
 
 
+@overload
+def max(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def max(
+    input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None
+) -> max_return: ...
+@overload
+def max(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @public
-def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def max(input: Tensor, *args: Any, **kwargs: Any) -> Tensor | max_return:
     """The largest element; ``max(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``max(input, other)`` is `maximum`.
 
@@ -495,8 +507,16 @@ def max(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     return extreme("max", input, args, kwargs)
 
 
+@overload
+def min(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+@overload
+def min(
+    input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None
+) -> min_return: ...
+@overload
+def min(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 @public
-def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def min(input: Tensor, *args: Any, **kwargs: Any) -> Tensor | min_return:
     """The smallest element; ``min(input, dim, keepdim=False)`` gives (values, indices) along `dim`;
     ``min(input, other)`` is `minimum`.
 
@@ -511,7 +531,7 @@ def min(input: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 @public(function_only=())
 def all(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """Whether all elements are nonzero; True for none.
 
@@ -526,7 +546,7 @@ def all(
 
 @public(function_only=())
 def any(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """Whether some element is nonzero; False for none.
 
@@ -557,7 +577,7 @@ def _correction(unbiased: Any, correction: Any) -> float:
 @public
 def var(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -587,7 +607,7 @@ def var(
 @public
 def std(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -612,7 +632,7 @@ def std(
 @public(method=False)
 def var_mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -632,7 +652,7 @@ def var_mean(
 @public(method=False)
 def std_mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     unbiased: bool | None = None,
     keepdim: bool = False,
     *,
@@ -651,7 +671,7 @@ def std_mean(
 
 @public
 def logsumexp(
-    input: Tensor, dim: Any, keepdim: bool = False, *, out: Tensor | None = None
+    input: Tensor, dim: Ints, keepdim: bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """log(sum(exp(input))) along dimensions, without overflow.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple, overload
 
 from flambeau._dispatch.arguments import check_values, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -11,6 +12,7 @@ from flambeau._tensor.printing import named_tuple
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.finfo import iinfo
+from flambeau._types.hints import Ints
 from flambeau._writes.out import deliver, deliver_all
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
@@ -21,7 +23,9 @@ from flambeau.ops.shapes.movement import cat
 class _Found(NamedTuple):
     values: Tensor
     indices: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 class median_return(_Found):  # noqa: N801
@@ -45,7 +49,9 @@ class aminmax_return(NamedTuple):  # noqa: N801
 
     min: Tensor
     max: Tensor
-    __repr__ = named_tuple
+
+    def __repr__(self) -> str:
+        return named_tuple(self)
 
 
 @composite
@@ -135,16 +141,28 @@ def _lowest(x: Tensor) -> int:
     return iinfo(x.dtype).min
 
 
+@overload
+def median(input: Tensor) -> Tensor: ...
+@overload
+def median(
+    input: Tensor,
+    dim: int,
+    keepdim: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
+    values: Tensor | None = None,
+    indices: Tensor | None = None,
+) -> median_return: ...
 @public(function_only=("out", "values", "indices"))
 def median(
     input: Tensor,
     dim: int | None = None,
     keepdim: bool = False,
     *,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
     values: Tensor | None = None,
     indices: Tensor | None = None,
-) -> Any:
+) -> Tensor | median_return:
     """The lower median of all elements, or along `dim` with its index; nan if there is a nan.
 
     Raises:
@@ -156,15 +174,25 @@ def median(
     >>> fb.median(fb.tensor([[3, 1, 2]]), 1).indices
     tensor([2])
     """
-    if values is not None:
+    if values is not None and indices is not None:
         out = values, indices
     return _medians("median", median_return, input, dim, keepdim, out)
 
 
+@overload
+def nanmedian(input: Tensor) -> Tensor: ...
+@overload
+def nanmedian(
+    input: Tensor, dim: int, keepdim: bool = False, *, out: Sequence[Tensor] | None = None
+) -> nanmedian_return: ...
 @public
 def nanmedian(
-    input: Tensor, dim: int | None = None, keepdim: bool = False, *, out: Any = None
-) -> Any:
+    input: Tensor,
+    dim: int | None = None,
+    keepdim: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> Tensor | nanmedian_return:
     """The lower median of the elements that are no nan, of all or along `dim` with its index.
 
     >>> import flambeau as fb
@@ -176,8 +204,13 @@ def nanmedian(
 
 @public
 def kthvalue(
-    input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *, out: Any = None
-) -> Any:
+    input: Tensor,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+    *,
+    out: Sequence[Tensor] | None = None,
+) -> kthvalue_return:
     """The k-th smallest element along `dim`, counted from 1, and its index; nan counts as largest.
 
     Raises:
@@ -203,10 +236,10 @@ def mode(
     dim: int = -1,
     keepdim: bool = False,
     *,
-    out: Any = None,
+    out: Sequence[Tensor] | None = None,
     values: Tensor | None = None,
     indices: Tensor | None = None,
-) -> Any:
+) -> mode_return:
     """The most frequent element along `dim`, of several the smallest, and its last index.
 
     Raises:
@@ -216,7 +249,7 @@ def mode(
     >>> fb.mode(fb.tensor([3, 1, 2, 1])).values
     tensor(1)
     """
-    if values is not None:
+    if values is not None and indices is not None:
         out = values, indices
     x, d = _entries("mode", input, dim)
     n = x.shape[d]
@@ -233,7 +266,7 @@ def mode(
 @public
 def quantile(
     input: Tensor,
-    q: Any,
+    q: Tensor | float | Sequence[float],
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -259,7 +292,7 @@ def quantile(
 @public
 def nanquantile(
     input: Tensor,
-    q: Any,
+    q: Tensor | float | Sequence[float],
     dim: int | None = None,
     keepdim: bool = False,
     *,
@@ -338,7 +371,7 @@ def _quantile(
 
 @public
 def nansum(
-    input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: D.dtype | None = None
+    input: Tensor, dim: Ints | None = None, keepdim: bool = False, *, dtype: D.dtype | None = None
 ) -> Tensor:
     """The sum of the elements that are no nan, of all or along dimensions.
 
@@ -355,7 +388,7 @@ def nansum(
 @public
 def nanmean(
     input: Tensor,
-    dim: Any = None,
+    dim: Ints | None = None,
     keepdim: bool = False,
     *,
     dtype: D.dtype | None = None,
@@ -376,8 +409,12 @@ def nanmean(
 
 @public
 def aminmax(
-    input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None
-) -> Any:
+    input: Tensor,
+    *,
+    dim: int | None = None,
+    keepdim: bool = False,
+    out: Sequence[Tensor] | None = None,
+) -> aminmax_return:
     """The smallest and the largest element, of all or along `dim`.
 
     >>> import flambeau as fb

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch import arguments as rules
 from flambeau._dispatch.arguments import need_list, need_tensor, sizes
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.hints import Ints
 from flambeau._types.size import Size
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import expand
 
 
 @public(method=False)
-def broadcast_shapes(*shapes: Any) -> Size:
+def broadcast_shapes(*shapes: Ints) -> Size:
     """The shape to which the given shapes (or sizes of vectors) broadcast together.
 
     Raises:
@@ -49,7 +49,7 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 @public(variadic="size")
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, size: Sequence[int]) -> Tensor:
     """``input.expand(size)``.
 
     >>> import flambeau as fb
@@ -72,7 +72,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public(variadic="size")
-def sum_to_size(input: Tensor, size: Any) -> Tensor:
+def sum_to_size(input: Tensor, size: Sequence[int]) -> Tensor:
     """`input` summed over the dimensions along which `size` would be broadcast to its shape.
 
     Raises:

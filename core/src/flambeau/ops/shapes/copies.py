@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
@@ -135,7 +134,7 @@ def expand_copy(
 
 @public
 def narrow_copy(
-    input: Tensor, dim: int, start: Any, length: int, *, out: Tensor | None = None
+    input: Tensor, dim: int, start: int | Tensor, length: int, *, out: Tensor | None = None
 ) -> Tensor:
     """`narrow` that shares no memory.
 
@@ -372,7 +371,7 @@ def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def view_copy(input: Tensor, size: Any, *, out: Tensor | None = None) -> Tensor:
+def view_copy(input: Tensor, size: Sequence[int], *, out: Tensor | None = None) -> Tensor:
     """The elements in another shape, or, if `size` is a dtype, the bytes as that dtype; copied.
 
     Raises:

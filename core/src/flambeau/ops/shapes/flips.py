@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.tensor import Tensor
@@ -38,7 +38,7 @@ def flipud(input: Tensor) -> Tensor:
 
 
 @public
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def rot90(input: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     """The tensor turned by `k` quarter turns, from the first of two dimensions to the second.
 
     Raises:

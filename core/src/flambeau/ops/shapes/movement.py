@@ -36,6 +36,7 @@ from flambeau._memory.views import (
 )
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau._types.memory_format import contiguous_format
 from flambeau._types.spec import Spec
 from flambeau._types.strides import contiguous_strides
@@ -362,7 +363,7 @@ def _titled(x: Tensor, op: str, args: tuple[Any, ...], title: str) -> Tensor:
 
 
 @public
-def permute(input: Tensor, dims: Any) -> Tensor:
+def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     """A view with the dimensions in the order of `dims`.
 
     >>> import flambeau as fb
@@ -431,7 +432,7 @@ def t(input: Tensor) -> Tensor:
 
 
 @public
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """A view with the dimensions `source` moved to the places `destination`.
 
     >>> import flambeau as fb
@@ -469,7 +470,12 @@ moveaxis = movedim
 
 
 @public
-def view(input: Tensor, *shape: Any, size: Any = None, dtype: D.dtype | None = None) -> Tensor:
+def view(
+    input: Tensor,
+    *shape: Ints | D.dtype,
+    size: Sequence[int] | None = None,
+    dtype: D.dtype | None = None,
+) -> Tensor:
     """The same memory in another shape, or read as another dtype.
 
     With a dtype the bytes are reinterpreted, without history; where element sizes differ, the last
@@ -527,7 +533,7 @@ def view_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @public
-def reshape(input: Tensor, shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     """The elements in another shape: a view where strides allow it, else a copy.
 
     Raises:
@@ -611,7 +617,7 @@ def ravel(input: Tensor) -> Tensor:
 
 
 @public
-def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Dimension `dim` split into `sizes`, of which one may be -1.
 
     >>> import flambeau as fb
@@ -626,7 +632,7 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
 
 
 @public
-def expand(input: Tensor, size: Any, *more: int) -> Tensor:
+def expand(input: Tensor, size: Ints, *more: int) -> Tensor:
     """A view in which dimensions of size 1 are repeated without copying; -1 keeps a size.
 
     Raises:
@@ -637,7 +643,8 @@ def expand(input: Tensor, size: Any, *more: int) -> Tensor:
     torch.Size([3, 4])
     """
     x = need_tensor(input, "expand", "input")
-    return Tensor.expand(x, (size, *more) if more else need_list(size, "expand", "size"))
+    given: Any = (size, *more) if more else need_list(size, "expand", "size")
+    return Tensor.expand(x, given)
 
 
 def expanded(x: Tensor, size: Any) -> Tensor:
@@ -671,7 +678,7 @@ def expanded(x: Tensor, size: Any) -> Tensor:
 
 
 @public(inplace="view")
-def squeeze(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None) -> Tensor:
     """A view without the dimensions of size 1, or without those among `dim`.
 
     >>> import flambeau as fb
@@ -707,7 +714,7 @@ def unsqueeze(input: Tensor, dim: int, *, out: Tensor | None = None) -> Tensor:
 
 @public(names={"dimension": "dim"})
 @documented({"dimension": "dim"})
-def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     """The view of `length` entries of dimension `dim` from `start`.
 
     Raises:
@@ -783,7 +790,9 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 @public(inplace="view")
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+def as_strided(
+    input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
+) -> Tensor:
     """A view of the storage with any shape, stride and offset (in elements).
 
     Raises:
@@ -863,7 +872,7 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
 
 
 @public(method=False)
-def cat(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along an existing dimension; dtypes promote.
 
     Raises:
@@ -919,12 +928,18 @@ def _alike(tensors: Any) -> bool:
 def _parts(name: str, tensors: Any) -> list[Tensor]:
     if isinstance(tensors, Tensor):
         raise TypeError(f"{name}(): argument 'tensors' must be tuple of Tensors, not Tensor")
-    return [need_input(x, name, "tensors") for x in tensors]
+    found = list(tensors)
+    for i, x in enumerate(found):
+        if x is None:
+            raise TypeError(
+                f"{name}(): expected Tensor as element {i} of argument 'tensors', but got NoneType"
+            )
+    return [need_input(x, name, "tensors") for x in found]
 
 
 @public(method=False)
 @documented({"seq": "tensors"})
-def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors joined along a new dimension.
 
     Raises:
@@ -956,7 +971,7 @@ def stack(tensors: Any, dim: int = 0, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(variadic="dims")
-def flip(input: Tensor, dims: Any) -> Tensor:
+def flip(input: Tensor, dims: Ints) -> Tensor:
     """A copy with the order of some dimensions reversed.
 
     >>> import flambeau as fb
@@ -969,7 +984,7 @@ def flip(input: Tensor, dims: Any) -> Tensor:
 
 
 @public
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """The elements moved along dimensions, those pushed out entering on the other side.
 
     >>> import flambeau as fb

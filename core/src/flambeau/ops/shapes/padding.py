@@ -8,6 +8,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.hints import Number
 from flambeau.ops.creation.creation import full
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -43,7 +44,7 @@ def _(F, g, pad):
 
 
 @public(method=False)
-def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Any = 0) -> Tensor:
+def constant_pad_nd(input: Tensor, pad: Sequence[int], value: Number = 0) -> Tensor:
     """`input` with ``pad[0]`` entries before and ``pad[1]`` after the last dimension, and so on.
 
     The pairs of `pad` go from the last dimension backwards; negative numbers crop.  The new

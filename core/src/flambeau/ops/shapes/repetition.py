@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
 from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import tensor
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -17,7 +18,7 @@ from flambeau.ops.shapes.movement import _titled, as_root, reshape
 
 
 @public(variadic="dims")
-def tile(input: Tensor, dims: Any) -> Tensor:
+def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
     """Copies of the tensor side by side; missing leading counts are 1.
 
     >>> import flambeau as fb
@@ -31,7 +32,11 @@ def tile(input: Tensor, dims: Any) -> Tensor:
 
 @public
 def repeat_interleave(
-    input: Tensor, repeats: Any = None, dim: int | None = None, *, output_size: int | None = None
+    input: Tensor,
+    repeats: Tensor | int | None = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
 ) -> Tensor:
     """Each element (or entry of `dim`) repeated in place, a number of times or `repeats[i]` times.
 
@@ -95,7 +100,7 @@ def _interleaved(counts: Tensor, output_size: int | None) -> Tensor:
 
 
 @public(variadic="repeats")
-def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
+def repeat(input: Tensor, repeats: Ints, *more: int) -> Tensor:
     """The tensor tiled `repeats` times along each dimension, copied.
 
     Raises:
@@ -107,7 +112,7 @@ def repeat(input: Tensor, repeats: Any, *more: int) -> Tensor:
             [1, 2, 1, 2]])
     """
     if more or type(repeats) is int:
-        repeats = (repeats, *more)
+        repeats = (repeats, *more)  # type: ignore[assignment]
     times = sizes((need_list(repeats, "repeat", "repeats"),), "repeats")
     x = need_input(input, "repeat", "input")
     shape = tuple(x._a.shape)

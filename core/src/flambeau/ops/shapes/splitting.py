@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, cast
 
 from flambeau._dispatch.arguments import checked_sizes, dim_of, need_input, need_number, need_tensor
 from flambeau._dispatch.bound import bind
@@ -11,6 +12,7 @@ from flambeau._dispatch.keywords import documented
 from flambeau._memory.views import make_slices
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import unfilled
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.movement import _full, narrow
@@ -21,11 +23,11 @@ _MANY, _BYTES_OF_TENSOR = 1 << 20, 512
 @public
 def tensor_split(
     input: Tensor,
-    indices_or_sections: Any = None,
+    indices_or_sections: Ints | Tensor | None = None,
     dim: int = 0,
     *,
-    indices: Any = None,
-    sections: Any = None,
+    indices: Sequence[int] | Tensor | None = None,
+    sections: int | None = None,
     tensor_indices_or_sections: Tensor | None = None,
 ) -> tuple[Tensor, ...]:
     """Views of the parts of a dimension: about equal ones, or those between given indices.
@@ -58,7 +60,7 @@ def tensor_split(
         raise TypeError(
             f"tensor_split(): one of indices_or_sections, indices and sections, got {len(given)}"
         )
-    how = given[0]
+    how: Any = given[0]
     if isinstance(how, Tensor):
         how = how.tolist()
     if isinstance(how, (list, tuple)):
@@ -92,7 +94,7 @@ def _along(name: str, input: Tensor, how: Any, dim: int, least: int) -> tuple[Te
 
 
 @public
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 1 (0 for vectors).
 
     Raises:
@@ -107,7 +109,7 @@ def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 0.
 
     Raises:
@@ -122,7 +124,7 @@ def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, indices_or_sections: Ints | Tensor) -> tuple[Tensor, ...]:
     """`tensor_split` into equal parts along dimension 2.
 
     Raises:
@@ -137,7 +139,7 @@ def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
 
 
 @public
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive parts of a dimension, of the given sizes.
 
     Raises:
@@ -162,7 +164,9 @@ def unsafe_split(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, 
 
 
 @public
-def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def unsafe_split_with_sizes(
+    input: Tensor, split_sizes: Sequence[int], dim: int = 0
+) -> tuple[Tensor, ...]:
     """`split_with_sizes`; see `unsafe_split`.
 
     >>> import flambeau as fb
@@ -184,7 +188,7 @@ def unsafe_chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]
 
 
 @public(names={"split_size": "split_size_or_sections"})
-def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+def split(tensor: Tensor, split_size_or_sections: Ints, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of consecutive pieces: of one size (the last may be smaller) or of given sizes.
 
     Raises:
@@ -209,7 +213,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
             )
         title = "SplitWithSizes"
     else:
-        size = operator.index(split_size_or_sections)
+        size = operator.index(cast(int, split_size_or_sections))
         if size < 0:
             raise RuntimeError(
                 f"split expects split_size be non-negative, but got split_size={size}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, overload
 
 from flambeau._dispatch.arguments import need_tensors
 from flambeau._tensor.tensor import Tensor
@@ -27,8 +28,14 @@ def _all_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
     return tuple(_at_least(x, rank) for x in need_tensors(tensors, f"atleast_{rank}d"))
 
 
+@overload
+def atleast_1d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_1d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_1d(first: Tensor, second: Tensor, /, *rest: Tensor) -> tuple[Tensor, ...]: ...
 @public(method=False)
-def atleast_1d(*tensors: Any) -> Any:
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
     """Scalars as vectors of one element; other tensors as they are.
 
     >>> import flambeau as fb
@@ -38,8 +45,14 @@ def atleast_1d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 1)
 
 
+@overload
+def atleast_2d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_2d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_2d(first: Tensor, second: Tensor, /, *rest: Tensor) -> tuple[Tensor, ...]: ...
 @public(method=False)
-def atleast_2d(*tensors: Any) -> Any:
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
     """Scalars and vectors as matrices of one row; other tensors as they are.
 
     >>> import flambeau as fb
@@ -49,8 +62,14 @@ def atleast_2d(*tensors: Any) -> Any:
     return _all_at_least(tensors, 2)
 
 
+@overload
+def atleast_3d(tensor: Tensor, /) -> Tensor: ...
+@overload
+def atleast_3d(tensors: Sequence[Tensor], /) -> tuple[Tensor, ...]: ...
+@overload
+def atleast_3d(first: Tensor, second: Tensor, /, *rest: Tensor) -> tuple[Tensor, ...]: ...
 @public(method=False)
-def atleast_3d(*tensors: Any) -> Any:
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Tensor | tuple[Tensor, ...]:
     """Scalars, vectors (n,) and matrices (m, n) in shapes (1, 1, 1), (1, n, 1) and (m, n, 1).
 
     >>> import flambeau as fb
@@ -61,7 +80,7 @@ def atleast_3d(*tensors: Any) -> Any:
 
 
 @public(method=False)
-def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side: along dimension 1, vectors along their only one.
 
     >>> import flambeau as fb
@@ -73,7 +92,7 @@ def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors one above the other, vectors as rows.
 
     >>> import flambeau as fb
@@ -88,7 +107,7 @@ row_stack = vstack
 
 
 @public(method=False)
-def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors one behind the other: along dimension 2.
 
     >>> import flambeau as fb
@@ -99,7 +118,7 @@ def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
-def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side, vectors as columns.
 
     >>> import flambeau as fb

@@ -6,6 +6,7 @@ Window i of O along a dimension of n elements goes from ⌊i·n/O⌋ to ⌈(i+1)
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
@@ -25,7 +26,7 @@ def _spans(size: int, count: int) -> list[tuple[int, int]]:
 
 
 @public(method=False)
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool1d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of `output_size` windows that cover a signal.
 
     Shapes: input (N, C, L) or (C, L); result the same with the output size.
@@ -41,7 +42,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @public(method=False)
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool2d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """The means of `output_size` windows that cover the image: from ⌊i·H/O⌋ to ⌈(i+1)·H/O⌉.
 
     A None in `output_size` keeps the input's size.
@@ -59,7 +60,7 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @public(method=False)
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+def adaptive_avg_pool3d(input: Tensor, output_size: int | Sequence[int | None] | None) -> Tensor:
     """`adaptive_avg_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
 
     Raises:
@@ -73,7 +74,9 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 @public(method=False)
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(
+    input: Tensor, output_size: int | Sequence[int | None] | None
+) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover a signal, and where they stand in L.
 
     Shapes: input (N, C, L) or (C, L); results the same with the output size.
@@ -90,7 +93,9 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
 
 
 @public(method=False)
-def adaptive_max_pool2d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool2d(
+    input: Tensor, output_size: int | Sequence[int | None] | None
+) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows that cover an image, and where they stand in H·W.
 
     Shapes: input (N, C, H, W) or (C, H, W); results the same with the output size.
@@ -107,7 +112,9 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor
 
 
 @public(method=False)
-def adaptive_max_pool3d(input: Tensor, output_size: Any) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool3d(
+    input: Tensor, output_size: int | Sequence[int | None] | None
+) -> tuple[Tensor, Tensor]:
     """`adaptive_max_pool2d` of volumes, with positions in D·H·W.
 
     Shapes: input (N, C, D, H, W) or (C, D, H, W); results the same with the output size.

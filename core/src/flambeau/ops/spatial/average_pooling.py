@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import ones, tensor
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -236,9 +237,9 @@ def _(F, g, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_
 @public(method=False)
 def avg_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
 ) -> Tensor:
@@ -259,9 +260,9 @@ def avg_pool1d(
 @public(method=False)
 def avg_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,
@@ -288,9 +289,9 @@ def avg_pool2d(
 @public(method=False)
 def avg_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    kernel_size: Ints,
+    stride: Ints | None = None,
+    padding: Ints = 0,
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     divisor_override: int | None = None,

@@ -14,6 +14,7 @@ from typing import Any
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.hints import Ints
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers.activation import wide
@@ -281,9 +282,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Ints = 1,
+    padding: str | Ints = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """y[n, o, i, j] = b[o] + Σ_{c, u, v} w[o, c, u, v] · x[n, c, s·i + d·u - p, s·j + d·v - p].
@@ -310,9 +311,9 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Ints = 1,
+    padding: str | Ints = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """`conv2d` of signals: y[n, o, i] = b[o] + Σ_{c, u} w[o, c, u] · x[n, c, s·i + d·u - p].
@@ -335,9 +336,9 @@ def conv3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Ints = 1,
+    padding: str | Ints = 0,
+    dilation: Ints = 1,
     groups: int = 1,
 ) -> Tensor:
     """`conv2d` of volumes, with a third dimension of windows.

@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import tensor, zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -79,7 +80,7 @@ def _(F, g, kernel_size, dilation, padding, stride):
 
 @public(method=False)
 def im2col(
-    input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
 ) -> Tensor:
     """The windows of an image as columns.
 
@@ -118,11 +119,11 @@ def im2col(
 @public(method=False)
 def col2im(
     input: Tensor,
-    output_size: Any,
-    kernel_size: Any,
-    dilation: Any = 1,
-    padding: Any = 0,
-    stride: Any = 1,
+    output_size: int | Sequence[int | None] | None,
+    kernel_size: Ints,
+    dilation: Ints = 1,
+    padding: Ints = 0,
+    stride: Ints = 1,
 ) -> Tensor:
     """The sum of windows, given as columns, where they lie in an image: the adjoint of `im2col`.
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import full
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -19,7 +21,10 @@ from flambeau.ops.spatial.pooling_arguments import per_dimension
 
 @public(method=False)
 def fractional_max_pool2d(
-    input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: int | Sequence[int | None] | None,
+    random_samples: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """The maxima of `output_size` windows per plane of an image, and where they stand in H·W.
 
@@ -41,7 +46,10 @@ def fractional_max_pool2d(
 
 @public(method=False)
 def fractional_max_pool3d(
-    input: Tensor, kernel_size: Any, output_size: Any, random_samples: Tensor
+    input: Tensor,
+    kernel_size: Ints,
+    output_size: int | Sequence[int | None] | None,
+    random_samples: Tensor,
 ) -> tuple[Tensor, Tensor]:
     """`fractional_max_pool2d` of volumes; the samples of a plane are those of D, H and W.
 

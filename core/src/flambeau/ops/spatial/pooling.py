@@ -9,6 +9,7 @@ from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
+from flambeau._types.hints import Ints
 from flambeau.ops.creation.creation import tensor, zeros
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
@@ -157,10 +158,10 @@ def _(F, g, input_shape, result1):
 @public(method=False)
 def max_pool2d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """The maximum of each window.
@@ -186,10 +187,10 @@ def max_pool2d(
 @public(method=False)
 def max_pool2d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`max_pool2d`, and where each maximum stands in H·W.
@@ -208,10 +209,10 @@ def max_pool2d_with_indices(
 @public(method=False)
 def max_pool1d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """`max_pool2d` of signals, (N, C, L) or (C, L).
@@ -230,10 +231,10 @@ def max_pool1d(
 @public(method=False)
 def max_pool1d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`max_pool1d`, and where each maximum stands in L.
@@ -252,10 +253,10 @@ def max_pool1d_with_indices(
 @public(method=False)
 def max_pool3d(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> Tensor:
     """`max_pool2d` of volumes, (N, C, D, H, W) or (C, D, H, W).
@@ -274,10 +275,10 @@ def max_pool3d(
 @public(method=False)
 def max_pool3d_with_indices(
     input: Tensor,
-    kernel_size: Any,
-    stride: Any = (),
-    padding: Any = 0,
-    dilation: Any = 1,
+    kernel_size: Ints,
+    stride: Ints | None = (),
+    padding: Ints = 0,
+    dilation: Ints = 1,
     ceil_mode: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """`max_pool3d`, and where each maximum stands in D·H·W.

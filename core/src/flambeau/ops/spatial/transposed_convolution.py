@@ -7,6 +7,7 @@ from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
+from flambeau._types.hints import Ints
 from flambeau.ops.declaration.public import public
 from flambeau.ops.shapes.padding import constant_pad_nd
 from flambeau.ops.spatial.convolution import (
@@ -32,11 +33,11 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The adjoint of `conv1d` in its input: each element spreads the kernel over the output.
 
@@ -59,11 +60,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The adjoint of `conv2d` in its input: each element spreads the kernel over the output.
 
@@ -86,11 +87,11 @@ def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Ints = 1,
+    padding: Ints = 0,
+    output_padding: Ints = 0,
     groups: int = 1,
-    dilation: Any = 1,
+    dilation: Ints = 1,
 ) -> Tensor:
     """The adjoint of `conv3d` in its input: each element spreads the kernel over the output.
 
@@ -113,11 +114,11 @@ def convolution(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: Ints,
+    padding: Ints,
+    dilation: Ints,
     transposed: bool,
-    output_padding: Any,
+    output_padding: Ints,
     groups: int,
 ) -> Tensor:
     """The convolution or, if `transposed`, its adjoint, of as many dimensions as `weight` has.

@@ -15,6 +15,9 @@ from typing import Any
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
+from flambeau._types.hints import DeviceLike
+from flambeau._types.layout import layout as Layout
+from flambeau.ops.creation.creation import is_sparse
 from flambeau.ops.creation.ranges import _vector
 from flambeau.ops.declaration.public import public
 
@@ -25,8 +28,8 @@ def bartlett_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -40,7 +43,9 @@ def bartlett_window(
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """
     value = lambda x: 1 - abs(2 * x - 1)  # noqa: E731
-    return _window("bartlett_window", window_length, periodic, value, dtype, device, requires_grad)
+    return _window(
+        "bartlett_window", window_length, periodic, value, dtype, layout, device, requires_grad
+    )
 
 
 @public(method=False)
@@ -49,8 +54,8 @@ def blackman_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -64,7 +69,9 @@ def blackman_window(
     def value(x: float) -> float:
         return 0.42 - 0.5 * math.cos(2 * math.pi * x) + 0.08 * math.cos(4 * math.pi * x)
 
-    return _window("blackman_window", window_length, periodic, value, dtype, device, requires_grad)
+    return _window(
+        "blackman_window", window_length, periodic, value, dtype, layout, device, requires_grad
+    )
 
 
 @public(method=False)
@@ -75,8 +82,8 @@ def hamming_window(
     beta: float = 0.46,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -90,7 +97,9 @@ def hamming_window(
     def value(x: float) -> float:
         return alpha - beta * math.cos(2 * math.pi * x)
 
-    return _window("hamming_window", window_length, periodic, value, dtype, device, requires_grad)
+    return _window(
+        "hamming_window", window_length, periodic, value, dtype, layout, device, requires_grad
+    )
 
 
 @public(method=False)
@@ -99,8 +108,8 @@ def hann_window(
     periodic: bool = True,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -114,7 +123,9 @@ def hann_window(
     def value(x: float) -> float:
         return 0.5 - 0.5 * math.cos(2 * math.pi * x)
 
-    return _window("hann_window", window_length, periodic, value, dtype, device, requires_grad)
+    return _window(
+        "hann_window", window_length, periodic, value, dtype, layout, device, requires_grad
+    )
 
 
 @public(method=False)
@@ -124,8 +135,8 @@ def kaiser_window(
     beta: float = 12.0,
     *,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -139,7 +150,9 @@ def kaiser_window(
     def value(x: float) -> float:
         return bessel_i0(beta * math.sqrt(max(0.0, 1 - (2 * x - 1) ** 2))) / bessel_i0(beta)
 
-    return _window("kaiser_window", window_length, periodic, value, dtype, device, requires_grad)
+    return _window(
+        "kaiser_window", window_length, periodic, value, dtype, layout, device, requires_grad
+    )
 
 
 def bessel_i0(x: float) -> float:
@@ -159,11 +172,14 @@ def _window(
     periodic: bool,
     value: Callable[[float], float],
     dtype: DType | None,
+    layout: Any,
     device: Any,
     requires_grad: bool,
 ) -> Tensor:
     """`value` at k/(N-1) for k below `length`."""
     n = operator.index(length)
+    if is_sparse(name, layout):
+        raise RuntimeError(f"{name} is not implemented for sparse types, got: {layout}")
     d = D.get_default_dtype() if dtype is None else D.as_dtype(dtype)
     if not d.is_floating_point:
         raise RuntimeError(f"{name} expects floating point dtypes, got: {d}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import flambeau as fb
@@ -11,7 +11,7 @@ from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.overrides import warn
 
-Size = int | Iterable[int]
+Size = int | Sequence[int]
 
 
 def sizes(value: Size, count: int, name: str, where: str) -> tuple[int, ...]:

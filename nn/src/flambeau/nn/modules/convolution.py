@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any
 
 import flambeau as fb
@@ -14,7 +14,7 @@ from flambeau.nn.module import Module
 from flambeau.nn.modules.utils import _reverse_repeat_tuple, ntuple
 from flambeau.nn.parameter import Parameter
 
-Size = int | Iterable[int]
+Size = int | Sequence[int]
 Device = fb.device | str | int | None
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn.module import Module
 
-Size = int | Iterable[int]
+Size = int | Sequence[int]
 
 
 class Unfold(Module):

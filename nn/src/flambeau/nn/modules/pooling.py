@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from flambeau import Tensor
@@ -10,7 +10,7 @@ from flambeau.nn import functional as F
 from flambeau.nn.module import Module
 from flambeau.nn.modules.utils import ntuple
 
-Size = int | Iterable[int]
+Size = int | Sequence[int]
 Sizes = int | Sequence[int | None] | None
 
 

@@ -19,12 +19,6 @@ from flambeau.overrides import warn
 Device = fb.device | str | int | None
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    "LSTM": fb.lstm,
-    "GRU": fb.gru,
-    "RNN_TANH": fb.rnn_tanh,
-    "RNN_RELU": fb.rnn_relu,
-}
 
 
 class RNNBase(Module):
@@ -243,7 +237,7 @@ class RNNBase(Module):
             *(self._flat_weights, self.bias, self.num_layers, self.dropout, self.training),
             self.bidirectional,
         )
-        function = _FUNCTIONS[self.mode]
+        function: Callable[..., Any] = getattr(fb, self.mode.lower())  # where calls may be watched
         output: Any
         last: Any
         if packed:

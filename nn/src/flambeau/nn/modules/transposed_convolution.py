@@ -84,6 +84,7 @@ class _ConvTransposeNd(_ConvNd):
                 f"or {input.dim()} elements (got {len(wanted)})"
             )
         sizes = tuple(input.shape[other:])
+        assert not isinstance(self.padding, str)  # the constructor takes numbers only
         dims = zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in dims]
         most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]

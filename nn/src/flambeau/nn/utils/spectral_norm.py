@@ -65,6 +65,13 @@ class SpectralNorm:
             u, v = u.clone(), v.clone()
         return weight / (u @ (matrix @ v))
 
+    def note_version(
+        self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]
+    ) -> None:
+        """Say in the metadata of a ``state_dict`` that the vectors are in it."""
+        versions = local_metadata.setdefault("spectral_norm", {})
+        versions[f"{self.name}.version"] = 1
+
     def __call__(self, module: Module, inputs: Any) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
@@ -113,6 +120,7 @@ def spectral_norm(
     module.register_buffer(name + "_u", u)
     module.register_buffer(name + "_v", v)
     module.register_forward_pre_hook(hook)
+    module._register_state_dict_hook(hook.note_version)
     return module
 
 

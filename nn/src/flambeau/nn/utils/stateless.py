@@ -40,14 +40,19 @@ def functional_call(
     tensor([3.])
     """
     call = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, dict(parameters_and_buffers), tie_weights, strict):
+    with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*call, **(kwargs or {}))
 
 
 @contextmanager
-def _replaced(
-    module: Module, given: dict[str, Tensor], tie_weights: bool, strict: bool
+def _reparametrize_module(
+    module: Module,
+    parameters_and_buffers: Mapping[str, Tensor],
+    tie_weights: bool = False,
+    strict: bool = False,
 ) -> Iterator[None]:
+    """A block in which a module has the given tensors; libraries of Bayesian models enter it."""
+    given = dict(parameters_and_buffers)
     own: dict[str, Any] = dict(module.named_parameters(remove_duplicate=False))
     own |= dict(module.named_buffers(remove_duplicate=False))
     names = _tied(own, given) if tie_weights else given

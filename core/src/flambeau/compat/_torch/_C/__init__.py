@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import importlib
 from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 from typing import Any
@@ -46,8 +47,15 @@ def _log_api_usage_once(event: str) -> None:
     """Count the use of a name: nothing is counted."""
 
 
-def _get_tracing_state() -> None:
-    """The program that is being traced: none."""
+def __getattr__(name: str) -> Any:
+    """Names of scripts and traces, which are loaded when one is asked for."""
+    if name in ("Block", "CompilationUnit", "Graph", "Node", "ScriptFunction", "Value") or (
+        name.startswith(("_jit_", "_get_tracing", "_is_tracing"))
+    ):
+        programs = importlib.import_module("flambeau.compat._programs")
+        if hasattr(programs, name):
+            return getattr(programs, name)
+    raise AttributeError(name)
 
 
 def _get_privateuse1_backend_name() -> str:

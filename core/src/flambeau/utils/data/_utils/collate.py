@@ -140,48 +140,50 @@ def _is_namedtuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def _collate_tensors(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     return fb.stack(tuple(batch), 0)
 
 
-def _collate_arrays(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_numpy_array_fn(
+    batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
+) -> Any:
     if batch[0].dtype.kind in "SaUO":
         raise TypeError(_NOT_COLLATABLE.format(batch[0].dtype))
     tensors = [fb.as_tensor(array) for array in batch]
     return collate(tensors, collate_fn_map=collate_fn_map)
 
 
-def _collate_numpy_scalars(
+def collate_numpy_scalar_fn(
     batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
 ) -> Any:
     return fb.as_tensor(sys.modules["numpy"].asarray(batch))
 
 
-def _collate_floats(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     return fb.tensor(batch, dtype=fb.float64)
 
 
-def _collate_ints(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     return fb.tensor(batch)
 
 
-def _collate_strings(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_str_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
     return batch
 
 
 default_collate_fn_map: CollateMap = {
-    fb.Tensor: _collate_tensors,
-    float: _collate_floats,
-    int: _collate_ints,
-    str: _collate_strings,
-    bytes: _collate_strings,
+    fb.Tensor: collate_tensor_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
 }
 
 
 def _know_numpy() -> None:
     """Enter NumPy's types into the default map, once; not by an import, for core has none of it."""
     numpy: Any = sys.modules["numpy"]
-    default_collate_fn_map.setdefault(numpy.ndarray, _collate_arrays)
+    default_collate_fn_map.setdefault(numpy.ndarray, collate_numpy_array_fn)
     default_collate_fn_map.setdefault(
-        (numpy.bool_, numpy.number, numpy.object_), _collate_numpy_scalars
+        (numpy.bool_, numpy.number, numpy.object_), collate_numpy_scalar_fn
     )

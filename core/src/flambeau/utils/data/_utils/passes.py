@@ -100,6 +100,10 @@ class MultiProcessPass(Pass):
 
     Task n goes to the next worker in turn that still has data, and batches come out in the order
     of their tasks (or, without `in_order`, as they arrive): with the same seed always the same.
+    After an error of one batch the next ones can be asked for.
+
+    Attributes:
+        workers: the processes, also once they have ended; to today's programs ``_workers``.
     """
 
     def __init__(self, loader: Any) -> None:
@@ -113,6 +117,7 @@ class MultiProcessPass(Pass):
             loader.drop_last,
             loader.multiprocessing_context,
         )
+        self._workers = self.workers = tuple(self._pool.processes)
         self._start_pass()
 
     def reset(self) -> None:
@@ -172,8 +177,6 @@ class MultiProcessPass(Pass):
             self._submit()
             value = load()
             if kind == ERROR:
-                if not self._loader.persistent_workers:
-                    self._pool.close()
                 value.reraise()
             return value
 

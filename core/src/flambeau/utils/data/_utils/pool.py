@@ -171,8 +171,6 @@ def _shut_down(connections: list[Connection], processes: list[Any], grace: float
         if process.is_alive():
             process.kill()
             process.join()
-    for process in processes:
-        process.close()
     connections.clear()
     processes.clear()
 

@@ -26,7 +26,7 @@ BATCH, END, ERROR = "batch", "end", "error"
 
 @dataclass
 class WorkerInfo:
-    """What a worker process knows of itself.
+    """What a worker process knows of itself; nothing can be assigned to it.
 
     Attributes:
         id: its number, from 0.
@@ -40,8 +40,16 @@ class WorkerInfo:
     seed: int
     dataset: Any
 
+    def __post_init__(self) -> None:
+        self.__dict__["_complete"] = True
 
-_info: WorkerInfo | None = None
+    def __setattr__(self, name: str, value: object) -> None:
+        if "_complete" in self.__dict__:
+            raise RuntimeError("Cannot assign attributes to WorkerInfo objects")
+        super().__setattr__(name, value)
+
+
+_worker_info: WorkerInfo | None = None
 
 
 def get_worker_info() -> WorkerInfo | None:
@@ -53,7 +61,7 @@ def get_worker_info() -> WorkerInfo | None:
     >>> fb.utils.data.get_worker_info() is None
     True
     """
-    return _info
+    return _worker_info
 
 
 class CaughtError:
@@ -116,9 +124,9 @@ def run(task: Task, connection: Connection) -> None:
         dataset, collate_fn, init_fn = (
             pickle.loads(payload) if isinstance(payload, bytes) else payload
         )
-        global _info
+        global _worker_info
         seed = task.base_seed + task.worker
-        _info = WorkerInfo(task.worker, task.num_workers, seed, dataset)
+        _worker_info = WorkerInfo(task.worker, task.num_workers, seed, dataset)
         if init_fn is not None:
             init_fn(task.worker)
         fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last)
@@ -130,8 +138,9 @@ def run(task: Task, connection: Connection) -> None:
             (kind, epoch, number), load = transport.receive(connection)
             if kind == RESTART:
                 ended = False
-                if _info is None:
+                if _worker_info is None:
                     continue  # there is no data set to begin anew
+                fetcher = None
                 try:
                     fetcher = Fetcher(dataset, task.batched, collate_fn, task.drop_last)
                     started = None
@@ -142,8 +151,10 @@ def run(task: Task, connection: Connection) -> None:
                 continue
             try:
                 if started is not None:
-                    raise started
-                assert fetcher is not None
+                    failure, started = started, None
+                    raise failure
+                if fetcher is None:
+                    raise StopIteration  # why there is none has been told
                 batch = fetcher.fetch(load())
                 header = (BATCH, epoch, number)
             except StopIteration:

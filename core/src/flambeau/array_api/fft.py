@@ -1,0 +1,70 @@
+"""The standard's Fourier transforms.
+
+>>> import flambeau as fb
+>>> fb.array_api.fft.fft(fb.ones(2))
+tensor([2.+0.j, 0.+0.j])
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau as fb
+from flambeau import Tensor
+
+_ALONG_ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
+_ALONG_MANY = ("fftn", "ifftn", "rfftn", "irfftn")
+
+__all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq", *_ALONG_MANY, *_ALONG_ONE]
+
+
+def _along_one(name: str) -> Any:
+    function = getattr(fb.fft, name)
+
+    def transform(
+        x: Tensor, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
+    ) -> Tensor:
+        return function(x, n, axis, norm)
+
+    return _named(transform, name)
+
+
+def _along_many(name: str) -> Any:
+    function = getattr(fb.fft, name)
+
+    def transform(
+        x: Tensor, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
+    ) -> Tensor:
+        return function(x, s, axes, norm)
+
+    return _named(transform, name)
+
+
+def _named(function: Any, name: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``flambeau.fft.{name}``, by the standard's argument names."
+    return function
+
+
+globals().update({name: _along_one(name) for name in _ALONG_ONE})
+globals().update({name: _along_many(name) for name in _ALONG_MANY})
+
+
+def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of a transform's elements."""
+    return fb.fft.fftfreq(n, d, dtype=dtype, device=device)
+
+
+def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+    """The frequencies of the elements of a transform of real numbers."""
+    return fb.fft.rfftfreq(n, d, dtype=dtype, device=device)
+
+
+def fftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
+    """With frequency zero in the middle."""
+    return fb.fft.fftshift(x, axes)
+
+
+def ifftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
+    """With frequency zero at the start again."""
+    return fb.fft.ifftshift(x, axes)

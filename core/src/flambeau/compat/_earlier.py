@@ -1,0 +1,481 @@
+"""Functions as PyTorch 1.2 had them, for programs that are told that it is here.
+
+Each stands for one of today's while `flambeau.compat._era.era` says so, and is made of it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import reduce, wraps
+from typing import Any
+
+import flambeau as fb
+from flambeau.autograd import Function
+
+Make = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+_ABSENT: Any = object()
+_EARLIER: list[tuple[str, str, Make]] = []
+"""A module, the path of a function in it, and what makes the older one of it."""
+
+
+@contextmanager
+def earlier() -> Iterator[None]:
+    """A block in which the functions are the older ones."""
+    before: list[tuple[Any, str, Any]] = []
+    try:
+        for module, path, make in _EARLIER:
+            try:
+                owner: Any = importlib.import_module(module)
+            except ModuleNotFoundError:
+                continue  # flambeau.nn is a distribution of its own
+            *above, name = path.split(".")
+            owner = reduce(getattr, above, owner)
+            before.append((owner, name, vars(owner).get(name, _ABSENT)))
+            setattr(owner, name, make(getattr(owner, name)))
+        yield
+    finally:
+        for owner, name, value in reversed(before):
+            if value is _ABSENT:
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
+
+
+def _instead_of(*places: str) -> Callable[[Make], Make]:
+    """A decorator: what it makes of today's functions stands for them (``module:path``)."""
+
+    def note(make: Make) -> Make:
+        _EARLIER.extend((*place.split(":"), make) for place in places)  # type: ignore[misc]
+        return make
+
+    return note
+
+
+def _errors(
+    raised: type[Exception],
+    *caught: type[Exception],
+    word: str = "",
+    older: str = "",
+) -> Make:
+    """One class of errors becomes another where their text has a word, and perhaps the word."""
+
+    def make(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except caught as error:
+                if word not in str(error):
+                    raise
+                raise raised(str(error).replace(word, older or word)) from None
+
+        return call
+
+    return make
+
+
+_instead_of("flambeau:cat", "flambeau:rot90", "flambeau:Tensor.rot90")(
+    _errors(RuntimeError, ValueError, IndexError)
+)
+_instead_of("flambeau:norm", "flambeau:Tensor.norm")(_errors(RuntimeError, IndexError))
+_instead_of("flambeau:cross", "flambeau:Tensor.cross")(
+    _errors(
+        RuntimeError,
+        RuntimeError,
+        word="inputs must have the same number of dimensions",
+        older="inconsistent tensors dimensions",
+    )
+)
+_instead_of("flambeau:cross", "flambeau:Tensor.cross")(
+    _errors(
+        RuntimeError,
+        RuntimeError,
+        word="The size of tensor a",
+        older="inconsistent tensors sizes: the size of tensor a",
+    )
+)
+_instead_of("flambeau:cross", "flambeau:Tensor.cross")(
+    _errors(RuntimeError, RuntimeError, word="must have length 3", older="does not have size 3")
+)
+
+
+@_instead_of("flambeau:norm")
+def _(norm: Any) -> Any:
+    @wraps(norm)
+    def checked(input: Any, p: Any = "fro", *args: Any, **kwargs: Any) -> Any:
+        try:
+            return norm(input, p, *args, **kwargs)
+        except RuntimeError as error:
+            if p != "nuc":
+                raise
+            raise RuntimeError(f"duplicate or invalid dimensions: {error}") from None
+
+    return checked
+
+
+@_instead_of("flambeau:empty_like")
+def _(empty_like: Any) -> Any:
+    @wraps(empty_like)
+    def of_dense(input: Any, *, memory_format: Any = None, **kwargs: Any) -> Any:
+        if memory_format is not None and input.is_sparse:
+            raise RuntimeError("memory format option is only supported by strided tensors")
+        return empty_like(input, memory_format=memory_format, **kwargs)
+
+    return of_dense
+
+
+_SPARSE = "flambeau.sparse._coo:SparseTensor"
+_instead_of("flambeau:is_nonzero", "flambeau:Tensor.is_nonzero", f"{_SPARSE}.is_nonzero")(
+    _errors(RuntimeError, RuntimeError, word="Boolean value", older="bool value")
+)
+
+
+_NO_IDENTITY = ("Expected reduction dim", "operation does not have an identity: expected a dim")
+_instead_of(*(f"flambeau:{name}" for name in ("max", "min", "argmax", "argmin")))(
+    _errors(RuntimeError, RuntimeError, IndexError, word=_NO_IDENTITY[0], older=_NO_IDENTITY[1])
+)
+_instead_of("flambeau:tensor")(
+    _errors(TypeError, TypeError, word="positional argument:", older="positional arguments:")
+)
+
+
+_F = "flambeau.nn.functional"
+_CONVOLUTIONS = [f"{_F}:conv{n}d" for n in (1, 2, 3)]
+_instead_of(*_CONVOLUTIONS)(
+    _errors(RuntimeError, RuntimeError, word="non-positive", older="negative")
+)
+_instead_of(f"{_F}:pad")(_errors(AssertionError, RuntimeError, word="Padding length"))
+_instead_of(f"{_F}:poisson_nll_loss")(
+    _errors(ValueError, ValueError, word="is not a valid", older="is not valid: no")
+)
+_instead_of(f"{_F}:grid_sample")(
+    _errors(RuntimeError, RuntimeError, word="grid of one dtype", older="grid to have same dtype")
+)
+_instead_of(f"{_F}:embedding_bag")(
+    _errors(
+        RuntimeError,
+        RuntimeError,
+        word="to have the dtype",
+        older="to have the same type as weight:",
+    )
+)
+
+
+@_instead_of(f"{_F}:fold")
+def _(fold: Any) -> Any:
+    @wraps(fold)
+    def of_batches(input: Any, *args: Any, **kwargs: Any) -> Any:
+        if input.dim() != 3:
+            raise NotImplementedError(
+                f"Input Error: Only 3D input Tensors are supported (got {input.dim()}D)"
+            )
+        return fold(input, *args, **kwargs)
+
+    return of_batches
+
+
+@_instead_of("flambeau:Tensor.__deepcopy__")
+def _(deepcopy: Any) -> Any:
+    """Gradients are not copied."""
+
+    @wraps(deepcopy)
+    def without_gradient(self: Any, memo: Any) -> Any:
+        found = deepcopy(self, memo)
+        found._grad = None
+        return found
+
+    return without_gradient
+
+
+@_instead_of("flambeau.nn:Module.zero_grad", "flambeau.optim:Optimizer.zero_grad")
+def _(zero_grad: Any) -> Any:
+    """Gradients become zeros, and do not go."""
+
+    @wraps(zero_grad)
+    def to_zeros(self: Any, set_to_none: bool = False) -> None:
+        zero_grad(self, set_to_none)
+
+    return to_zeros
+
+
+@_instead_of("flambeau:permute")
+def _(permute: Any) -> Any:
+    """Dimensions are also given one by one."""
+
+    @wraps(permute)
+    def of_several(input: Any, *dims: Any, **kwargs: Any) -> Any:
+        return permute(input, *((dims,) if len(dims) > 1 else dims), **kwargs)
+
+    return of_several
+
+
+@_instead_of(f"{_SPARSE}.to_sparse")
+def _(to_sparse: Any) -> Any:
+    @wraps(to_sparse)
+    def of_dense(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("to_sparse is not implemented for sparse tensors")
+
+    return of_dense
+
+
+@_instead_of("flambeau.optim.lr_scheduler:CyclicLR.__init__")
+def _(init: Any) -> Any:
+    """Only what is called momentum goes up and down."""
+
+    @wraps(init)
+    def checked(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+        cycles = inspect.signature(init).bind(self, optimizer, *args, **kwargs).arguments
+        if cycles.get("cycle_momentum", True) and "momentum" not in optimizer.defaults:
+            raise ValueError("optimizer must support momentum with `cycle_momentum` option enabled")
+        init(self, optimizer, *args, **kwargs)
+
+    return checked
+
+
+class _Legacy(Function):
+    """An object with ``forward`` and ``backward``, which are not static, as one call."""
+
+    @staticmethod
+    def forward(ctx: Any, function: Any, *inputs: Any) -> Any:
+        ctx.function = function
+        function.needs_input_grad = ctx.needs_input_grad[1:]
+        for name in _OF_CONTEXTS:
+            setattr(function, name, getattr(ctx, name))
+        try:
+            return function.forward(*inputs)
+        finally:
+            for name in _OF_CONTEXTS:  # which would keep the context alive
+                delattr(function, name)
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        ctx.function.saved_tensors = ctx.saved_tensors
+        grads = ctx.function.backward(*grad_outputs)
+        return (None, *(grads if isinstance(grads, tuple) else (grads,)))
+
+
+_OF_CONTEXTS = ("save_for_backward", "mark_dirty", "mark_non_differentiable")
+
+
+@_instead_of("flambeau.autograd:Function.__init__")
+def _(init: Any) -> Any:
+    """Objects are of use."""
+
+    @wraps(init)
+    def quiet(self: Any, *args: Any, **kwargs: Any) -> None:
+        pass
+
+    return quiet
+
+
+@_instead_of("flambeau.autograd:Function.__call__")
+def _(refuse: Any) -> Any:
+    """Objects are functions, with a warning."""
+
+    @wraps(refuse)
+    def call(self: Any, *inputs: Any) -> Any:
+        if isinstance(inspect.getattr_static(type(self), "forward"), staticmethod):
+            return refuse(self, *inputs)
+        warnings.warn(
+            "Legacy autograd function with non-static forward method is deprecated and will be "
+            "removed in 1.3. Please use new-style autograd function with static forward method. "
+            "(Example: https://pytorch.org/docs/stable/notes/extending.html#extending-torch-autograd)",
+            stacklevel=2,
+        )
+        return _Legacy.apply(self, *inputs)
+
+    return call
+
+
+@_instead_of("flambeau:lu", "flambeau:Tensor.lu")
+def _(lu: Any) -> Any:
+    @wraps(lu)
+    def pivoting(A: Any, pivot: bool = True, *args: Any, **kwargs: Any) -> Any:
+        if not pivot and not A.is_cuda:
+            raise RuntimeError("lu without pivoting is not implemented on the CPU")
+        return lu(A, pivot, *args, **kwargs)
+
+    return pivoting
+
+
+@_instead_of("flambeau:Tensor.pin_memory")
+def _(pin_memory: Any) -> Any:
+    """There is no page-locked memory without CUDA."""
+
+    @wraps(pin_memory)
+    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not fb.accelerator.is_available():
+            raise RuntimeError("Cannot initialize CUDA without a CUDA device: nothing is pinned")
+        return pin_memory(self, *args, **kwargs)
+
+    return checked
+
+
+@_instead_of("flambeau:Tensor.clone")
+def _(clone: Any) -> Any:
+    """Copies are in row-major order."""
+
+    @wraps(clone)
+    def row_major(self: Any, *, memory_format: Any = fb.contiguous_format) -> Any:
+        return clone(self, memory_format=None if self.is_sparse else memory_format)
+
+    return row_major
+
+
+@_instead_of("flambeau:nonzero", "flambeau:Tensor.nonzero")
+def _(nonzero: Any) -> Any:
+    @wraps(nonzero)
+    def one_way(*args: Any, as_tuple: Any = False, **kwargs: Any) -> Any:
+        if as_tuple and "out" in kwargs:
+            raise TypeError("nonzero() received an invalid combination of arguments: as_tuple, out")
+        return nonzero(*args, as_tuple=as_tuple, **kwargs)
+
+    return one_way
+
+
+@_instead_of("flambeau:mvlgamma", "flambeau:Tensor.mvlgamma")
+def _(mvlgamma: Any) -> Any:
+    """The argument is in the domain."""
+
+    @wraps(mvlgamma)
+    def checked(input: Any, p: int, **kwargs: Any) -> Any:
+        if not bool((input > 0.5 * (p - 1)).all()):
+            raise RuntimeError("Condition for computing multivariate log-gamma not met")
+        return mvlgamma(input, p, **kwargs)
+
+    return checked
+
+
+@_instead_of("flambeau:lu_solve", "flambeau:Tensor.lu_solve")
+def _(lu_solve: Any) -> Any:
+    """Vectors are rows of a matrix, with a warning."""
+
+    @wraps(lu_solve)
+    def of_vectors(input: Any, LU_data: Any, LU_pivots: Any, **kwargs: Any) -> Any:
+        if input.dim() == 2 and LU_data.dim() == 3:
+            warnings.warn(
+                "Passing RHS tensor with number of dimensions = 2 is deprecated: make it one of 3",
+                stacklevel=2,
+            )
+            return lu_solve(input.unsqueeze(2), LU_data, LU_pivots, **kwargs).squeeze(2)
+        return lu_solve(input, LU_data, LU_pivots, **kwargs)
+
+    return of_vectors
+
+
+@_instead_of("flambeau.utils.data:RandomSampler.__init__")
+def _(init: Any) -> Any:
+    """A number of samples is for drawing with replacement."""
+
+    @wraps(init)
+    def checked(
+        self: Any,
+        data_source: Any,
+        replacement: bool = False,
+        num_samples: int | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if num_samples is not None and not replacement:
+            raise ValueError(
+                "With replacement=False, num_samples should not be specified, since a random "
+                "permute will be performed."
+            )
+        init(self, data_source, replacement, num_samples, *args, **kwargs)
+
+    return checked
+
+
+@_instead_of("flambeau.utils.data:DataLoader.__len__")
+def _(length: Any) -> Any:
+    """Streams have none."""
+
+    @wraps(length)
+    def checked(self: Any) -> int:
+        if isinstance(self.dataset, fb.utils.data.IterableDataset):
+            raise TypeError("Cannot determine the DataLoader length of a IterableDataset")
+        return length(self)
+
+    return checked
+
+
+@_instead_of("flambeau.utils.data:DataLoader.__init__")
+def _(init: Any) -> Any:
+    """A context that is none is a wrong value, not a wrong type."""
+    word = "multiprocessing_context"
+    return _errors(ValueError, TypeError, word=word, older=word)(init)
+
+
+@_instead_of("flambeau.utils.checkpoint:checkpoint_sequential")
+def _(checkpoint_sequential: Any) -> Any:
+    """The first function may have several arguments, or none, with a warning."""
+
+    @wraps(checkpoint_sequential)
+    def of_several(functions: Any, segments: int, *inputs: Any, **kwargs: Any) -> Any:
+        if len(inputs) == 1:
+            return checkpoint_sequential(functions, segments, *inputs, **kwargs)
+        warnings.warn(
+            "checkpoint_sequential with another number of inputs than one is deprecated",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        parts = list(functions.children() if hasattr(functions, "children") else functions)
+
+        def spread(first: Any) -> Callable[..., Any]:
+            def run(given: Any) -> Any:
+                return first(*given) if type(given) is tuple else first(given)
+
+            return run
+
+        size, value = len(parts) // segments, inputs
+        for start in range(0, size * segments, size):
+            stop = len(parts) if start == size * (segments - 1) else start + size
+            piece = [spread(part) for part in parts[start:stop]]
+
+            def run(*given: Any, piece: Any = piece) -> Any:
+                found: Any = given
+                for part in piece:
+                    found = part(found)
+                return found
+
+            last = stop == len(parts)
+            value = (
+                run(*value)
+                if last
+                else fb.utils.checkpoint.checkpoint(run, *value, use_reentrant=True)
+            )
+            if not last and type(value) is not tuple:
+                value = (value,)
+        return value
+
+    return of_several
+
+
+@_instead_of("flambeau.serialization:load")
+def _(load: Any) -> Any:
+    """Byte strings of Python 2 are ASCII, and files can be read twice."""
+
+    @wraps(load)
+    def of_ascii(f: Any, *args: Any, encoding: str = "ascii", **kwargs: Any) -> Any:
+        if not isinstance(f, (str, bytes, os.PathLike)):
+            for name in ("seek", "tell"):
+                if not hasattr(f, name):
+                    raise AttributeError(
+                        f"{type(f).__name__} has no {name!r}. You can only torch.load from a file "
+                        "that is seekable. Please pre-load the data into a buffer like io.BytesIO "
+                        "and try to load from it instead."
+                    )
+        try:
+            return load(f, *args, encoding=encoding, **kwargs)
+        except fb.serialization.CheckpointError as error:
+            if isinstance(error.__cause__, UnicodeDecodeError):
+                raise error.__cause__ from None
+            raise
+
+    return of_ascii
