@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import chart
 from harness import OURS, THEIRS
 from sides import OTHERS, is_busy
 
@@ -15,7 +16,7 @@ Verdict = tuple[str, float | None, float]  # what, its value or None if there is
 
 RECORD = Path(__file__).with_name("recorded.json")
 DOCS = Path(__file__).resolve().parents[1] / "docs"
-PAGE, CHART = DOCS / "benchmarks.md", DOCS / "benchmarks.png"
+PAGE, CHART = DOCS / "benchmarks.md", DOCS / "benchmarks.svg"
 TOLERATED = 1.2
 """A ratio that grew by more than this factor has got worse."""
 
@@ -172,7 +173,7 @@ def _spread(row: Mapping[str, Any], name: str) -> str:
     return "–" if ratio is None else f"{ratio:.2f} ± {row['spread'][name] / 2:.2f}"
 
 
-def page(record: Record, budgets: Mapping[str, Any], chart: bool = True) -> str:
+def page(record: Record, budgets: Mapping[str, Any]) -> str:
     """The text of docs/benchmarks.md."""
     facts = record["environment"]
     command = COMMAND + (' ARGS="--quick --write"' if facts.get("quick") else "")
@@ -204,8 +205,7 @@ def page(record: Record, budgets: Mapping[str, Any], chart: bool = True) -> str:
     if record.get("missing"):
         absent = "; ".join(f"{name}: {why}" for name, why in record["missing"].items())
         lines += [f"Not compared: {absent}.", ""]
-    if chart:
-        lines += [f"![Ratios to PyTorch]({CHART.name})", ""]
+    lines += [f"![Ratios to PyTorch]({CHART.name})", ""]
     lines += _overview(record, budgets)
     lines += _rows(record)
     lines += _sweep(record, budgets)
@@ -321,40 +321,8 @@ def _fresh(record: Record) -> list[str]:
     return lines
 
 
-def chart(record: Record, path: Path) -> None:
-    """A picture of the ratios to torch, one bar for each row and number of threads.
-
-    Raises:
-        ModuleNotFoundError: matplotlib is not installed.
-    """
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    pairs = [(n, r) for n, r in over_torch(record).items() if r and "10⁶ elements" not in n]
-    names, ratios = [n for n, _ in pairs], [r for _, r in pairs]
-    colours = ["#d9822b" if "2 threads" in n else "#2b6cb0" for n in names]
-    figure, axes = pyplot.subplots(figsize=(9, 1 + 0.24 * len(names)))
-    axes.barh(range(len(names)), ratios, color=colours)
-    axes.set_yticks(range(len(names)), names, fontsize=8)
-    axes.invert_yaxis()
-    axes.set_xscale("log")
-    axes.axvline(1.0, color="black", linewidth=1)
-    for place, ratio in enumerate(ratios):
-        axes.text(ratio, place, f" {ratio:.2f}", va="center", fontsize=7)
-    axes.set_xlabel("flambeau / PyTorch: left of the line is faster, smaller; orange: two threads")
-    figure.tight_layout()
-    # No date and no version of matplotlib in the file: it changes when the figures do.
-    figure.savefig(path, dpi=110, metadata={"Software": None})
-    pyplot.close(figure)
-
-
 def write(record: Record, budgets: Mapping[str, Any]) -> None:
-    """The record, the chart if matplotlib is installed, and the page."""
+    """The record, its chart and its page."""
     RECORD.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    try:
-        chart(record, CHART)
-    except ModuleNotFoundError:
-        print("matplotlib is not installed: the chart stays as it was")
-    PAGE.write_text(page(record, budgets, CHART.exists()), "utf-8")
+    CHART.write_text(chart.draw(over_torch(record)), "utf-8")
+    PAGE.write_text(page(record, budgets), "utf-8")

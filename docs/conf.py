@@ -1,14 +1,21 @@
 """Sphinx: the site is built from ``build/docs/source``, which ``docs/_ext/pages.py`` writes."""
 
+import re
 import sys
 from pathlib import Path
 
 project = "flambeau"
 author = "the flambeau authors"
-html_title = "flambeau"
+_version = re.search(
+    r'^version = "(.+)"$',
+    (Path(__file__).parents[1] / "core" / "pyproject.toml").read_text("utf-8"),
+    re.MULTILINE,
+)
+version = release = _version[1] if _version else ""
+html_title = f"flambeau {release}"
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
-extensions = ["myst_parser", "fast_names"]
+extensions = ["myst_parser", "sphinx_copybutton", "fast_names"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 
@@ -22,6 +29,11 @@ toc_object_entries = False
 add_module_names = False
 
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_logo = html_favicon = "_static/logo.svg"
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
 html_copy_source = False
 html_show_sourcelink = False
 html_show_copyright = False

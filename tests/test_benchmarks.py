@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 FOLDER = Path(__file__).resolve().parents[1] / "benchmarks"
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(autouse=True)
@@ -252,7 +254,7 @@ def test_the_page_says_what_was_measured_with_what_and_against_which_target(repo
     assert "2030-01-02, Imaginary 1, 2 processors, 1 and 2 threads" in page
     assert "flambeau 0.1.0, torch 9.0, numpy 8.0" in page
     assert "Not compared: jax: not installed." in page
-    assert "![Ratios to PyTorch](benchmarks.png)" in page
+    assert "![Ratios to PyTorch](benchmarks.svg)" in page
     assert "| add, 1 thread | 0.50 | 0.4 | missed by 25 %: a reason from a profile |" in page
     assert "| MLP step, Adam, 1 thread | 0.50 | 0.8 | met |" in page
     assert "Slower than PyTorch: sum 1.50.\n\n* sum: what the memory gives\n\n|" in page
@@ -268,10 +270,9 @@ def test_the_page_says_what_was_measured_with_what_and_against_which_target(repo
 
 def test_a_busy_machine_and_short_rounds_are_marked(report, record) -> None:
     record["environment"] |= {"load": 7.5, "quick": True}
-    page = report.page(record, BUDGETS, chart=False)
+    page = report.page(record, BUDGETS)
     assert "**Measured on a busy machine** (load 7.5 on 2 processors" in page
     assert 'make bench ARGS="--quick --write"' in page and "last digit is noise" in page
-    assert "benchmarks.png" not in page
 
 
 def test_a_side_that_failed_is_a_dash_and_named(report, record) -> None:
@@ -296,22 +297,31 @@ def test_a_record_of_few_rows_has_a_page_and_a_text(report, record) -> None:
 def test_writing_makes_record_page_and_chart_that_agree(
     report, record, monkeypatch, tmp_path
 ) -> None:
-    pytest.importorskip("matplotlib")
-    for name, file in (("RECORD", "r.json"), ("PAGE", "p.md"), ("CHART", "benchmarks.png")):
+    for name, file in (("RECORD", "r.json"), ("PAGE", "p.md"), ("CHART", "benchmarks.svg")):
         monkeypatch.setattr(report, name, tmp_path / file)
     report.write(record, BUDGETS)
     assert json.loads((tmp_path / "r.json").read_text()) == record
     assert (tmp_path / "p.md").read_text() == report.page(record, BUDGETS)
-    picture = (tmp_path / "benchmarks.png").read_bytes()
-    assert picture.startswith(b"\x89PNG") and len(picture) > 5000
+    picture = (tmp_path / "benchmarks.svg").read_text("utf-8")
+    words = [text.text for text in ElementTree.fromstring(picture).iter(f"{SVG}text")]
+    assert words[2:5] == ["Single calls", "add", "0.50"] and "MLP step · 2" in words
     report.write(record, BUDGETS)
-    assert (tmp_path / "benchmarks.png").read_bytes() == picture
+    assert (tmp_path / "benchmarks.svg").read_text("utf-8") == picture
 
 
 def test_the_committed_page_is_that_of_the_committed_record(report) -> None:
     budgets = tomllib.loads((FOLDER / "budgets.toml").read_text())
     record = json.loads(report.RECORD.read_text())
-    assert report.PAGE.read_text("utf-8") == report.page(record, budgets, report.CHART.exists())
+    assert report.PAGE.read_text("utf-8") == report.page(record, budgets)
+    assert report.CHART.read_text("utf-8") == report.chart.draw(report.over_torch(record))
+
+
+@pytest.mark.parametrize("ratios", [{}, {"add, 1 thread": None}, {"a < b & c, 1 thread": 1e-4}])
+def test_a_chart_of_few_or_extreme_ratios_is_a_picture(report, ratios) -> None:
+    picture = ElementTree.fromstring(report.chart.draw(ratios))
+    width = float(picture.get("viewBox").split()[2])
+    for bar in picture.iter(f"{SVG}rect"):
+        assert float(bar.get("x", 0)) + float(bar.get("width")) <= width
 
 
 def test_a_row_is_measured_on_every_side_that_has_code_for_it() -> None:

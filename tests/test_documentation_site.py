@@ -25,7 +25,9 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "build" / "docs" / "html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "chrome-headless-shell")
+WIDTHS = (360, 390, 1300)
 SEARCHES = {
+    "conv2d": "flambeau.nn.functional.conv2d",
     "cross_entropy": "flambeau.nn.functional.cross_entropy",
     "searchsorted": "flambeau.searchsorted",
     "conformance": "backends/conformance.html",
@@ -119,12 +121,12 @@ def browser() -> str:
 
 
 PROBE = """<!doctype html><meta charset="utf-8"><title>probe</title><pre id="found"></pre><script>
-const [pages, searches] = %s;
-const found = {seen: 0, wide: [], hits: {}};
+const [pages, searches, widths] = %s;
+const found = {seen: 0, wide: [], clipped: [], hits: {}};
 function show(address, done) {
   return new Promise(resolve => {
     const frame = document.createElement("iframe");
-    frame.style.cssText = "width:360px;height:640px;border:0";
+    frame.style.cssText = "width:" + widths[0] + "px;height:640px;border:0";
     frame.onload = async () => { await done(frame.contentDocument); frame.remove(); resolve(); };
     frame.src = address;
     document.body.append(frame);
@@ -134,7 +136,15 @@ function show(address, done) {
   for (const page of pages)
     await show(page, d => {
       found.seen += d.querySelector("h1, #searchbox") !== null;
-      if (d.documentElement.scrollWidth > 360) found.wide.push(page);
+      for (const width of widths) {
+        d.defaultView.frameElement.style.width = width + "px";
+        if (d.documentElement.scrollWidth > width) found.wide.push(page + " at " + width);
+        for (const code of d.querySelectorAll(".highlight pre"))
+          if (code.scrollWidth > code.clientWidth + 1) {
+            found.clipped.push(page + " at " + width + ": " + code.textContent.slice(0, 40));
+            break;
+          }
+      }
     });
   for (const word of searches)
     await show("search.html?q=" + word, async d => {
@@ -155,7 +165,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
         if self.path != "/probe.html":
             return super().do_GET()
         shown = [page.relative_to(SITE).as_posix() for page in pages()]
-        body = (PROBE % json.dumps([shown, list(SEARCHES)])).encode()
+        body = (PROBE % json.dumps([shown, list(SEARCHES), WIDTHS])).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.send_header("Content-Length", str(len(body)))
@@ -204,8 +214,18 @@ def test_no_page_writes_an_error_to_the_console(visit):
     assert visit[1] == []
 
 
-def test_no_page_is_wider_than_a_phone(visit):
+def test_no_page_is_wider_than_its_screen(visit):
     assert visit[0]["wide"] == []
+
+
+def test_no_line_of_code_is_cut_off(visit):
+    assert visit[0]["clipped"] == []
+
+
+def test_the_first_page_shows_a_program_speed_devices_and_layers():
+    page = read(SITE / "index.html")
+    assert all(text in page for text in ('class="speed"', 'class="layers"', "quadrants.svg"))
+    assert "Sequential" in page and "flambeau-cupy" in page and "copybutton" in page
 
 
 @pytest.mark.parametrize("word", SEARCHES)

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 import gallery
+import home
 from reference import Reference
 from tables import TABLES
 
@@ -53,6 +54,7 @@ def further(_: Reference) -> str:
 
 GENERATED: dict[str, Callable[[Reference], str]] = {
     **TABLES,
+    **home.HOME,
     "gallery": gallery.rows,
     "further": further,
 }
@@ -90,7 +92,7 @@ def build() -> dict[PurePosixPath, str]:
         written[PurePosixPath("reference") / f"{name}.md"] = text
     for path, place in PROGRAMS.items():  # to be downloaded
         written[PurePosixPath(place)] = path.read_text("utf-8")
-    return {**written, **gallery.pictures()}
+    return {**written, **gallery.pictures(), **home.pictures()}
 
 
 def write(folder: Path) -> None:
@@ -104,7 +106,7 @@ def write(folder: Path) -> None:
         if not file.exists() or file.read_text("utf-8") != text:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, "utf-8")
-    for picture in DOCS.rglob("*.png"):
+    for picture in [*DOCS.rglob("*.png"), *DOCS.rglob("*.svg")]:
         copy = folder / picture.relative_to(DOCS)
         if not copy.exists() or copy.read_bytes() != picture.read_bytes():
             copy.parent.mkdir(parents=True, exist_ok=True)

@@ -14,6 +14,7 @@ from inventory import Entry, members
 from reference import Reference, arguments, directive, signature
 
 from flambeau.compat import PARTS
+from flambeau.onnx._export.table import load
 from flambeau.ops import OPS
 from flambeau.ops.randomness import random
 from flambeau.plugin import Backend, dtypes, hookspecs
@@ -34,6 +35,24 @@ RESULTS = {
     "sort": "that of the array; the indices are `int64`",
     "where": "that of `self` and `other`",
 }
+
+
+def onnx_table(_: Reference) -> str:
+    """The ops that are exported to ONNX, by family, with the oldest opset that has a form."""
+    families: dict[str, list[str]] = {}
+    for name, entry in sorted(load().items()):
+        if name.startswith("prim_"):
+            continue
+        family = entry.function.__module__.rpartition(".")[2]
+        since = f" ({entry.since})" if entry.since > 9 else ""
+        families.setdefault(family, []).append(f"`{name}`{since}")
+    rows = [f"| {family} | {', '.join(ops)} |" for family, ops in sorted(families.items())]
+    count = sum(map(len, families.values()))
+    lead = (
+        f"{count} ops are exported, each with its form that writes to a tensor. The number in "
+        "brackets is the oldest opset for one; the others are in all of 9 to 23."
+    )
+    return "\n".join([lead, "", "| family | ops |", "|---|---|", *rows])
 
 
 def op_table(_: Reference) -> str:
@@ -239,6 +258,7 @@ TABLES: dict[str, Callable[[Reference], str]] = {
     "former-names": former_names,
     "hooks": hooks,
     "modules": modules,
+    "onnx": onnx_table,
     "ops": op_table,
     "primitives": primitives,
     "random-streams": random_streams,
