@@ -8,12 +8,6 @@ CUDA   ?= cuda12
 WHOLE  ?= 0
 SECONDS ?= 60
 
-# Of the kit on JAX, which compiles every op for every shape, what takes minutes and not half an hour.
-FOREIGN := test_memory or test_laziness or (test_execution and not compiled) or corners \
-  or every_primitive or (samples_agree and contiguous and (float32 or int64 or complex64)) \
-  or (derivatives and contiguous and (matmul or softmax or conv2d or layer_norm or sort)) \
-  or leaves_what_the_step_leaves or indices_in_every_run
-
 VENV     := .venv
 RUN      := $(VENV)/bin/python
 # Tests are handed out in parts, and a worker that has none left takes some of another's: their times differ.
@@ -33,7 +27,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test oldest coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
 test oldest coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test programs fuzz oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test programs fuzz mutants oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -58,6 +52,9 @@ test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance
 fuzz: $(VENV)/with-test ## hostile calls of all that is public (SECONDS=60, ARGS="--seed 1 --first 0")
 	$(RUN) tests/fuzz/calls_run.py --seconds $(SECONDS) $(ARGS)
 
+mutants: $(VENV)/with-test ## kernels with one fault each: whether the conformance kit finds it (ARGS="--only sort")
+	OMP_NUM_THREADS=1 $(RUN) tests/mutants/run.py $(ARGS)
+
 cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, and run them on the host
 	$(PYTEST) backends/cuda_cupy/tests $(ARGS)
 	@# CuPy can be imported without a device, but not into .venv: there it would be one that is broken.
@@ -74,7 +71,7 @@ gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance ki
 	$(RUN) -m pytest --pyargs flambeau.testing.backend --device cuda $(KIT)
 	$(RUN) benchmarks/run.py --device cuda
 
-foreign: $(VENV)/with-test ## the backend on JAX: its own tests, the digits, a sample of the kit
+foreign: $(VENV)/with-test ## the backend on JAX: its own tests, the digits, the kit's first verdict
 	@# Not into .venv, where `make test` would find it and run the whole kit on it.
 	@if [ -d build/with-jax/jax ] || $(RUN) -m pip install --quiet --target build/with-jax --group foreign; \
 	  then $(MAKE) --no-print-directory foreign-kit; \
@@ -87,7 +84,7 @@ foreign-kit:
 	PYTHONPATH=$(CURDIR)/build/with-jax \
 	$(PYTEST) tests/test_foreign_backends.py -k 'not conformance_kit and not toy' $(ARGS)
 	PYTHONPATH=$(CURDIR)/build/with-foreign:$(CURDIR)/build/with-jax \
-	$(PYTEST) --pyargs flambeau.testing.backend --device jax -k '$(FOREIGN)' $(KIT)
+	$(PYTEST) --pyargs flambeau.testing.backend --device jax --quick $(KIT)
 
 # gcc's libraries have to be there before Python is.
 SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
@@ -113,6 +110,7 @@ lint: $(VENV)/with-lint $(MERGED)/.stamp ## style, generated files, types, layer
 	$(RUN) -m ruff format --check .
 	$(RUN) -m flambeau._tools.methods --check
 	$(RUN) -m pyright --pythonpath $(RUN)
+	$(RUN) tests/typing/check.py $(MERGED)
 	PYTHONPATH=$(MERGED) $(VENV)/bin/lint-imports
 
 parity: $(VENV)/with-parity ## the same programs on flambeau and on PyTorch

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -255,3 +256,30 @@ def test_gradcheck_finds_a_forgotten_conjugate() -> None:
 
     x = both((2,), "c")[0]
     assert not fb.autograd.gradcheck(Wrong.apply, (x,), raise_exception=False)
+
+
+PARTS = (0.0, -0.0, 1.0, -1.0, 0.5, -2.0, 1e30, math.inf, -math.inf, math.nan)
+
+
+@pytest.mark.parametrize("name", ["asinh", "acosh", "atanh"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_inverse_hyperbolic_functions_have_pytorchs_values_on_the_whole_plane(
+    name: str, dtype: str
+) -> None:
+    points = [complex(a, b) for a in PARTS for b in PARTS]
+    theirs = getattr(torch, name)(torch.tensor(points, dtype=getattr(torch, dtype)))
+    ours = getattr(fb, name)(fb.tensor(points, dtype=getattr(fb, dtype)))
+    expected = torch.view_as_real(theirs).numpy()
+    tolerance = 1e-6 if dtype == "complex64" else 1e-15
+    np.testing.assert_allclose(fb.view_as_real(ours).numpy(), expected, rtol=tolerance)
+
+
+@pytest.mark.parametrize("name", ["asinh", "acosh", "atanh"])
+def test_inverse_hyperbolic_functions_have_pytorchs_gradients(name: str) -> None:
+    points = [1 + 2j, -0.3 + 0.4j, 2 - 1j, -2 - 0.5j]
+    grads = []
+    for library in (torch, fb):
+        z = library.tensor(points, dtype=library.complex128, requires_grad=True)
+        getattr(library, name)(z).abs().sum().backward()
+        grads.append(z.grad.numpy())
+    np.testing.assert_allclose(grads[1], grads[0], rtol=1e-14)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import flambeau as fb
+from flambeau._memory.record import state_of
 
 torch = pytest.importorskip("torch")
 
@@ -195,5 +196,5 @@ def test_attributes_of_views_share_the_layout_of_tensors() -> None:
     many = [fb.zeros(1) for _ in range(64)]  # CPython closes the layout of a class after 30
     view = many[-1][0]
     view.requires_grad_()
-    assert len(view.__dict__) > len(many[0].__dict__)
-    assert sys.getsizeof(view.__dict__) == sys.getsizeof(many[0].__dict__)
+    assert len(state_of(view)) > len(state_of(many[0]))
+    assert sys.getsizeof(state_of(view)) == sys.getsizeof(state_of(many[0]))

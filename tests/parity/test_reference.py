@@ -73,7 +73,10 @@ TORCH: dict[str, Callable[..., Any]] = {
         a, list(indices), values, accumulate
     ),
     "sort": lambda a, dim, descending, stable: torch.sort(
-        a, dim=dim, descending=descending, stable=stable
+        a,
+        dim=dim,
+        descending=descending,
+        stable=True,  # whatever is asked, says the meaning of the primitive
     ),
 }
 
@@ -122,8 +125,9 @@ def assert_same(name: str, sample: Sample, dtype: DType) -> None:
         for i, (x, y) in enumerate(zip(mine.data, other.flatten().tolist(), strict=True)):
             if name == "matmul" and x == y == 0:
                 continue  # a product of -0.0 is added to 0.0, or a sum begins with it
-            if not close(x, y, mine.dtype, units) and not _excused(name, dtype, operands, i):
-                raise AssertionError(f"element {i} is {x!r}, in PyTorch {y!r}")
+            if not close(x, y, mine.dtype, units) and not _excused(name, dtype, operands, i, x):
+                place = f"{sample.name}: element {i}"
+                raise AssertionError(f"{place} is {x!r}, in PyTorch {y!r}")
 
 
 def _operands(sample: Sample, dtype: DType) -> list[list[Any]]:
@@ -135,7 +139,7 @@ def _operands(sample: Sample, dtype: DType) -> list[list[Any]]:
         return []
 
 
-def _excused(name: str, dtype: DType, operands: list[list[Any]], i: int) -> bool:
+def _excused(name: str, dtype: DType, operands: list[list[Any]], i: int, ours: Any) -> bool:
     """Whether PyTorch's answer is one that flambeau does not follow."""
     if name in ("remainder", "fmod"):  # vectorised: NaN where the quotient leaves the range
         x, y = operands[0][i], operands[1][i]
@@ -143,6 +147,10 @@ def _excused(name: str, dtype: DType, operands: list[list[Any]], i: int) -> bool
         return dtype.is_floating_point and math.isfinite(x) and abs(x) > abs(y) * largest
     if name in ("maximum", "minimum"):  # either zero, by dtype and by position in the vector
         return operands[0][i] == operands[1][i] == 0
+    if name == "erf":  # of bfloat16 computed as 1 minus what is left: few digits near zero
+        x = operands[0][i]
+        near_zero = dtype.name == "bfloat16" and abs(x) < 1e-4
+        return near_zero and abs(ours - math.erf(x)) <= _eps(dtype) * abs(x)
     return False
 
 
@@ -170,17 +178,27 @@ def test_samples_agree_with_pytorch(name: str, sample: Sample, dtype: DType) -> 
     assert_same(name, sample, dtype)
 
 
-@pytest.mark.parametrize(("name", "sample", "dtype"), cases(SPECIAL))
-def test_corners_agree_with_pytorch(name: str, sample: Sample, dtype: DType) -> None:
-    assert_same(name, sample, dtype)
+def corners() -> list[Any]:
+    return [
+        pytest.param(name, dtype, id=f"{name}-{dtype.name}")
+        for name in KERNELS
+        if name in SPECIAL
+        for dtype in DTYPES[name]
+        if (name, dtype.name) not in REFUSED
+    ]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values to real")
+@pytest.mark.parametrize(("name", "dtype"), corners())
+def test_corners_agree_with_pytorch(name: str, dtype: DType) -> None:
+    for sample in SPECIAL[name]:
+        assert_same(name, sample, dtype)
 
 
 def test_every_kernel_has_samples_and_corners_where_it_computes_with_floats() -> None:
     assert set(KERNELS) <= set(SAMPLES)
-    moved = "full arange cat flip slice permute view expand diagonal index index_put gather"
-    parts = "real imag conj complex"
-    without = {*moved.split(), *parts.split(), "scatter", "scatter_add", "all", "any"}
-    assert set(KERNELS) - set(SPECIAL) == without
+    moved = "slice permute view expand diagonal"
+    assert set(KERNELS) - set(SPECIAL) == set(moved.split())
 
 
 NAN, INF = math.nan, math.inf

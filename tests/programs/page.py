@@ -9,6 +9,8 @@ from pathlib import Path
 from table import programs
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "programs.md"
+_BY_HAND = "\n## Libraries of today\n"
+"""From here on the page is not written, but kept."""
 _HEAD = """# Programs of other people
 
 Written by `make programs ARGS=--write`, which runs public programs on PyTorch 2.13 first and then
@@ -52,4 +54,5 @@ def write(verdicts: Path) -> None:
         parts.append(
             f"\n## {heading}\n\n| program | result |\n|---|---|\n" + "\n".join(lines) + "\n"
         )
-    PAGE.write_text("".join(parts), "utf-8")
+    kept_part = "".join(PAGE.read_text("utf-8").partition(_BY_HAND)[1:]) if PAGE.exists() else ""
+    PAGE.write_text("".join(parts) + kept_part, "utf-8")

@@ -134,7 +134,8 @@ class Place:
         else:
             arguments = list(program.arguments)
         script = script or folder / program.path
-        command = [self.python, "-W", "ignore"]
+        # Suites count the warnings.
+        command = [self.python, *([] if program.check == "suite" else ["-W", "ignore"])]
         if library == "flambeau":
             command += ["-m", "flambeau", "run"]
             if program.version:
