@@ -27,7 +27,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test oldest coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
 test oldest coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test programs fuzz mutants oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links merged generate clean
+.PHONY: help venv demo test programs fuzz mutants oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links wheels merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -137,6 +137,9 @@ links: $(VENV)/with-docs ## whether the addresses outside of the site still answ
 	$(RUN) docs/_ext/pages.py $(SITE)/source
 	$(SPHINX) -b linkcheck $(SITE)/source $(SITE)/links
 
+wheels: $(VENV)/installed ## dist: a wheel of each package, the same bytes for the same commit, and what is in them
+	$(RUN) .ci/wheels.py dist $(PACKAGES)
+
 merged: $(MERGED)/.stamp ## the packages in one folder, as wheels install them
 
 generate: $(VENV)/installed ## rewrite the generated files from the op declarations
@@ -148,12 +151,12 @@ clean: ## remove what make made
 	rm -rf .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# Dependency groups need pip 25.1, which is younger than Python 3.11 and 3.12.
+# The versions that wheels are built with need pip 25.3, which is younger than Python 3.11 and 3.12.
 $(VENV)/installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(wildcard backends/cpu_native/csrc/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo '$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --upgrade 'pip>=25.1'
+	$(RUN) -m pip install --quiet --upgrade 'pip>=25.3'
 	$(RUN) -m pip install --quiet $(PACKAGES:%=-e ./%)
 	@touch $@
 
