@@ -201,6 +201,16 @@ def test_decorators_of_compilers_give_back_what_they_decorate(torch):
     assert torch._dynamo.config.cache_size_limit == 8
 
 
+def test_a_vmapped_tensor_is_a_subscript_within_the_mode_that_libraries_enter_for_it(torch):
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    table = torch.arange(12).reshape(3, 4)
+    with TransformGetItemToIndex():
+        rows = torch.vmap(lambda row, column: table[row, column], in_dims=(0, None))
+        found = torch.vmap(rows, in_dims=(None, 0))(torch.arange(3), torch.arange(4))
+    assert fb.equal(found, table.t())
+
+
 def test_ops_are_a_namespace_of_the_programs(torch):
     @torch.library.custom_op("toys::triple", mutates_args=())
     def triple(x):

@@ -162,6 +162,30 @@ def test_modules_that_are_not_given_cannot_be_in_a_trace():
         fb.jit.trace(lambda x: net(x), fb.ones(1, 2))
 
 
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.reshape((*x.shape[:-1], 2, 1)),
+        lambda x: x.reshape(x.size()[:1] + fb.Size((2, 1))),
+        lambda x: x.new_zeros(fb.Size([x.shape[0], 2])),
+        lambda x: x.unsqueeze(0).expand(x.shape[1:] * 1 + x.shape),
+    ],
+)
+def test_parts_and_sums_of_shapes_are_noted(program):
+    traced = fb.jit.trace(program, (fb.randn(3, 2),), check_trace=False)
+    x = fb.randn(5, 2)
+    assert traced(x).shape == program(x).shape
+
+
+def test_a_new_tensor_of_numbers_is_a_constant_of_which_a_warning_tells():
+    def program(x):
+        return x * x.new_tensor([1.0, 2.0])
+
+    with pytest.warns(fb.jit.TracerWarning, match="torch.new_tensor results are registered"):
+        traced = fb.jit.trace(program, (fb.ones(2),), check_trace=False)
+    assert traced(fb.ones(3, 2)).tolist() == [[1.0, 2.0]] * 3
+
+
 def test_arithmetic_of_sizes_is_noted():
     def f(x):
         n = x.size(0) * 2 - 1

@@ -96,6 +96,12 @@ LAYERS = {
     "LSTM": (nn.LSTM(4, 5, 2, bidirectional=True, batch_first=True), (2, 3, 4)),
     "GRU": (nn.GRU(4, 5, 2), (3, 2, 4)),
     "RNN": (nn.RNN(4, 5, 1, bidirectional=True), (3, 2, 4)),
+    "linear of many": (nn.Linear(192, 94), (2, 6, 192)),
+    "linear without bias": (nn.Linear(64, 3, bias=False), (7, 3, 64)),
+    "many transposed convolutions": (
+        nn.Sequential(nn.ConvTranspose2d(8, 32, 4, 2, 1), nn.BatchNorm2d(32).eval()),
+        (2, 8, 2, 2),
+    ),
     "encoder": (nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 1), (3, 2, 8)),
     "padding": (nn.ReflectionPad2d((1, 2, 0, 1)), (1, 2, 4, 5)),
     "pixels": (nn.PixelShuffle(2), (1, 8, 3, 3)),
@@ -127,6 +133,49 @@ def test_all_opsets_have_their_forms_of_the_same_layers(opset):
     assert model.opset_import[0].version == opset
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("sizes", [2, 2.0, 1.7, (0.6, 2.3), [(5, 11)], [(1, 4)]])
+def test_an_image_is_resampled_as_in_a_runtime_and_to_the_bit_when_it_comes_back(
+    mode, corners, sizes
+):
+    def program(x):
+        size, factor = (sizes[0], None) if isinstance(sizes, list) else (None, sizes)
+        return F.interpolate(x, size, factor, mode, corners)
+
+    image, other = fb.rand(2, 1, 7, 9), fb.rand(2, 1, 6, 13)
+    compare(program, image)
+    compare(program, image, [(other,)], input_names=["x"], dynamic_axes={"x": [2, 3]})
+
+
+def test_an_image_is_resampled_to_the_size_of_another():
+    def program(x, y):
+        return F.interpolate(x, size=y.shape[2:], mode="bilinear", align_corners=False)
+
+    compare(
+        program,
+        (fb.rand(1, 2, 3, 4), fb.rand(1, 1, 6, 6)),
+        [(fb.rand(1, 2, 5, 4), fb.rand(1, 1, 8, 3))],
+        input_names=["x", "y"],
+        dynamic_axes={"x": [2, 3], "y": [2, 3]},
+    )
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_a_product_with_a_transposed_matrix_comes_back_as_no_linear_layer(bias):
+    class Product(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(fb.randn(94, 192))
+            self.added = nn.Parameter(fb.randn(94))
+
+        def forward(self, x):
+            product = x @ self.weight.t()
+            return product + self.added if bias else product
+
+    compare(Product(), fb.randn(2, 6, 192))
+
+
 CALLS = {
     "arithmetic of dtypes": lambda x, i: (x + 1, i / 2, i * 2.5, i // 2, x % 0.3, i % 3, -i, 2**x),
     "comparisons": lambda x, i: (x > 0, i == 2, x <= i, (x > 0) & (i != 1), ~(x > 0)),
@@ -139,6 +188,13 @@ CALLS = {
     "tensors as subscripts": lambda x, i: (x[i[:, 0] % 3], x[:, i[0] % 4], x[i % 3, i % 4]),
     "masks": lambda x, i: (x.masked_fill(x > 0, -1.0), fb.where(x > 0, x, 0.0), x[x > 0]),
     "joins": lambda x, i: (fb.cat([x, x], 1), fb.stack([x, i.float()]), fb.cat([x, i.float()])),
+    "diagonals": lambda x, i: (
+        x[0].diag(1), i[0].diag(-1), (x / 0).diag_embed(), x.diag_embed(1, 0, 2), x.diagonal(1),
+        (-x).diag_embed(-2, -1, 0),
+    ),
+    "starts of shapes": lambda x, i: (
+        x.view(x.size()[:-1] + fb.Size((2, 2))), x.reshape(*x.shape[:1], -1)
+    ),
     "gathers": lambda x, i: (x.gather(1, i), x.index_select(0, i[0] % 3), fb.take(x, i)),
     "order": lambda x, i: (x.topk(2, 1), x.sort(1), x.flip(0), x.roll(1, 1), x.tril(), x.triu(1)),
     "new tensors": lambda x, i: (fb.zeros_like(x), x.new_ones(2), fb.arange(3), fb.full((2,), 7)),

@@ -53,6 +53,8 @@ class Size(tuple[int, ...]):
 
 
 def _whole(place: int, n: Any) -> int:
+    if isinstance(n, int) and not isinstance(n, bool):
+        return n  # of a class of its own: a traced size knows where it comes from
     try:
         return operator.index(n)
     except TypeError:

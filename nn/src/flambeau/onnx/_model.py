@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import keyword
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +9,9 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn import Module, Parameter
+from flambeau.onnx._linear import Layer, layers
 from flambeau.onnx._operators import OPERATORS, Context
-from flambeau.onnx._operators.table import UnsupportedError, dtype_of
+from flambeau.onnx._operators.table import UnsupportedError, dtype_of, shortest
 
 __all__ = ["ONNXModule"]
 
@@ -38,6 +38,7 @@ class ONNXModule(Module):
         self.opsets = {entry.domain or "": entry.version for entry in model.opset_import} or {"": 1}
         self.opsets.setdefault("", self.opsets.get("ai.onnx", 1))
         self._graph = model.graph
+        self._layers = layers(model.graph)
         self._functions = {(f.domain, f.name): f for f in model.functions}
         self._paths: dict[str, str] = {}
         for tensor in model.graph.initializer:
@@ -119,7 +120,7 @@ class ONNXModule(Module):
         """The outputs of a graph whose inputs are among the values."""
         for tensor in graph.initializer if graph is not self._graph else ():
             values[tensor.name] = tensor_of(tensor).to(fb.empty(0).device)
-        self._run_nodes(graph.node, values, opsets, {})
+        self._run_nodes(graph.node, values, opsets, {}, self._layers)
         return tuple(values[o.name] for o in graph.output)
 
     def _run_nodes(
@@ -128,8 +129,14 @@ class ONNXModule(Module):
         values: dict[str, Any],
         opsets: dict[str, int],
         attributes: dict[str, Any],
+        layers: dict[str, Layer | None],
     ) -> None:
         for node in nodes:
+            if node.output[0] in layers:
+                layer = layers[node.output[0]]
+                if layer is not None:
+                    values[node.output[0]] = layer(values)
+                continue
             inputs = [values[name] if name else None for name in node.input]
             options = {a.name: _attribute(a, attributes) for a in node.attribute}
             options = {k: v for k, v in options.items() if v is not _ABSENT}
@@ -175,7 +182,7 @@ class ONNXModule(Module):
         values.update(zip(function.input, inputs, strict=False))
         given = {a.name: _attribute(a, {}) for a in function.attribute_proto}
         given.update(options)
-        self._run_nodes(function.node, values, opsets, given)
+        self._run_nodes(function.node, values, opsets, given, {})
         return tuple(values[name] for name in function.output)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -191,6 +198,7 @@ class ONNXModule(Module):
         state["_graph"] = GraphProto.FromString(state["_graph"])
         functions = state["_functions"].items()
         state["_functions"] = {k: FunctionProto.FromString(f) for k, f in functions}
+        state["_layers"] = layers(state["_graph"])
         super().__setstate__(state)
 
     def extra_repr(self) -> str:
@@ -219,9 +227,9 @@ def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
         return of_function.get(attribute.ref_attr_name, _ABSENT)
     value = helper.get_attribute_value(attribute)
     if attribute.type == AttributeProto.FLOAT:
-        return _shortest(value)
+        return shortest(value)
     if attribute.type == AttributeProto.FLOATS:
-        return [_shortest(each) for each in value]
+        return [shortest(each) for each in value]
     if attribute.type == AttributeProto.TENSOR:
         return tensor_of(value).to(fb.empty(0).device)
     if attribute.type == AttributeProto.SPARSE_TENSOR:
@@ -229,15 +237,6 @@ def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
     if attribute.type in (AttributeProto.INTS, AttributeProto.STRINGS):
         return [v.decode() if isinstance(v, bytes) else v for v in value]
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _shortest(value: float) -> float:
-    """The shortest decimal number that a float32 stands for: what was written before rounding."""
-    for digits in range(1, 9):
-        short = float(f"{value:.{digits}g}")
-        if ctypes.c_float(short).value == value:
-            return short
-    return value
 
 
 def tensor_of(proto: Any) -> Tensor:

@@ -17,6 +17,7 @@ from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
     from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._types import Type
 
 
 @cache
@@ -96,6 +97,13 @@ def scripted(function: Any) -> V.Sugar | None:
         return Choice(name)
     found = _by_identity().get(id(function))
     return V.FunctionRef(_functions()[found]) if found is not None else None
+
+
+def types_of_arguments(name: str) -> dict[str, Type]:
+    """The types of a function's arguments, by their names; of a choice between two, none."""
+    if name in _CHOICES:
+        return {}
+    return {argument.name: argument.type for argument in _functions()[name].schema.arguments}
 
 
 def choice(name: str) -> V.Sugar:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
@@ -65,7 +66,9 @@ _CASTS = {
 }
 _STRIDE = 2
 """Where the stride of a pooling stands; None is that of the window."""
-_CONSTANTS = frozenset({"tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack"})
+_CONSTANTS = frozenset(
+    {"tensor", "as_tensor", "from_numpy", "frombuffer", "from_dlpack", "new_tensor"}
+)
 """Functions whose results are constants of a trace."""
 
 
@@ -230,6 +233,8 @@ class Recorder(Compilation):
         elif name == "__setitem__":
             func(plain(args[0]), plain(args[1]), plain(args[2]))
             return indexing.write(self, *args)
+        elif name in _CONSTANTS:
+            return self._constant(func, name, args, kwargs)
         return self._op(func, name, args, kwargs)
 
     def method(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -389,8 +394,10 @@ class Recorder(Compilation):
             return self._op(func, name, args, kwargs)
         before = len(self.block.nodes_)
         try:
-            given = [self.value(each) for each in args]
-            named = {k: self.value(v) for k, v in kwargs.items()}
+            kinds = functional.types_of_arguments(name)
+            by_place = zip_longest(args, list(kinds.values())[: len(args)])
+            given = [self.value(_declared(each, kind)) for each, kind in by_place]
+            named = {k: self.value(_declared(v, kinds.get(k))) for k, v in kwargs.items()}
             call = functional.choice(name).call(self, None, given, named)
         except (CompilationError, TypeError) as error:
             self._forget(before)
@@ -469,6 +476,28 @@ def _tensors(what: Any) -> list[Any]:
     if isinstance(what, dict):
         return _tensors(list(what.values()))
     return []
+
+
+def _declared(what: Any, kind: Type | None) -> Any:
+    """A number or numbers in the form that the language has for an argument.
+
+    An integer is a float where no integer is taken (``scale_factor=2``), a tuple is a list where
+    a list is (``size=x.shape[2:]``).
+    """
+    if kind is None:
+        return what
+    if type(what) is int and T.is_subtype(T.FLOAT, kind) and not T.is_subtype(T.INT, kind):
+        return float(what)
+    if isinstance(what, (tuple, list)) and what and all(map(_is_number, what)):
+        if isinstance(what, tuple) and T.is_subtype(T.list_of(T.INT), kind):
+            return list(what)
+        if T.is_subtype(T.list_of(T.FLOAT), kind):
+            return [float(each) if type(each) is int else each for each in what]
+    return what
+
+
+def _is_number(what: Any) -> bool:
+    return isinstance(what, (int, float)) and not isinstance(what, bool)
 
 
 def _has_tensor(what: Any) -> bool:

@@ -413,11 +413,17 @@ class Graph:
             made.shape = (None,) * len(x.shape)
         return made
 
-    def transpose(self, x: Value, order: Sequence[int]) -> Value:
-        """The dimensions in another order."""
+    def transpose(self, x: Value, order: Sequence[int], layer: bool = False) -> Value:
+        """The dimensions in another order: of the weight of a linear layer, or of anything else.
+
+        A matrix that is no such weight is transposed without ``perm``, which tells them apart.
+        """
         if list(order) == list(range(len(order))):
             return x
-        made = self.op("Transpose", x, perm_i=list(order))
+        if list(order) == [1, 0] and not layer:
+            made = self.op("Transpose", x)
+        else:
+            made = self.op("Transpose", x, perm_i=list(order))
         made.shape = None if x.shape is None else tuple(x.shape[d] for d in order)
         return made
 

@@ -96,11 +96,15 @@ def _conv_transpose(
 ) -> Tensor:
     n = spatial(x)
     s, d = list(strides or [1] * n), list(dilations or [1] * n)
+    more = list(output_padding or [0] * n)
+    edges = list(pads or [0] * 2 * n)
+    if not output_shape and auto_pad in ("NOTSET", "VALID") and edges[:n] == edges[n:]:
+        return _TRANSPOSED[n - 1](
+            x, weight, bias, tuple(s), tuple(edges[:n]), tuple(more), group, tuple(d)
+        )
     # All that the filters reach, without bias: what is cut off or added comes afterwards.
     y = _TRANSPOSED[n - 1](x, weight, None, tuple(s), 0, 0, group, tuple(d))
-    more = list(output_padding or [0] * n)
     for i in range(n):
-        low, high = 0, -more[i]
         if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             wanted = output_shape[i - n] if output_shape else x.shape[2 + i] * s[i]
             total = y.shape[2 + i] + more[i] - wanted
@@ -109,8 +113,8 @@ def _conv_transpose(
             if auto_pad == "SAME_LOWER":
                 low = total - total // 2
             high = total - low - more[i]
-        elif pads:
-            low, high = pads[i], pads[n + i] - more[i]
+        else:
+            low, high = edges[i], edges[n + i] - more[i]
         y = pad_dim(y, 2 + i, -low, -high)
     return y if bias is None else y + bias.reshape([-1, *[1] * n])
 

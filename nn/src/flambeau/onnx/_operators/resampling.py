@@ -15,6 +15,7 @@ from flambeau.onnx._operators.table import (
     axis_of,
     integers,
     operator,
+    shortest,
 )
 
 
@@ -57,11 +58,27 @@ def _resize(
     else:
         roi, scales, sizes = (*inputs, None, None, None)[:3]
     dims = list(range(x.dim())) if axes is None else [axis_of(a, x.dim()) for a in axes]
+    given = None if scales is None or not scales.numel() else scales.tolist()
+    factors = None if given is None else [shortest(each) for each in given]
+    wanted = None if sizes is None or not sizes.numel() else integers(sizes)
+    plain = coordinate_transformation_mode in ("half_pixel", "align_corners")
+    if (
+        plain
+        and axes is None
+        and not antialias
+        and (mode == "linear" or (mode == "cubic" and cubic_coeff_a == -0.75))
+        and not exclude_outside
+        and keep_aspect_ratio_policy == "stretch"
+    ):
+        corners = coordinate_transformation_mode == "align_corners"
+        whole = _interpolated(x, factors, wanted, mode == "cubic", corners)
+        if whole is not None:
+            return whole
     return resized(
         x,
         dims,
-        scales=None if scales is None or not scales.numel() else scales.tolist(),
-        sizes=None if sizes is None or not sizes.numel() else integers(sizes),
+        scales=factors,
+        sizes=wanted,
         mode=mode,
         coordinates=coordinate_transformation_mode,
         nearest=nearest_mode,
@@ -72,6 +89,30 @@ def _resize(
         region=None if roi is None or not roi.numel() else roi.tolist(),
         beyond=extrapolation_value,
     )
+
+
+def _interpolated(
+    x: Tensor, factors: list[float] | None, sizes: list[int] | None, cubic: bool, corners: bool
+) -> Tensor | None:
+    """An image as PyTorch resamples it, in one call; None for what is no such image."""
+    names = ("bicubic" if x.dim() == 4 else "",) * 6 if cubic else MODES
+    mode = names[x.dim()] if x.dim() < len(names) else ""
+    if not mode or not x.dtype.is_floating_point or not x.numel():
+        return None
+    if sizes is not None:
+        if sizes[:2] != list(x.shape[:2]) or not all(sizes):
+            return None
+        return F.interpolate(x, sizes[2:], mode=mode, align_corners=corners)
+    # Where corners lie at corners, what is left of a size after it was made whole matters to ONNX.
+    if factors is None or corners or factors[:2] != [1.0, 1.0]:
+        return None
+    if not all(int(f * n) for f, n in zip(factors, x.shape, strict=True)):
+        return None
+    return F.interpolate(x, scale_factor=factors[2:], mode=mode, align_corners=False)
+
+
+MODES = ("", "", "", "linear", "bilinear", "trilinear")
+"""PyTorch's names of linear resampling, by the number of dimensions."""
 
 
 def resized(

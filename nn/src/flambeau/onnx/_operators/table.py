@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -102,6 +103,15 @@ def integers(values: Tensor | Iterable[int] | None) -> list[int]:
 def number(value: Any) -> Any:
     """A number that may be given as a tensor of one element."""
     return value.item() if isinstance(value, Tensor) else value
+
+
+def shortest(value: float) -> float:
+    """The shortest decimal number that a float32 stands for: what was written before rounding."""
+    for digits in range(1, 9):
+        short = float(f"{value:.{digits}g}")
+        if ctypes.c_float(short).value == value:
+            return short
+    return value
 
 
 def axis_of(axis: int, dims: int) -> int:

@@ -30,9 +30,10 @@ def matmul(
 def linear(g: Graph, input: Value, weight: Value, bias: Value | None = None) -> Value:
     if weight.rank == 2 and input.rank == 2 and _gemm(input):
         if bias is None:
-            return g.matmul(input, g.transpose(weight, [1, 0]))
+            return g.matmul(input, g.transpose(weight, [1, 0], layer=True))
         return g.op("Gemm", input, weight, bias, alpha_f=1.0, beta_f=1.0, transB_i=1)
-    made = g.matmul(input, g.transpose(weight, [1, 0]) if weight.rank == 2 else weight)
+    turned = g.transpose(weight, [1, 0], layer=True) if weight.rank == 2 else weight
+    made = g.matmul(input, turned)
     return made if bias is None else g.op("Add", made, bias)
 
 

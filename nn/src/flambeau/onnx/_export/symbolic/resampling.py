@@ -47,9 +47,7 @@ def resize(
             g.needs(11, "linear resampling as PyTorch does it")
         return g.op(name, x, g.constant(fb.tensor(factors)), mode_s=kind)
     # Which pixel a new one comes from.
-    places = "align_corners" if align_corners else "pytorch_half_pixel"
-    if not align_corners and kind == "cubic":
-        places = "half_pixel"
+    places = "align_corners" if align_corners else "half_pixel"
     more: dict[str, Any] = {"coordinate_transformation_mode_s": places, "mode_s": kind}
     if kind == "nearest":
         more["coordinate_transformation_mode_s"] = "asymmetric"
@@ -60,10 +58,21 @@ def resize(
     elif kind == "cubic":
         more["cubic_coeff_a_f"] = -0.75
     empty = None if g.opset >= 13 else g.constant(fb.empty(0))
-    if factors is not None:
+    if factors is not None and align_corners and kind != "nearest":
+        # Runtimes differ in whether the size that a factor gives is whole; PyTorch's is.
+        size = [_enlarged(g, g.size(x, 2 + d), f) for d, f in enumerate(factors[2:])]
+    elif factors is not None:
         return g.op("Resize", x, empty, g.constant(fb.tensor(factors)), **more)
     wanted = g.ints([g.size(x, 0), g.size(x, 1), *size])
     return g.op("Resize", x, empty, None if g.opset >= 13 else empty, wanted, **more)
+
+
+def _enlarged(g: Graph, size: Any, factor: float) -> Any:
+    """A size times a factor, made whole."""
+    if isinstance(size, int):
+        return int(size * factor)
+    exact = g.op("Mul", g.cast(size, fb.float64), g.value(factor, fb.float64))
+    return g.cast(g.op("Floor", exact), fb.int64)
 
 
 def _upsample(name: str, mode: str) -> None:

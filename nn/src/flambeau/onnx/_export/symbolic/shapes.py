@@ -438,12 +438,24 @@ def diagonal_of(g: Graph, self: Value, offset: int = 0, dim1: int = 0, dim2: int
 def diag(g: Graph, self: Value, diagonal: int = 0) -> Value:
     if self.rank == 2:
         return diagonal_of(g, self, diagonal)
-    count = self.static(0)
-    grid = fb.eye(count, dtype=self.dtype)
-    made = g.op("Mul", g.constant(grid), g.unsqueeze(self, [1]))
-    made.shape = (count, count)
-    before = (max(diagonal, 0), max(-diagonal, 0))
-    return padded(g, made, [before[0], before[1], before[1], before[0]], "constant", 0)
+    return diag_embed(g, self, diagonal)
+
+
+@symbolic("diag_embed")
+def diag_embed(g: Graph, self: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
+    count, rank = self.static(-1), self.rank + 1
+    assert self.shape is not None
+    sizes = (*self.shape, count)
+    grid = g.constant(fb.eye(count, dtype=fb.bool))
+    made = g.op("Where", grid, g.unsqueeze(self, [rank - 1]), g.constant(0, self.dtype))
+    made.shape = sizes
+    left, top = max(offset, 0), max(-offset, 0)
+    made = padded(g, made, [left, top, top, left], "constant", 0)
+    made.shape = (*sizes[:-2], count + abs(offset), count + abs(offset))
+    order = list(range(rank - 2))
+    for place, source in sorted([(dim1 % rank, rank - 2), (dim2 % rank, rank - 1)]):
+        order.insert(place, source)
+    return g.transpose(made, order)
 
 
 @symbolic("_shape_as_tensor")
