@@ -9,7 +9,6 @@ is one that asks for the setting of its thread.
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -17,6 +16,7 @@ from typing import Any
 import flambeau
 from flambeau._api import functions as _functions
 from flambeau._api import inplace_functions as _inplace_functions
+from flambeau._dispatch.codes import code_that_calls, stand_ins, twin
 from flambeau._tensor import overrides as _overrides
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.tensor import Tensor
@@ -29,7 +29,6 @@ _lock = make_lock()
 _open = 0  # blocks in all threads
 _switches: dict[FunctionType, tuple[CodeType, CodeType]] = {}  # as it is, and what asks
 _libraries = -1  # how many had been looked at
-_PLACE = "the call that asks"  # a constant that is replaced by the object itself
 
 
 def count_in() -> None:
@@ -49,6 +48,13 @@ def count_out() -> None:
         if not _open:
             for function, (plain, _) in _switches.items():
                 function.__code__ = plain
+
+
+def moved(function: FunctionType, to: FunctionType) -> None:
+    """Note that another function does from now on what a function did, in blocks too."""
+    with _lock:
+        if function in _switches:
+            _switches[to] = _switches.pop(function)
 
 
 class _Held(threading.local):
@@ -109,16 +115,13 @@ def _plain(found: list[Any]) -> Iterator[FunctionType]:
         if isinstance(function, _overrides.Overridable):
             function = function._function
         if isinstance(function, FunctionType):
-            yield function
+            yield stand_ins.get(function, function)
 
 
 def _asking(function: FunctionType, name: str) -> CodeType:
     """Code with the parameters of a function that leaves the rest to `Call`."""
     code = function.__code__
-    plain = FunctionType(
-        code, function.__globals__, code.co_name, function.__defaults__, function.__closure__
-    )
-    plain.__kwdefaults__ = function.__kwdefaults__
+    plain = twin(function)
     by_place = code.co_varnames[: code.co_argcount]
     by_name = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
     rest = list(code.co_varnames[code.co_argcount + code.co_kwonlyargcount :])
@@ -136,28 +139,4 @@ def _asking(function: FunctionType, name: str) -> CodeType:
         parameters.append(f"**{rest[0]}")
         given.append(f"**{rest[0]}")
     asks: Callable[..., Any] = Call(name, plain, by_place) if name else apart(plain)
-    return _compiled(code, ", ".join(parameters), ", ".join(given), asks)
-
-
-def _compiled(code: CodeType, parameters: str, given: str, asks: Callable[..., Any]) -> CodeType:
-    # A function takes no code with other free variables than its own: they are named, in what
-    # the compiler then leaves out.
-    free = code.co_freevars
-    text = (
-        f"def outer({', '.join(free)}):\n"
-        f"    def inner({parameters}):\n"
-        f"        if 0: ({''.join(f'{n}, ' for n in free)})\n"
-        f"        return {_PLACE!r}({given})\n"
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)  # a string is no function
-        module = compile(text, code.co_filename, "exec", dont_inherit=True)
-    outer = next(c for c in module.co_consts if isinstance(c, CodeType))
-    inner = next(c for c in outer.co_consts if isinstance(c, CodeType))
-    consts = tuple(asks if isinstance(c, str) and c == _PLACE else c for c in inner.co_consts)
-    return inner.replace(
-        co_consts=consts,
-        co_name=code.co_name,
-        co_qualname=code.co_qualname,
-        co_firstlineno=code.co_firstlineno,
-    )
+    return code_that_calls(code, ", ".join(parameters), ", ".join(given), asks)

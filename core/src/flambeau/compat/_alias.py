@@ -22,6 +22,7 @@ from flambeau.compat._devices import DEVICES, device_module
 from flambeau.compat._distribution import distributions, find_pkg_resources, tell
 from flambeau.compat._era import era
 from flambeau.compat._moved import MOVED, moved
+from flambeau.compat._spellings import spellings_noticed
 from flambeau.compat._started import started_processes
 
 # Under these names programs expect something else than what flambeau has there.
@@ -271,7 +272,12 @@ def torch_alias(version: str = _versions.DEFAULT) -> Iterator[ModuleType]:
     if "pkg_resources" in sys.modules:
         tell(sys.modules["pkg_resources"])
     try:
-        with era(version), started_processes(_enter, version), classes_noticed():
+        with (
+            era(version),
+            started_processes(_enter, version),
+            classes_noticed(),
+            spellings_noticed(),
+        ):
             found = importlib.import_module("torch")
             with classes_of_torch():
                 yield found

@@ -1422,6 +1422,9 @@ def true_divide(
     return div(input, other, out=out)
 
 
+_NOT_GIVEN = object()
+
+
 @overload
 def where(condition: Tensor) -> tuple[Tensor, ...]: ...
 @overload
@@ -1429,13 +1432,16 @@ def where(
     condition: Tensor,
     input: Tensor | Number,
     other: Tensor | Number,
-    /,
     *,
     out: Tensor | None = None,
 ) -> Tensor: ...
 @public(method=False)
 def where(
-    condition: Tensor, *operands: Any, out: Tensor | None = None
+    condition: Tensor,
+    input: Any = _NOT_GIVEN,
+    other: Any = _NOT_GIVEN,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, ...]:
     """Elements of `input` where `condition` holds, else of `other`; alone, where it holds.
 
@@ -1444,9 +1450,9 @@ def where(
     tensor([1, 0])
     """
     need_tensor(condition, "where", "condition")
-    if not operands:
+    if input is other is _NOT_GIVEN:
         return condition.nonzero(as_tuple=True)
-    if len(operands) != 2:
+    if input is _NOT_GIVEN or other is _NOT_GIVEN:
         raise TypeError("where() takes a condition, or a condition and two operands")
     if condition.dtype is not D.bool_:
         if condition.dtype is not D.uint8:
@@ -1458,7 +1464,7 @@ def where(
             "removed in a future version of PyTorch. Use a boolean condition instead."
         )
         condition = cast(condition, D.bool_)
-    x, y = operands
+    x, y = operands = (input, other)
     if type(x) is Tensor and type(y) in x.dtype.takes:
         y = wrap(x._be, scalar_native(x._be, y, x.dtype), x.dtype)
     elif type(y) is Tensor and type(x) in y.dtype.takes:
