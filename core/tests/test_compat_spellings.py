@@ -1,4 +1,4 @@
-"""NumPy's names of arguments are taken by what a program mentions beside them, and cost nobody else."""
+"""NumPy's names of arguments are taken by what a program has beside them, and cost nobody else."""
 
 from __future__ import annotations
 
@@ -55,19 +55,8 @@ def test_names_that_are_built_are_seen():
 
 
 def test_names_of_another_function_are_left_alone():
-    def f():
-        g(x=1)
-        torch.relu(2)
-
-    def g():
-        torch.exp(3)
-
-    def h():
-        torch.exp(3, axis=1)
-
-    assert "relu" in mentioned(f.__code__) and not mentioned(g.__code__)
     module = compile("def f(): torch.relu(y)\ndef g(): return h(x=1)", "<program>", "exec")
-    assert "relu" not in mentioned(module)
+    assert "relu" not in mentioned(module) and "h" in mentioned(module)
     module = compile("def f(): torch.relu(y)\ndef g(): return h(axis=1)", "<program>", "exec")
     assert "relu" in mentioned(module)
 
