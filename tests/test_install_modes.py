@@ -154,7 +154,7 @@ def test_core_alone_names_the_package_that_has_nn(wheels, tmp_path):
     for part in ("nn", "optim"):
         done = environment.run(f"import flambeau; flambeau.{part}")
         assert "ModuleNotFoundError" in done.stderr
-        assert "pip install flambeau-nn" in done.stderr
+        assert f"pip install --find-links {wheels['core'].parent} flambeau-nn" in done.stderr
 
 
 def test_user_installs_from_the_folder_and_runs_the_first_program(folder, tmp_path):

@@ -143,6 +143,12 @@ def folders(tmp_path_factory) -> dict[str, Path]:
 
 
 @pytest.fixture
+def sources(folders):
+    """The folder of the projects that were installed."""
+    return folders["flambeau-old"].parents[1] / "projects"
+
+
+@pytest.fixture
 def run(folders, tmp_path):
     """Run Python in an environment with the given packages; returns status, output and errors."""
 
@@ -210,7 +216,7 @@ def test_user_can_turn_an_override_off_from_the_environment(run):
         assert "flambeau-glow adds" in text
 
 
-def test_broken_package_harms_only_its_own_device(run):
+def test_broken_package_harms_only_its_own_device(run, sources):
     both = ["flambeau-broken", "flambeau-glow"]
     status, _, error = run(both, *activate("glow"))
     assert status == 0, error
@@ -222,7 +228,7 @@ def test_broken_package_harms_only_its_own_device(run):
         "BackendLoadError: backend 'flambeau-broken:broken' for device 'broken' failed to load: "
         "ModuleNotFoundError: No module named 'a_module_that_nobody_has'"
     ) in error
-    assert "pip install --force-reinstall flambeau-broken" in error
+    assert f"pip install --force-reinstall {sources / 'flambeau-broken'} installs" in error
 
 
 def test_broken_accelerator_is_left_out_with_a_warning(run):
@@ -234,12 +240,13 @@ def test_broken_accelerator_is_left_out_with_a_warning(run):
     assert "FLAMBEAU_BLOCK=flambeau-shaky" in error
 
 
-def test_package_for_another_api_version_names_both_and_the_upgrade(run):
+def test_package_for_another_api_version_names_both_and_the_upgrade(run, sources):
     status, _, error = run(["flambeau-old"], *activate("old"))
     assert status == 1
     assert "flambeau-old was written for plugin API 0.9, but flambeau-core" in error
     assert f"has plugin API {API_VERSION}" in error
-    assert "Remedy: pip install -U flambeau-old" in error
+    old = sources / "flambeau-old"
+    assert f"Remedy: update {old}, then pip install {old}" in error
 
 
 def test_two_owners_are_a_conflict_that_the_user_settles(run):
@@ -273,15 +280,15 @@ def test_overview_shows_every_installed_device(run):
     assert "broken: not usable" in lines
 
 
-def test_doctor_explains_every_failure_and_fails(run):
+def test_doctor_explains_every_failure_and_fails(run, sources):
     packages = ["flambeau-glow", "flambeau-broken", "flambeau-shaky", "flambeau-old"]
     status, text, _ = run(packages, "-m", "flambeau", "doctor")
     assert status == 1
     for expected in (
         "problem  broken: backend 'flambeau-broken:broken'",
-        "pip install --force-reinstall flambeau-broken",
+        f"pip install --force-reinstall {sources / 'flambeau-broken'} installs",
         "problem  glow: backend 'flambeau-shaky:glow'",
         "ok       glow: flambeau-glow 1.0, 1 device",
-        "remedy: pip install -U flambeau-old",
+        f"remedy: update {sources / 'flambeau-old'}, then pip install",
     ):
         assert expected in text

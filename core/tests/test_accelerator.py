@@ -819,7 +819,7 @@ def test_cuda_without_a_package_answers_and_names_the_package():
         fb.cuda.synchronize,
         fb.cuda.nvtx.range_pop,
     ):
-        with pytest.raises(RuntimeError, match="pip install flambeau-cupy"):
+        with pytest.raises(RuntimeError, match="is provided by flambeau-cupy: pip install"):
             ask()
 
 

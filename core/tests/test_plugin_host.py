@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
 import time
@@ -23,6 +24,7 @@ from flambeau.plugin.errors import (
     UnknownDeviceError,
 )
 from flambeau.plugin.host import PluginHost
+from flambeau.plugin.remedies import install_command
 
 
 class Runtime(Backend):
@@ -276,14 +278,35 @@ def test_well_known_device_names_the_package_to_install(device, package):
         host_of().activate(device)
     assert str(caught.value) == (
         f"no backend is installed for device {device!r}; installed: none. "
-        f"{device!r} is provided by {package}: pip install {package}"
+        f"{device!r} is provided by {package}: {install_command(package)}"
     )
 
 
 @pytest.mark.parametrize(("wrong", "right"), [("gpu", "cuda"), ("CPU", "cpu"), ("cudda", "cuda")])
 def test_common_misspellings_are_recognised(wrong, right):
-    with pytest.raises(UnknownDeviceError, match=f"Did you mean '{right}'"):
+    with pytest.raises(UnknownDeviceError, match=f"Did you mean '{right}'") as caught:
         host_of().activate(wrong)
+    assert install_command(f"flambeau-{'cupy' if right == 'cuda' else 'numpy'}") in str(
+        caught.value
+    )
+
+
+@pytest.mark.parametrize("device", ["xpu", "tpu", "mps", "xla"])
+def test_devices_of_pytorch_are_not_taken_for_others(device):
+    with pytest.raises(UnknownDeviceError) as caught:
+        host_of(entry("cpu", Owner("cpu"), "flambeau-numpy")).activate(device)
+    assert str(caught.value) == (
+        f"no backend is installed for device {device!r}; installed: cpu. "
+        f"`python -m flambeau new-backend {device}` begins a package for it."
+    )
+
+
+def test_no_device_is_suggested_without_saying_how_to_get_it():
+    with pytest.raises(UnknownDeviceError) as caught:
+        host_of(entry("toy", Owner("toy"), "flambeau-toy")).activate("cudda")
+    assert f"It is provided by flambeau-cupy: {install_command('flambeau-cupy')}" in str(
+        caught.value
+    )
 
 
 def test_accelerator_without_owner_says_what_to_install():
@@ -291,7 +314,7 @@ def test_accelerator_without_owner_says_what_to_install():
     with pytest.raises(UnknownDeviceError) as caught:
         host.activate("cpu")
     assert "flambeau-fast 2.0 can only add kernels to it" in str(caught.value)
-    assert "pip install flambeau-numpy" in str(caught.value)
+    assert install_command("flambeau-numpy") in str(caught.value)
 
 
 def test_broken_plugin_harms_only_its_own_device():
@@ -344,7 +367,8 @@ def test_rescan_finds_new_packages_and_retries_broken_ones():
 def test_missing_module_is_explained():
     cause = ModuleNotFoundError("No module named 'cupy'", name="cupy")
     host = host_of(entry("cuda", cause, "flambeau-cupy"))
-    with pytest.raises(BackendLoadError, match="pip install --force-reinstall flambeau-cupy"):
+    command = install_command("flambeau-cupy", "--force-reinstall")
+    with pytest.raises(BackendLoadError, match=re.escape(command)):
         host.activate("cuda")
 
 
@@ -427,7 +451,10 @@ def test_same_major_api_version_is_accepted(version):
 
 @pytest.mark.parametrize(
     ("version", "remedy"),
-    [("0.9", "pip install -U flambeau-toy"), ("99.0", "pip install -U flambeau-core")],
+    [
+        ("0.9", "pip install -U flambeau-toy"),
+        ("99.0", install_command("flambeau-core", "-U")),
+    ],
 )
 def test_other_major_api_version_names_both_versions_and_what_to_upgrade(version, remedy):
     owner = Owner("toy")

@@ -37,6 +37,7 @@ from flambeau._storages import typed as _typed
 from flambeau._tensor import methods as _tensor_methods
 from flambeau._tensor import tensor as _tensor
 from flambeau.plugin.host import host as _host
+from flambeau.plugin.remedies import install_command as _install_command
 
 __all__ = [*_names, "autograd", "fft", "linalg", "nn", "ops", "optim", "random", "return_types"]
 __all__ += ["Storage", "signal", "sparse", "special", "testing", "utils"]
@@ -105,5 +106,5 @@ def _import_part(name: str) -> Any:
         if error.name != path:
             raise
         raise ModuleNotFoundError(
-            f"{path} is in the {_PARTS[name]} package: pip install {_PARTS[name]}", name=path
+            f"{path} is in the {_PARTS[name]} package: {_install_command(_PARTS[name])}", name=path
         ) from None

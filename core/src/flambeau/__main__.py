@@ -14,6 +14,7 @@ from flambeau._cli.hotspots import hotspots
 from flambeau._cli.overview import kernel_table, missing_kernels, overview
 from flambeau._cli.scaffold import write_backend
 from flambeau.plugin.host import PluginHost, host
+from flambeau.plugin.remedies import install_command
 
 
 def main(argv: Sequence[str] | None = None, *, plugins: PluginHost = host) -> int:
@@ -98,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     traced.add_argument("script", metavar="SCRIPT", help="a Python file; torch means flambeau")
     traced.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     traced.set_defaults(run=_trace)
+    parser.usage = f"{parser.prog} [-h] [{' | '.join(commands.choices)}] ..."
     return parser
 
 
@@ -188,12 +190,12 @@ def _onnx(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     try:
         from flambeau.onnx import summary
     except ModuleNotFoundError as error:
-        print(f"{error}; pip install 'flambeau-nn[onnx]' brings it", file=sys.stderr)
+        print(f"{error}; it is in flambeau-nn: {install_command('flambeau-nn')}", file=sys.stderr)
         return 1
     try:
         return _printed(lambda _: summary(arguments.model), plugins)
     except ModuleNotFoundError:
-        print("the package onnx is missing; pip install onnx", file=sys.stderr)
+        print("the package onnx is missing; pip install 'onnx>=1.17'", file=sys.stderr)
         return 1
     except OSError as error:
         print(f"cannot read {arguments.model}: {error.strerror}", file=sys.stderr)

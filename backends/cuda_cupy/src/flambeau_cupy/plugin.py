@@ -35,7 +35,7 @@ def flambeau_backend(device_type: str) -> Backend | None:
             raise
         raise ImportError(
             "CuPy is not installed. Its wheels are made for one major version of CUDA: "
-            "pip install 'flambeau-cupy[cuda12]' or 'flambeau-cupy[cuda13]'"
+            "pip install 'cupy-cuda12x>=14.0' or 'cupy-cuda13x>=14.0'"
         ) from None
     from flambeau_cupy.backend import CupyBackend
 

@@ -13,6 +13,7 @@ from flambeau.plugin.activation import Activation
 from flambeau.plugin.discovery import canonical, core_version
 from flambeau.plugin.errors import BackendLoadError, Problem
 from flambeau.plugin.host import PluginHost
+from flambeau.plugin.remedies import install_command
 from flambeau.plugin.validation import OpTable
 
 OK, NOTE, PROBLEM = "ok", "note", "problem"
@@ -54,7 +55,9 @@ def diagnose(host: PluginHost) -> list[Finding]:
         for name in host.preferences(device_type):
             if name not in announced:
                 text = f"{name} is preferred for {device_type}, but it is not installed"
-                findings.append(Finding(NOTE, text, f"pip install {name}, or drop the preference"))
+                findings.append(
+                    Finding(NOTE, text, f"{install_command(name)}, or drop the preference")
+                )
     for name in sorted(n for n in announced if host.is_blocked(n)):
         findings.append(Finding(NOTE, f"{name} is installed but blocked, as FLAMBEAU_BLOCK asks"))
     return findings
@@ -84,7 +87,7 @@ def _nn() -> Finding:
         return Finding(
             PROBLEM,
             "flambeau.nn is not installed: modules, losses and optimisers are in flambeau-nn",
-            "pip install flambeau-nn",
+            install_command("flambeau-nn"),
         )
     return Finding(OK, f"flambeau-nn {version}")
 

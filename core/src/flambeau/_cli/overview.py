@@ -13,6 +13,7 @@ from flambeau.plugin import API_VERSION
 from flambeau.plugin.activation import Activation
 from flambeau.plugin.discovery import core_version, distribution_version
 from flambeau.plugin.host import PluginHost
+from flambeau.plugin.remedies import install_command
 from flambeau.plugin.validation import STRIDED_KERNELS, OpTable
 
 _INDENT = "  "
@@ -71,7 +72,8 @@ def overview(host: PluginHost) -> str:
     if not device_types:
         lines += [
             "",
-            "no backend is installed; the usual one is flambeau-numpy: pip install flambeau-numpy",
+            "no backend is installed; the usual one is flambeau-numpy: "
+            + install_command("flambeau-numpy"),
         ]
     return "\n".join(lines)
 

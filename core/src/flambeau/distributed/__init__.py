@@ -1,7 +1,7 @@
 """Several processes that exchange tensors: ``flambeau.distributed``.
 
-Packages provide the engines that move arrays; flambeau-mpi (``pip install flambeau-mpi``) brings
-the processes of CPUs together, on one machine and on several.
+Packages provide the engines that move arrays; flambeau-mpi brings the processes of CPUs together,
+on one machine and on several.
 
 >>> import flambeau.distributed as dist
 >>> dist.is_initialized()

@@ -10,10 +10,10 @@ import pluggy
 
 from flambeau.plugin import Engine, hookspecs
 from flambeau.plugin.discovery import canonical, parse_block
+from flambeau.plugin.remedies import install_command
 
 GROUP = "flambeau.distributed"
 REFERENCE = "reference"
-ADVICE = "pip install flambeau-mpi, which brings processes of CPUs together"
 # PyTorch's names that mean a type of devices rather than a library.
 _KINDS = {"gloo": "cpu", "nccl": "cuda"}
 
@@ -50,6 +50,10 @@ def _installed() -> list[Engine]:
     return found
 
 
+def _advice() -> str:
+    return f"flambeau-mpi brings processes of CPUs together: {install_command('flambeau-mpi')}"
+
+
 def usable() -> list[Engine]:
     """The engines that can be used here."""
     return [engine for engine in engines().values() if engine.unavailable() is None]
@@ -71,8 +75,8 @@ def named(name: str) -> Engine:
             return engine
     there = ", ".join(sorted(engines())) or "none"
     if name in (*_KINDS, "mpi"):
-        raise RuntimeError(f"no package offers {name!r}; installed engines: {there}. {ADVICE}")
-    raise ValueError(f"Unknown c10d backend type {name!r}; installed engines: {there}. {ADVICE}")
+        raise RuntimeError(f"no package offers {name!r}; installed engines: {there}. {_advice()}")
+    raise ValueError(f"Unknown c10d backend type {name!r}; installed engines: {there}. {_advice()}")
 
 
 def chosen(backend: str | None) -> dict[str, Engine]:
@@ -86,7 +90,7 @@ def chosen(backend: str | None) -> dict[str, Engine]:
     if backend is None:
         found = usable()
         if not found:
-            raise RuntimeError(f"no engine for communication is installed: {ADVICE}")
+            raise RuntimeError(f"no engine for communication is installed: {_advice()}")
         return {device: engine for engine in reversed(found) for device in engine.devices}
     if ":" not in backend:
         engine = named(backend)

@@ -41,7 +41,7 @@ class group(metaclass=_GroupNames):  # noqa: N801 - PyTorch's name
 def is_available() -> bool:
     """Whether a package is installed with which processes can exchange tensors.
 
-    For CPUs that is flambeau-mpi: ``pip install flambeau-mpi``.
+    For CPUs that is flambeau-mpi.
 
     >>> import flambeau as fb
     >>> fb.distributed.is_available() in (True, False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from flambeau.plugin.errors import ApiVersionError
 from flambeau.plugin.hookspecs import API_VERSION
+from flambeau.plugin.remedies import install_command
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -154,7 +155,7 @@ def check_api_version(plugin: object, distribution: str) -> None:
         raise ApiVersionError(
             f"{who} was written for plugin API {stated}, but flambeau-core {core_version()} has "
             f"plugin API {API_VERSION}",
-            f"pip install -U {old}" if old else "update the plugin",
+            install_command(old, "-U") if old else "update the plugin",
         )
 
 

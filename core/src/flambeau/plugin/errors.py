@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from flambeau.plugin.remedies import install_command
+
 KNOWN_PACKAGES = {"cpu": "flambeau-numpy", "cuda": "flambeau-cupy"}
 """Packages that provide well-known device types, for the remedy when none is installed."""
 
 _OTHER_NAMES = {"gpu": "cuda", "cupy": "cuda", "numpy": "cpu", "host": "cpu"}
+_OF_PYTORCH = frozenset("hip hpu ipu maia mps mtia npu tpu vulkan xla xpu".split())
+"""Types that programs for PyTorch name, and that are no misspellings of others."""
 
 
 class UnknownDeviceError(RuntimeError):
@@ -91,7 +95,8 @@ class Problem:
         leave_out = f"to leave it out, set FLAMBEAU_BLOCK={self.distribution}"
         if isinstance(self.error, ModuleNotFoundError) and self.error.name:
             return (
-                f"a module it needs is missing; pip install --force-reinstall {self.distribution} "
+                "a module it needs is missing; "
+                f"{install_command(self.distribution, '--force-reinstall')} "
                 f"installs what it depends on; {leave_out}"
             )
         return f"python -m flambeau doctor --traceback shows where; {leave_out}"
@@ -132,9 +137,14 @@ def unknown_device(
             f"{', '.join(held_back)} provides it but is blocked (FLAMBEAU_BLOCK or host.block)."
         )
     elif package is not None:
-        parts.append(f"{device_type!r} is provided by {package}: pip install {package}")
+        parts.append(f"{device_type!r} is provided by {package}: {install_command(package)}")
+    elif device_type in _OF_PYTORCH:
+        parts.append(f"`python -m flambeau new-backend {device_type}` begins a package for it.")
     elif guess := _closest_device(device_type, installed):
         parts.append(f"Did you mean {guess!r}?")
+        if guess not in installed:
+            package = KNOWN_PACKAGES[guess]
+            parts.append(f"It is provided by {package}: {install_command(package)}")
     return UnknownDeviceError(" ".join(parts))
 
 

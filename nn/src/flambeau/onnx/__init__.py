@@ -1,6 +1,6 @@
 """Models in the format of ONNX: `export` writes them, `load` makes modules of them.
 
-Needs the package onnx: ``pip install flambeau-nn[onnx]``.  What a model asks for and flambeau
+Needs the package onnx: ``pip install 'onnx>=1.17'``.  What a model asks for and flambeau
 lacks is an `UnsupportedError` that names the node; what a program asks for and ONNX lacks is an
 `UnsupportedOperatorError` that names the line.
 """

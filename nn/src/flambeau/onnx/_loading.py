@@ -14,7 +14,7 @@ def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
     """A model in ONNX's format as a module that can be called, trained and saved.
 
     Weights beside the file (external data) are read with it.  Needs the package onnx:
-    ``pip install flambeau-nn[onnx]``.
+    ``pip install 'onnx>=1.17'``.
 
     Args:
         f: a path, an open file, or a ``ModelProto``.

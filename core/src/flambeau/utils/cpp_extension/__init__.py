@@ -4,7 +4,7 @@ Sources for PyTorch 1.x, with ``#include <torch/extension.h>``, are compiled aga
 this package: an ``at::Tensor`` is a tensor of Python, functions of ``at`` and ``torch`` call
 flambeau's, accessors and ``data_ptr`` are its memory. Gradients are given by an
 `autograd.Function`.
-Needed are a compiler for C++17 and pybind11 (``pip install flambeau-core[cpp]``).
+Needed are a compiler for C++17 and pybind11 (``pip install 'pybind11>=3.0' setuptools``).
 
 >>> import flambeau as fb
 >>> from flambeau.utils import cpp_extension

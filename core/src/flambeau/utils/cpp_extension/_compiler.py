@@ -75,7 +75,7 @@ def include_paths(cuda: bool = False) -> list[str]:
         import pybind11
     except ImportError as error:
         raise ImportError(
-            "C++ extensions are compiled with pybind11: pip install 'flambeau-core[cpp]'"
+            "C++ extensions are compiled with pybind11: pip install 'pybind11>=3.0' setuptools"
         ) from error
     if int(pybind11.__version__.partition(".")[0]) < 3:
         raise ImportError(

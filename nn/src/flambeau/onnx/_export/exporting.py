@@ -613,7 +613,7 @@ def export(
 
     A module or function is run once on the arguments, and what it calls is written; a scripted one
     is written with its branches and loops.  Needs the package onnx:
-    ``pip install flambeau-nn[onnx]``.
+    ``pip install 'onnx>=1.17'``.
 
     Args:
         model: a module, a scripted one, or a function of tensors.
