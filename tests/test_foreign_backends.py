@@ -20,6 +20,7 @@ from flambeau.plugin.host import host
 
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples/backends"
+WHOLE = os.environ.get("FLAMBEAU_TEST_WHOLE", "") not in ("", "0")
 JAX = pytest.mark.skipif(
     importlib.util.find_spec("jax") is None, reason="jax is not installed: pip install jax"
 )
@@ -74,7 +75,7 @@ def test_the_jax_backend_has_at_most_600_lines() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("example", ["toy", pytest.param("jax", marks=JAX)])
+@pytest.mark.parametrize("example", ["toy", "simulated", pytest.param("jax", marks=JAX)])
 def test_the_digits_demo_trains_on_a_foreign_device(example: str, tmp_path: Path) -> None:
     script = [str(ROOT / "examples/digits.py"), "--device", example, "--epochs", "2"]
     said = run(environment(tmp_path, example), tmp_path, *script)
@@ -122,15 +123,25 @@ def test_a_lazy_device_computes_once_somebody_looks_and_what_its_library_compute
 
 
 @pytest.mark.slow
-def test_a_first_verdict_on_the_lazy_device(tmp_path: Path) -> None:
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize(
+    ("examples", "options"),
+    [(["lazy", "toy"], ["--quick", "-k", "not corners"]), (["simulated"], ["--quick"])],
+)
+def test_a_first_verdict_on_a_device_that_puts_work_off(
+    examples: list[str], options: list[str], tmp_path: Path
+) -> None:
+    """With FLAMBEAU_TEST_WHOLE=1 all of the kit, by hand."""
+    device, *_ = examples
+    options = [] if WHOLE else options
     command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", os.devnull, "--pyargs"]
-    command += ["flambeau.testing.backend", "--device", "lazy", "--quick", "-k", "not corners"]
-    env = environment(tmp_path, "lazy", "toy")
-    run(env, tmp_path, *command, "--conformance-json", "result.json")
-    found = json.loads((tmp_path / "result.json").read_text())["devices"]["lazy"]
+    command += ["flambeau.testing.backend", "--device", device, *options]
+    env = environment(tmp_path, *examples)
+    run(env, tmp_path, *command, "--conformance-json", "result.json", seconds=3600)
+    found = json.loads((tmp_path / "result.json").read_text())["devices"][device]
     assert found["reached"] == "training"
-    assert not found["complete"]
-    assert found["badge"] == ""
+    assert found["complete"] == WHOLE
+    assert bool(found["badge"]) == WHOLE
 
 
 # A program for every op and shape fills gigabytes, and few are asked for by later tests.

@@ -1,0 +1,1 @@
+"""Device ``simulated`` for flambeau: two accelerators in host memory, with streams and a pool."""
