@@ -151,6 +151,33 @@ static void normal_f32(const Args *k) {
     }
 }
 
+/* Normals one after the other, in float64 by libm: pairs r·cos θ, r·sin θ.  The second of a pair that
+   is not used up waits with the caller: n[2] says whether x[2] does, and p[1] gets the one that is left. */
+#define SERIAL(T, S)                                                            \
+    static void normal_serial_##S(const Args *k) {                              \
+        T *out = k->p[0];                                                       \
+        double *spare = k->p[1], u[UNITS], mean = k->x[0], std = k->x[1];       \
+        int64_t n = k->n[1], i = 0;                                             \
+        if (n > 0 && k->n[2]) out[i++] = (T)fma(k->x[2], std, mean);            \
+        while (i < n) {                                                         \
+            int64_t some = n - i + (n - i) % 2;                                 \
+            if (some > UNITS) some = UNITS;                                     \
+            units(state_of(k), u, some);                                        \
+            for (int64_t j = 0; j < some; j += 2) {                             \
+                double theta = 6.283185307179586 * u[j];                        \
+                double r = sqrt(-2.0 * log1p(-u[j + 1]));                       \
+                double first = r * cos(theta), second = r * sin(theta);         \
+                out[i++] = (T)fma(first, std, mean);                            \
+                if (i < n)                                                      \
+                    out[i++] = (T)fma(second, std, mean);                       \
+                else                                                            \
+                    *spare = second;                                            \
+            }                                                                   \
+        }                                                                       \
+    }
+SERIAL(float, f32)
+SERIAL(double, f64)
+
 /* Waiting times, scale·log(1 - u), by the logarithm of libm.  In float32 the fast one says the same
    unless it is next to the middle of two numbers. */
 WIDE static int64_t rounded(float *out, const double *wait, int64_t n, double scale) {
@@ -224,6 +251,8 @@ const Row random_rows[] = {
     {"dropout_f64", "wwriiif", "t1,t1,t1", dropout_f64},
     {"normals_of", "wri", "w0,w0", normals_of},
     {"normal_f32", "wiiff", "t1", normal_f32},
+    {"normal_serial_f32", "wwiiifff", "t1,d", normal_serial_f32},
+    {"normal_serial_f64", "wwiiifff", "t1,d", normal_serial_f64},
     {"exponential_f32", "wiif", "t1", exponential_f32},
     {"exponential_f64", "wiif", "t1", exponential_f64},
     {"randperm_i32", "wii", "t1", randperm_i32},

@@ -33,6 +33,7 @@ def same(name, *args):
         assert found.dtype == wanted.dtype
         np.testing.assert_array_equal(found, wanted)
         assert ours.engine.get_words() == theirs.engine.get_words()
+        assert ours.next_normal == theirs.next_normal
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -46,6 +47,20 @@ def test_uniform(size, dtype):
 def test_normal(size):
     for mean, std in ((0.0, 1.0), (0.3, 1.7), (0.0, 0.1), (5.0, 0.0)):
         same("normal", (size,), mean, std, plugin.float32)
+
+
+@pytest.mark.parametrize("dtype", [plugin.float32, plugin.float64, plugin.float16], ids=str)
+def test_normals_one_by_one_leave_the_second_of_a_pair_to_the_next_call(dtype):
+    ours, theirs = Generator(), Generator()
+    for size in (1, 2, 0, 3, 15, 4, 1, 1025, 2, 20_001):
+        for name in ("normal_serial",) if size > 15 else ("normal_serial", "normal"):
+            arguments = ((size,), 0.3, 1.7, dtype)
+            found = random.KERNELS[name](*arguments, ours)
+            wanted = NUMPY[name](*arguments, theirs)
+            assert found.dtype == wanted.dtype
+            np.testing.assert_array_equal(found, wanted)
+            assert ours.next_normal == theirs.next_normal
+    assert ours.engine.get_words() == theirs.engine.get_words()
 
 
 @pytest.mark.parametrize("size", SIZES)

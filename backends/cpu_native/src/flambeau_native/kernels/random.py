@@ -17,9 +17,10 @@ from flambeau_native.kernels._common import (
     made,
     otherwise,
 )
-from flambeau_numpy.extending import FROM_NUMPY, MT19937, TO_NUMPY, empty, quiet
+from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
 
 Shape = tuple[int, ...]
+FEW = THRESHOLD // FLOAT32.itemsize  # elements up to which an array comes from NumPy itself
 
 
 def _reads_the_state() -> bool:
@@ -32,28 +33,48 @@ def _reads_the_state() -> bool:
 
 
 def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -> Array:
-    kind = TO_NUMPY[dtype]
-    if not math.prod(shape):
+    kind, count = TO_NUMPY[dtype], math.prod(shape)
+    if not count:
         return _uniform(shape, low, high, dtype, generator)
     if kind == FLOAT32:
-        out = empty(shape, kind)
+        out = np.empty(shape, kind) if count < FEW else empty(shape, kind)
         with generator.lock:
-            native.uniform_f32(out, generator.engine.memory(), out.size, low, high)
+            native.uniform_f32(out, generator.engine.memory(), count, low, high)
         return out
     if kind == FLOAT64 and low == 0 and high == 1:
         out = empty(shape, kind)
         with generator.lock:
-            native.unit_f64(out, generator.engine.memory(), out.size)
+            native.unit_f64(out, generator.engine.memory(), count)
         return out
     return _uniform(shape, low, high, dtype, generator)
 
 
 def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
-    if TO_NUMPY[dtype] != FLOAT32 or math.prod(shape) < 16:
+    kind, count = TO_NUMPY[dtype], math.prod(shape)
+    if count < 16 and kind in _SERIAL:
+        return normal_serial(shape, mean, std, dtype, generator)
+    if kind != FLOAT32:
         return _normal(shape, mean, std, dtype, generator)
-    out = empty(shape, FLOAT32)
+    out = np.empty(shape, kind) if count < FEW else empty(shape, kind)
     with generator.lock:
-        native.normal_f32(out, generator.engine.memory(), out.size, mean, std)
+        native.normal_f32(out, generator.engine.memory(), count, mean, std)
+    return out
+
+
+def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+    kind = TO_NUMPY[dtype]
+    draw = _SERIAL.get(kind)
+    if draw is None:
+        return _normal_serial(shape, mean, std, dtype, generator)
+    out, spare = made(shape, kind), np.empty(1)
+    n = out.size
+    with generator.lock:
+        if n:
+            waiting = generator.next_normal
+            has = waiting is not None
+            engine = generator.engine.memory()
+            draw(out, spare, engine, n, has, mean, std, waiting if has else 0.0)
+            generator.next_normal = spare.item() if (n - has) % 2 else None
     return out
 
 
@@ -142,7 +163,7 @@ def randperm(n: int, dtype: Any, generator: Any) -> Array:
 KERNELS: dict[str, Kernel] = {}
 
 if native is not None and _reads_the_state():
-    drawn = uniform, normal, bernoulli_scalar, randperm, exponential, multinomial
+    drawn = uniform, normal, normal_serial, bernoulli_scalar, randperm, exponential, multinomial
     KERNELS = {kernel.__name__: kernel for kernel in drawn}
     _BERNOULLI = {
         FLOAT32: native.bernoulli_f32,
@@ -152,6 +173,7 @@ if native is not None and _reads_the_state():
     }
     _DROPOUT = {FLOAT32: native.dropout_f32, FLOAT64: native.dropout_f64}
     _EXPONENTIAL, _MULTINOMIAL = compiled("exponential"), compiled("multinomial")
-    _uniform, _normal, _bernoulli_scalar, _randperm = map(otherwise, list(KERNELS)[:4])
-    _exponential, _multinomial = map(otherwise, list(KERNELS)[4:])
+    _SERIAL = compiled("normal_serial")
+    _uniform, _normal, _normal_serial, _bernoulli_scalar = map(otherwise, list(KERNELS)[:4])
+    _randperm, _exponential, _multinomial = map(otherwise, list(KERNELS)[4:])
     KERNELS["dropout"] = dropout

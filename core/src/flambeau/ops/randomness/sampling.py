@@ -129,10 +129,14 @@ def _made(
     requires_grad: bool,
 ) -> Tensor:
     dtype = dtype_or(dtype, out)
-    be = where_to_draw(home(device_or(device, out)))
-    shape = checked_sizes(size)
-    native = op.draw(be, shape, *args, dtype, generator_for(be.device, generator))
-    return finished(wrap(be, native, dtype), requires_grad, out)
+    be = where_to_draw(home(device if out is None else device_or(device, out)))
+    shape, source = checked_sizes(size), generator_for(be.device, generator)
+    try:
+        native = getattr(be, op.name)(shape, *args, dtype, source)
+    except be.error as error:
+        raise kernel_error(op.name, error, (shape, *args, dtype, source)) from error
+    made = wrap(be, native, dtype)
+    return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 
 @public(method=False)
