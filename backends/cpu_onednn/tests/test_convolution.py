@@ -12,7 +12,7 @@ from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
-from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS
+from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, Plans
 
 RANDOM = np.random.default_rng(0)
 EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
@@ -153,6 +153,18 @@ def test_arrays_of_any_strides_are_read_as_they_are():
     ):
         wanted = KERNELS[name](grad.copy(), *arguments, *geometry)
         np.testing.assert_array_equal(KERNELS[name](grad, *arguments, *geometry), wanted)
+
+
+@pytest.mark.parametrize(("height", "is_left"), [(9, True), (400, False)])
+def test_small_convolutions_of_single_pixels_are_left_to_products(monkeypatch, height, is_left):
+    case = ((2, 24, height, 10), 32, (1, 1), (1, 1), (0, 0), (1, 1), 1)
+    monkeypatch.setattr(convolution, "plans", Plans(8))
+    for name, arguments in calls(case, bias=True).items():
+        given = cast(arguments, np.float32)
+        same = np.array_equal(KERNELS[name](*given), NUMPY[name](*given))
+        assert same or not is_left
+    assert len(convolution.plans.kept) == (0 if is_left else 3)
+    check(case, demanded=not is_left)
 
 
 def test_nan_and_infinity_reach_the_pixels_that_see_them_and_no_others():

@@ -3,7 +3,7 @@
 Of a convolution oneDNN chooses the layout of each operand (blocks of 8 or 16 channels, as a rule).
 Arrays come and go in C order, so a plan has, beside the convolution, a reorder for each operand
 whose chosen layout is another one. The memory between them comes from the caching allocator for
-the time of a call.
+the time of a call, or if it is little stays with the plan.
 """
 
 from __future__ import annotations
@@ -23,6 +23,9 @@ Array = np.ndarray[Any, Any]
 
 LIMIT = 512
 """Plans kept. A network has a few for each of its layers and batch sizes."""
+
+LITTLE = 1 << 15
+"""Bytes that a plan keeps between its calls: making arrays of them takes longer than the work."""
 
 TAG_ANY = 1
 DIRECT = 1
@@ -96,6 +99,11 @@ class _Call:
             run = (step.primitive.handle, self.stream.handle, len(operands), listed)
             self.runs.append(run)
         self.handles = [memory.handle for memory in self.memories]
+        self.kept: list[Array] = []
+        if sum(size for _, size in plan.between) <= LITTLE:
+            for which, size in plan.between:
+                self.kept.append(np.empty(size, np.uint8))
+                library.set_data(self.handles[which], address(self.kept[-1]))
 
 
 class _Plan:
@@ -160,9 +168,11 @@ class _Plan:
         for which, array in zip(self.given, given, strict=True):
             set_data(handles[which], address(array))
         # Named, so that the memory lives until the last step has ended.
-        held = [(which, empty((size,), np.uint8)) for which, size in self.between]
-        for which, array in held:
-            set_data(handles[which], address(array))
+        held: list[Array] = []
+        if not call.kept:
+            for which, size in self.between:
+                held.append(empty((size,), np.uint8))
+                set_data(handles[which], address(held[-1]))
         for run in call.runs:
             if status := library.execute(*run):
                 raise RuntimeError(f"oneDNN {library.version}: execution failed, status {status}")

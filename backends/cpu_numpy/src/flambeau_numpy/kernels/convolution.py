@@ -31,6 +31,18 @@ def _grouped(x: Array, groups: int) -> Array:
     return np.ascontiguousarray(x).reshape(n, groups, c // groups, h, w)
 
 
+def _is_product(weight: tuple[int, ...], stride: Pair, padding: Pair, groups: int) -> bool:
+    """Whether a 1×1 kernel sees every pixel: the image itself is the matrix of its columns."""
+    plain = weight[2] == weight[3] == groups == stride[0] == stride[1] == 1
+    return plain and padding[0] == padding[1] == 0
+
+
+def _lines(x: Array) -> Array:
+    """Images as matrices with a row for each channel."""
+    n, c, h, w = x.shape
+    return np.ascontiguousarray(x).reshape(n, c, h * w)
+
+
 @quiet
 def conv2d(
     x: Array,
@@ -46,8 +58,15 @@ def conv2d(
         shift = None if bias is None else wide(bias)
         wider = conv2d(wide(x), wide(weight), shift, stride, padding, dilation, groups)
         return wider.astype(x.dtype)
-    plan = Plan(x.shape, weight.shape, stride, padding, dilation, groups)
-    out = empty((plan.images, weight.shape[0], *plan.out), x.dtype)
+    shape = weight.shape
+    if x.size and _is_product(shape, stride, padding, groups):
+        out = empty((x.shape[0], shape[0], *x.shape[2:]), x.dtype)
+        multiply(weight.reshape(1, *shape[:2]), _lines(x), out.reshape(*out.shape[:2], -1))
+        if bias is not None:
+            out += bias.reshape(-1, 1, 1)
+        return out
+    plan = Plan(x.shape, shape, stride, padding, dilation, groups)
+    out = empty((plan.images, shape[0], *plan.out), x.dtype)
     if not out.size or not x.size:
         out[...] = 0
     elif _depthwise.fits(plan):
@@ -98,6 +117,11 @@ def conv2d_input_grad(
             wide(grad), wide(weight), input_shape, stride, padding, dilation, groups
         )
         return wider.astype(grad.dtype)
+    if grad.size and weight.size and _is_product(weight.shape, stride, padding, groups):
+        out = empty(input_shape, grad.dtype)
+        turned = weight.reshape(1, *weight.shape[:2]).swapaxes(1, 2)
+        multiply(turned, _lines(grad), out.reshape(*out.shape[:2], -1))
+        return out
     plan = Plan(input_shape, weight.shape, stride, padding, dilation, groups)
     if not grad.size or not weight.size:
         return np.zeros(input_shape, grad.dtype)
@@ -144,6 +168,9 @@ def conv2d_weight_grad(
             wide(grad), wide(x), weight_shape, stride, padding, dilation, groups
         )
         return wider.astype(grad.dtype)
+    if grad.size and x.size and _is_product(weight_shape, stride, padding, groups):
+        each = np.matmul(_lines(grad), _lines(x).swapaxes(1, 2))
+        return np.add.reduce(each).reshape(weight_shape)
     plan = Plan(x.shape, weight_shape, stride, padding, dilation, groups)
     result = np.zeros(weight_shape, grad.dtype)
     if not grad.size or not x.size:

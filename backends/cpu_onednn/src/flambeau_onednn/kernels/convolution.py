@@ -7,6 +7,7 @@ implementation for on this processor are left to the NumPy kernel, and so is wha
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,18 @@ FLOAT32 = np.dtype(np.float32)
 THIN = 4
 """Gradients of images of so few channels are faster in NumPy: oneDNN fills blocks of 16."""
 
+SMALL = 1 << 22
+"""Multiplications of a 1×1 convolution below which NumPy's products are faster than one call."""
+
 plans = Plans(LIMIT)
+
+
+def _is_product(image: tuple[int, ...], weight: tuple[int, ...], *geometry: Any) -> bool:
+    """Whether a convolution is a few small products of matrices."""
+    stride, padding, _, groups = geometry
+    if weight[2:] != (1, 1) or groups != 1 or prod(image) * weight[0] > SMALL:
+        return False
+    return tuple(stride) == (1, 1) and tuple(padding) == (0, 0)
 
 
 def run(
@@ -43,6 +55,8 @@ def run(
     """The result of a convolution of `kind`, or None if it is not for oneDNN."""
     dtype = arrays[0].dtype
     if dtype != FLOAT32 and dtype != BFLOAT16:
+        return None
+    if dtype == FLOAT32 and _is_product(image, tuple(weight), *geometry):
         return None
     if not all(array.size and array.dtype == dtype for array in arrays):
         return None

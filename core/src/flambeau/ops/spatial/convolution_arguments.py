@@ -16,6 +16,8 @@ def sizes(value: Any, count: int, name: str) -> tuple[int, ...]:
     Raises:
         RuntimeError: a list of another length.
     """
+    if type(value) is int:
+        return (value,) * count
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     if len(values) not in (1, count):
         raise RuntimeError(
@@ -87,7 +89,7 @@ def check_settings(
 
 def check_bias(w: Tensor, bias: Tensor | None, features: int, given: str) -> None:
     """Refuse a bias that is not one number per feature."""
-    if bias is not None and tuple(bias.shape) != (features,):
+    if bias is not None and tuple(bias._a.shape) != (features,):
         raise RuntimeError(
             f"{given}weight of size {list(w.shape)}, expected bias to be 1-dimensional with "
             f"{features} elements, but got bias of size {list(bias.shape)} instead"
@@ -122,13 +124,17 @@ def check_room(
     dilation: Sequence[int],
 ) -> None:
     """Refuse a kernel that reaches beyond the padded input."""
+    for n, k, b, a, d in zip(size, kernel, before, after, dilation, strict=True):
+        if n + b + a <= d * (k - 1):
+            break
+    else:
+        return
     padded = [n + a + b for n, a, b in zip(size, before, after, strict=True)]
     reach = [d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True)]
-    if any(n < r for n, r in zip(padded, reach, strict=True)):
-        raise RuntimeError(
-            f"Calculated padded input size per channel: ({times(padded)}). Kernel size: "
-            f"({times(reach)}). Kernel size can't be greater than actual input size"
-        )
+    raise RuntimeError(
+        f"Calculated padded input size per channel: ({times(padded)}). Kernel size: "
+        f"({times(reach)}). Kernel size can't be greater than actual input size"
+    )
 
 
 def lifted(stride: Sizes, dilation: Sizes, *paddings: Sizes) -> tuple[Sizes, ...]:
