@@ -1,5 +1,6 @@
 """Traced programs: what is noted, and that it holds for other inputs."""
 
+import copy
 import math
 import subprocess
 import sys
@@ -285,3 +286,135 @@ def test_threads_that_offer_the_calls_of_one_module_do_not_end_each_other():
             pass
         assert isinstance(space["cat"], Overridable)
     assert space["cat"] is plain
+
+
+def both(program, first, second):
+    """What a trace gives for other inputs, and what the program gives."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fb.jit.TracerWarning)
+        traced = fb.jit.trace(program, first, check_trace=False)
+    return traced(second), program(second)
+
+
+def assert_holds(program, first=(1.0, 2.0, 2.0), second=(3.0, 1.0, 3.0, 4.0)):
+    found, expected = both(program, fb.tensor(first), fb.tensor(second))
+    pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [(found, expected)]
+    for a, b in pairs:
+        assert a.dtype is b.dtype and fb.equal(a, b)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        fb.unique,
+        lambda x: fb.unique(x, return_inverse=True, return_counts=True),
+        lambda x: x.unique(dim=0),
+        fb.unique_consecutive,
+        lambda x: fb.unique_consecutive(x, return_counts=True),
+        lambda x: x.nonzero(as_tuple=True),
+        lambda x: fb.norm(x, p="fro"),
+        lambda x: x.norm(dim=0, keepdim=True),
+        lambda x: x.norm(3, dtype=fb.float64),
+        lambda x: fb.tensordot(x, x, 1),
+        lambda x: fb.tensordot(x, x, dims=([0], [0])),
+    ],
+    ids="unique several dim consecutive counts nonzero fro keepdim dtype count lists".split(),
+)
+def test_functions_that_choose_an_op_are_noted_as_the_op(program):
+    assert_holds(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: 2 // x,
+        lambda x: 2.5 // x,
+        lambda x: x // 2,
+        lambda x: 2 << x.long(),
+        lambda x: 3 ^ x.long(),
+        lambda x: True & (x > 1),
+        lambda x: x.int() + True,
+        lambda x: x.clone().fill_(True),
+        lambda x: (x[0] * 1, 2.5 // x[0].long(), 2 // x[0].int(), x[0].half() + True),
+    ],
+    ids="floor float floored shift xor and plus fill none".split(),
+)
+def test_numbers_beside_tensors_promote_as_they_do_in_the_program(program):
+    assert_holds(program)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: copy.deepcopy(x) * 2,
+        lambda x: copy.copy(x) * 2,
+        lambda x: fb.empty(0).set_(x * 2) + 1,
+        lambda x: x.where(x > 2, x * 5),
+        lambda x: x[True] + x[None, False].sum(),
+        lambda x: nn.functional.selu_(x * 2) + nn.functional.elu_(x - 3),
+        lambda x: x.view(fb.int32) + 1,
+    ],
+    ids="deepcopy copy set where flags writers retyped".split(),
+)
+def test_copies_and_what_takes_memory_over_come_from_the_inputs(program):
+    assert_holds(program)
+
+
+class Reads:
+    """Takes numbers of a tensor to the host and back, in the library."""
+
+    def __call__(self, x):
+        return x.to_sparse().to_dense() * 2
+
+
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        (Reads(), "does not see"),
+        (lambda x: fb.func.vmap(lambda row: row * 2)(x), "does not see"),
+        (lambda x: fb.empty(0).set_(x.storage()), "storage cannot be traced"),
+        (lambda x: x.clone().apply_(lambda v: v + 1), "calls Python for each element"),
+    ],
+    ids="sparse vmap storage apply".split(),
+)
+def test_what_is_computed_from_inputs_unseen_is_refused_and_no_constant(program, says):
+    with pytest.raises(RuntimeError, match=says):
+        fb.jit.trace(program, fb.ones(3), check_trace=False)
+
+
+def test_the_refusal_of_an_unseen_result_names_the_line():
+    with pytest.raises(RuntimeError, match=r"test_jit_trace\.py:\d+"):
+        fb.jit.trace(Reads(), fb.ones(3), check_trace=False)
+
+
+def test_kernels_are_what_they_were_after_a_trace():
+    backend = fb.ones(1)._be
+    before = dict(vars(backend))
+    fb.jit.trace(lambda x: x + 1, fb.ones(1))
+    assert {name: vars(backend)[name] for name in before} == before
+
+
+def test_constants_are_as_they_were_when_they_were_captured():
+    held = fb.ones(3)
+    traced = fb.jit.trace(lambda x: x + held, fb.ones(3))
+    held.add_(5)
+    assert traced(fb.ones(3)).tolist() == [2.0] * 3
+
+
+def test_a_tensor_made_in_the_program_and_written_to_is_new_in_each_run():
+    def program(x):
+        made = fb.tensor([0.0, 0.0])
+        before = made + 1
+        made += x
+        return made * before
+
+    with pytest.warns(fb.jit.TracerWarning):
+        traced = fb.jit.trace(program, fb.ones(2))
+    for _ in range(2):
+        assert traced(fb.full((2,), 3.0)).tolist() == [3.0, 3.0]
+
+
+def test_writes_to_a_tensor_from_outside_stay_writes_to_it():
+    held = fb.zeros(2)
+    traced = fb.jit.trace(lambda x: held.add_(x) * 1, fb.ones(2), check_trace=False)
+    assert traced(fb.ones(2)).tolist() == [2.0, 2.0] == held.tolist()

@@ -246,6 +246,14 @@ _offered: dict[int, tuple[int, list[_Change]]] = {}
 """How many blocks offer the calls of a namespace, and what the first of them has changed there."""
 
 
+def offered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What looks for ``__torch_function__`` in the place of a public function; others as they are.
+
+    A block of `offering_calls` has come before.
+    """
+    return _overridables.get(_hashed(function), function)
+
+
 def original(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function under whose name another one looks for ``__torch_function__`` for a while."""
     if isinstance(function, Overridable) and not _intercepted:

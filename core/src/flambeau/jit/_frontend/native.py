@@ -143,3 +143,27 @@ def pad_sequence(sequences: Any, batch_first: bool, padding_value: float, side: 
     """Tensors of several lengths as one, as ``nn.utils.rnn.pad_sequence``."""
     function: Any = importlib.import_module("flambeau.nn.utils.rnn").pad_sequence
     return function(sequences, batch_first, padding_value, padding_side=side)
+
+
+def unique(
+    input: Any, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None = None
+) -> tuple[Any, Any, Any]:
+    """The values that there are, as ``_unique2``: what is not asked for is empty."""
+    asked = return_inverse, return_counts
+    return _three(fb.unique(input, sorted, *asked, dim), asked)
+
+
+def unique_consecutive(
+    input: Any, return_inverse: bool, return_counts: bool, dim: int | None
+) -> tuple[Any, Any, Any]:
+    """Runs of equal values, as the op ``unique_consecutive``: what is not asked for is empty."""
+    asked = return_inverse, return_counts
+    return _three(fb.unique_consecutive(input, *asked, dim), asked)
+
+
+def _three(found: Any, asked: tuple[bool, bool]) -> tuple[Any, Any, Any]:
+    given = iter(found if any(asked) else (found,))
+    values = next(given)
+    empty = values.new_empty(0, dtype=fb.int64)
+    inverse, counts = [next(given) if each else empty for each in asked]
+    return values, inverse, counts

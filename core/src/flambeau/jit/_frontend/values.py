@@ -526,6 +526,8 @@ def of_python(c: Compilation, node: Any, value: Any, name: str = "") -> Any:
         return Many([of_python(c, node, each) for each in value])
     if isinstance(value, type):
         return _of_class(c, node, value)
+    if (chosen := compiler.choices.scripted(value)) is not None:
+        return chosen
     if (op := _op_of(value)) is not None:
         return Builtin(op)
     if getattr(value, "__module__", None) == "math" and schemas(f"aten::{value.__name__}"):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import flambeau as fb
+from flambeau._tensor.overrides import offered
 from flambeau.jit import _types as T
 from flambeau.jit import passes
 from flambeau.jit._frontend.match import call_op
@@ -54,9 +55,10 @@ def trace_graph(
         value = recorder.graph.addInput(key, _type_of(each))
         named[key] = _enter(recorder, each, value)
     with tracing(recorder, function):
-        result = function(*given, **named)
+        result = offered(function)(*given, **named)
     recorder.here = None
     recorder.graph.registerOutput(_leave(recorder, result, strict))
+    recorder.finish()
     passes.eliminate_dead_code(recorder.graph)
     passes.pool_constants(recorder.graph)
     return recorder.graph, result

@@ -70,7 +70,10 @@ def _view(c: Recorder, tensor: Any, index: Any) -> tuple[Value, list[Value | Non
             indices.append(c.tensor(each))
             dim += max(1, each.dim()) if each.dtype is fb.bool else 1
         elif isinstance(each, bool):
-            raise TypeError("an index that is True or False cannot be traced")
+            value = call_op(c, "aten::unsqueeze", [value, c.constant(dim)])
+            indices += [None] * (dim - len(indices))
+            indices.append(c.tensor(fb.tensor([each], device=tensor.device)))
+            dim += 1
         else:
             value = call_op(c, "aten::select", [value, c.constant(dim), c.value(each)])
     return value, indices
@@ -86,7 +89,7 @@ def _as_tensor(each: Any) -> Any:
 
 def _width(each: Any) -> int:
     """How many dimensions of the tensor an index stands for."""
-    if each is None or each is Ellipsis:
+    if each is None or each is Ellipsis or isinstance(each, bool):
         return 0
     if isinstance(each, fb.Tensor) and each.dtype is fb.bool:
         return each.dim()

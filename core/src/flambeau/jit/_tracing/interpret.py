@@ -80,7 +80,9 @@ def _given(c: Recorder, value: Value) -> _Both:
     node = value.node
     if value.is_constant() and node is not None:
         real = node.attributes.get("value")
-        return _Both(value if isinstance(real, fb.Tensor) else None, real)
+        if isinstance(real, fb.Tensor):  # the node has a copy
+            return _Both(value, c.reals.get(value, real))
+        return _Both(None, real)
     if node is not None and node.kind == "prim::ListConstruct":
         return _Many([_given(c, each) for each in node.inputs_])
     if node is not None and node.kind == "prim::TupleConstruct":

@@ -15,7 +15,8 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.numbers import traced
-from flambeau.jit._tracing.state import current, warn_user, whole_functions
+from flambeau.jit._tracing.state import active, current, warn_user, whole_functions
+from flambeau.jit._tracing.unseen import followed
 from flambeau.overrides import offering_calls
 from flambeau.plugin.forks import make_lock
 
@@ -33,6 +34,8 @@ def tracing(recorder: Recorder, function: Any) -> Iterator[None]:
     with ExitStack() as stack:
         _begin()
         stack.callback(_end)
+        stack.callback(setattr, active, "recorder", active.recorder)
+        active.recorder = recorder
         recorder.namespaces = _Namespaces(stack)
         recorder.namespaces.of(function)
         function_modes.enter(recorder, lasting=False)
@@ -102,6 +105,13 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     method = compiler.modules.ScriptMethod
     yield method, "__call__", _method(method.__call__)
     yield fb.autograd.Function, "apply", _apply(fb.autograd.Function.apply)
+    yield tensor, "__deepcopy__", _copied(tensor.__deepcopy__, "aten::clone")
+    yield tensor, "__copy__", _copied(tensor.__copy__)
+    for owner in (fb, nn.functional):
+        for name in _WRITERS:
+            if hasattr(owner, name):
+                yield owner, name, _noted(getattr(owner, name))
+    yield from followed()
 
 
 _ATTRIBUTES = {
@@ -113,8 +123,11 @@ _ATTRIBUTES = {
     "imag": "aten::imag",
     "data": "aten::detach",
 }
-_METHODS = ("detach_", "resize_", "resize_as_", "pin_memory", "cuda", "type")
+_METHODS = ("detach_", "resize_", "resize_as_", "pin_memory", "cuda", "type", "set_")
 """Methods of the class itself, which modes do not see."""
+_WRITERS = """selu_ celu_ elu_ leaky_relu_ hardtanh_ threshold_ rrelu_ relu_ dropout_ alpha_dropout_
+    feature_dropout_ feature_alpha_dropout_""".split()
+"""Functions that write to their argument, which modes do not see."""
 _LEAKS = {
     "__bool__": "Converting a tensor to a Python boolean",
     "__int__": "Converting a tensor to a Python integer",
@@ -207,6 +220,24 @@ def _attribute(name: str, op: str) -> property:
 
     writes = getattr(plain, "fset", None) is not None
     return property(get, put if writes else None, getattr(plain, "fdel", None), plain.__doc__)
+
+
+def _copied(plain: Any, *further: str) -> Any:
+    """A copy, which has no history: what is detached, and perhaps more."""
+
+    def copied(self: Any, *memo: Any) -> Any:
+        recorder = _recorder(self)
+        known = bool(memo) and id(self) in memo[0]
+        found = plain(self, *memo)
+        if recorder is not None and not known:
+            recorder.look()
+            value = recorder.tensor(self)
+            for op in ("aten::detach", *further):
+                value = call_op(recorder, op, [value])
+            recorder.bind(found, value)
+        return found
+
+    return copied
 
 
 def _noted(plain: Any) -> Any:

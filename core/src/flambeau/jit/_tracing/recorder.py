@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+from contextlib import contextmanager
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +11,7 @@ import flambeau as fb
 from flambeau._tensor import function_modes
 from flambeau._tensor.overrides import Overridable
 from flambeau.jit import _types as T
+from flambeau.jit._frontend import choices
 from flambeau.jit._frontend import values as V
 from flambeau.jit._frontend.annotations import AnnotationError
 from flambeau.jit._frontend.match import Mismatch, call_op, match
@@ -21,11 +24,12 @@ from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing import indexing
 from flambeau.jit._tracing.numbers import NUMBERS, plain, traced
 from flambeau.jit._tracing.state import user_frame, warn_at
+from flambeau.jit._tracing.unseen import Arrays, line
 from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._inline import called
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from flambeau.jit._frontend.function import ScriptFunction
 
@@ -71,6 +75,9 @@ _CONSTANTS = frozenset(
 )
 """Functions whose results are constants of a trace."""
 
+_UNTRACEABLE = ("apply_", "map_", "map2_")
+"""Methods that call a function of Python with the elements."""
+
 
 class Recorder(Compilation):
     """A trace while it is made: the graph so far, and which tensor is which value of it."""
@@ -87,6 +94,9 @@ class Recorder(Compilation):
         self.reals: dict[Value, Any] = {}
         self.namespaces: Any = None
         self.here: Place | None = None
+        self.arrays = Arrays()
+        self.constants: dict[Value, int] = {}
+        self.made: dict[int, Any] = {}
 
     def place(self, node: Any = None) -> Place | None:
         return self.here
@@ -108,6 +118,7 @@ class Recorder(Compilation):
             for held in (each._parameters, each._buffers):
                 for own_name, tensor in held.items():
                     if tensor is not None:
+                        self.arrays.add(tensor._a)
                         self.owned.setdefault(id(tensor), (*steps, own_name))
 
     def attribute(self, path: tuple[str, ...]) -> Value:
@@ -124,6 +135,8 @@ class Recorder(Compilation):
 
     def bind(self, tensor: Any, value: Value) -> None:
         """Let a tensor be a value of the graph from now on."""
+        if not value.is_constant():
+            self.arrays.add(tensor._a)
         self.known[id(tensor)] = value
         self.note(value, tensor)
 
@@ -150,9 +163,59 @@ class Recorder(Compilation):
                 "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
                 "parameter or input, or detaching the gradient\nTensor:\n" + str(tensor)
             )
-        found = self.constant(tensor, T.TENSOR)
+        origin = self.arrays.origin(tensor._a)
+        if origin is not None:
+            raise RuntimeError(
+                "Cannot insert a Tensor as a constant that was computed from the inputs in a way "
+                f"which a trace does not see ({origin or f'used{line()}'})"
+            )
+        with self.aside():
+            found = self.constant(tensor.detach().clone(), T.TENSOR)
+        assert found.node is not None
+        found.node.attributes["_captured"] = weakref.ref(tensor)
+        self.constants[found] = tensor._version
         self.bind(tensor, found)
         return found
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """A block of which nothing is noted."""
+        before = function_modes.stack.modes
+        function_modes.stack.modes = tuple(m for m in before if m is not self)
+        try:
+            yield
+        finally:
+            function_modes.stack.modes = before
+
+    def _keep_written(self) -> None:
+        """Give what the program writes to what it had: its own tensor, or in each run a new one."""
+        for value, version in self.constants.items():
+            tensor, node = self.reals[value], value.node
+            if tensor._version == version or node is None or node.owner is None:
+                continue
+            if id(tensor) not in self.made:  # the program has it from before, and sees the writes
+                node.attributes["value"] = tensor
+                continue
+            copied = call_op(self, "aten::clone", [value])
+            assert copied.node is not None
+            value.replaceAllUsesWith(copied)
+            copied.node.set_input(0, value)
+            nodes = node.owner.nodes_
+            nodes.remove(copied.node)
+            nodes.insert(nodes.index(node) + 1, copied.node)
+
+    def finish(self) -> None:
+        """See to the writes of the program.
+
+        Raises:
+            RuntimeError: there is one to a tensor of the trace that no node does.
+        """
+        self._keep_written()
+        if self.arrays.fault is not None:
+            raise RuntimeError(
+                "A tensor of the trace was written to in a way which a trace does not see "
+                f"({self.arrays.fault})"
+            )
 
     def is_traced(self, tensor: Any) -> bool:
         """Whether a tensor comes from the inputs."""
@@ -228,6 +291,12 @@ class Recorder(Compilation):
             if name in _CONSTANTS:
                 return self._constant(func, name, args, kwargs)
             name = _SPACES.get(space, "") + name
+        elif name in _UNTRACEABLE:
+            raise RuntimeError(f"{name}() calls Python for each element and cannot be traced")
+        elif name == "where":  # the method has the condition in the second place
+            return self._noted(
+                func, args, kwargs, lambda: self.op(name, _condition_first(*args, **kwargs), {})
+            )
         elif name == "__getitem__":
             return self._noted(func, args, kwargs, lambda: indexing.read(self, *args))
         elif name == "__setitem__":
@@ -238,17 +307,19 @@ class Recorder(Compilation):
         return self._op(func, name, args, kwargs)
 
     def method(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Run a method that modes do not see, and note it."""
+        """Run a method that modes do not see, and note it.
+
+        Raises:
+            RuntimeError: a tensor takes over the memory of what is none.
+        """
         self.look()
-        before = function_modes.stack.modes
-        function_modes.stack.modes = tuple(m for m in before if m is not self)
-        try:
+        with self.aside():
             name = func.__name__
             if name == "type":
                 return self._typed(func, args, kwargs)
+            if name == "set_" and not all(isinstance(each, fb.Tensor) for each in args[1:2]):
+                raise RuntimeError("set_() of a storage cannot be traced")
             return self._op(func, name, args, kwargs)
-        finally:
-            function_modes.stack.modes = before
 
     def _typed(self, func: Any, args: Any, kwargs: Any) -> Any:
         """``x.type(dtype)``, which is a conversion."""
@@ -275,7 +346,9 @@ class Recorder(Compilation):
                 "variables that would be the same every time you call this function. In any other "
                 "case, this might cause the trace to be incorrect.",
             )
-        return func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        made = func(*plain(args), **{k: plain(v) for k, v in kwargs.items()})
+        self.made[id(made)] = made
+        return made
 
     def _op(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
         def emit() -> Value:
@@ -347,6 +420,14 @@ class Recorder(Compilation):
         elif name in _CASTS and len(args) == 1:
             given = [self.value(args[0]), self.constant(_CASTS[name], T.INT)]
             return call_op(self, "aten::to", given)
+        if name == "view" and any(
+            isinstance(each, fb.dtype) for each in (*args[1:], *kwargs.values())
+        ):
+            dtype = next(each for each in (*args[1:], *kwargs.values()))
+            return call_op(self, "aten::view", [self.value(args[0])], {"dtype": self.value(dtype)})
+        if name == "nonzero" and kwargs.get("as_tuple"):
+            name = "nonzero_numpy"
+        kwargs = {key: each for key, each in kwargs.items() if key != "as_tuple"}
         if "_pool" in name:
             args = [[] if each is None and at == _STRIDE else each for at, each in enumerate(args)]
         op = f"aten::{name}"
@@ -354,16 +435,41 @@ class Recorder(Compilation):
             op = V._renamed().get(name, op)
         given = [self.value(each) for each in args]
         named = {k: self.value(v) for k, v in kwargs.items()}
-        return call_op(self, op, given, named)
+        if name in choices.CHOICES:
+            return choices.choose(self, name, given, named)
+        try:
+            return call_op(self, op, given, named)
+        except CompilationError:
+            if not any(isinstance(each, bool) for each in args[1:]):
+                raise
+            flags = [self.operand(args[0], x) if isinstance(x, bool) else x for x in args[1:]]
+            return call_op(self, op, [given[0], *map(self.value, flags)], named)
 
     def _reflected(self, bare: str, args: list[Any]) -> Value:
         tensor, other = args
         if bare == "sub":
             return call_op(self, "aten::rsub", [self.value(tensor), self.value(other)])
         given = [self.value(other), self.value(tensor)]
-        if bare == "matmul":
-            return call_op(self, "aten::matmul", given)
-        return call_op(self, f"aten::{_OPERATORS.get(bare, bare)}", given)
+        op = f"aten::{_OPERATORS.get(bare, bare)}"
+        if not isinstance(other, fb.Tensor) and bare not in ("pow", "mod"):
+            if bare in ("and", "or", "xor"):
+                given.reverse()
+            if isinstance(other, bool) or bare not in ("and", "or", "xor"):
+                given = [
+                    self.value(self.operand(tensor, other)) if each.type() is not T.TENSOR else each
+                    for each in given
+                ]
+        return call_op(self, op, given)
+
+    def operand(self, tensor: Any, number: Any) -> Any:
+        """A number as a tensor that promotes with another one as the number does."""
+        number = plain(number)
+        kind = fb.result_type(tensor, number)
+        if tensor.dim():  # a tensor without dimensions has no say beside it
+            kind = {bool: fb.bool, int: fb.int64}.get(type(number), kind)
+            if isinstance(number, float) and tensor.is_floating_point():
+                kind = fb.float64
+        return fb.tensor(number, dtype=kind, device=tensor.device)
 
     def give(self, result: Any, value: Value) -> Any:
         """Pair what a call returned with what its node makes."""
@@ -436,12 +542,8 @@ class Recorder(Compilation):
         """Note a call of a function of autograd as a whole, and run it."""
         self.look()
         inputs = [self.value(each) for each in args]
-        before = function_modes.stack.modes
-        function_modes.stack.modes = tuple(m for m in before if m is not self)
-        try:
+        with self.aside():
             result = run(function, *plain(args))
-        finally:
-            function_modes.stack.modes = before
         several = isinstance(result, tuple)
         kind = T.tuple_of(*[T.TENSOR] * len(result)) if several else T.TENSOR
         value = self.emit("prim::PythonOp", inputs, kind, _function=function)
@@ -456,12 +558,8 @@ class Recorder(Compilation):
             raise RuntimeError(str(why)) from None
 
     def _called(self, call: Any, value: Value) -> Any:
-        before = function_modes.stack.modes
-        function_modes.stack.modes = tuple(m for m in before if m is not self)
-        try:
+        with self.aside():
             result = call()
-        finally:
-            function_modes.stack.modes = before
         if type(result) in (int, float):
             return traced(self, result, value)
         return self.give(result, value)
@@ -498,6 +596,11 @@ def _declared(what: Any, kind: Type | None) -> Any:
 
 def _is_number(what: Any) -> bool:
     return isinstance(what, (int, float)) and not isinstance(what, bool)
+
+
+def _condition_first(input: Any, condition: Any, other: Any) -> tuple[Any, ...]:
+    """The arguments of the method `where` as the function has them."""
+    return condition, input, other
 
 
 def _has_tensor(what: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,15 @@ if TYPE_CHECKING:
 
 whole_functions: ContextVar[bool] = ContextVar("whole_functions", default=False)
 """Whether functions of autograd with a method `symbolic` are one node each."""
+
+
+class _Active(threading.local):
+    """The trace of a thread, also while it runs a call that was noted."""
+
+    recorder: Recorder | None = None
+
+
+active = _Active()
 
 
 class TracerWarning(Warning):

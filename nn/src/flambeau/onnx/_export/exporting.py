@@ -396,6 +396,8 @@ def _refuse_shared_constants(script: Script, inputs: list[Tensor], weights: dict
     places = {t.untyped_storage().data_ptr() for t in inputs if t.numel()}
     for node in script.block.all_nodes():
         value = node.attributes.get("value") if node.kind == "prim::Constant" else None
+        if "_captured" in node.attributes:  # the node has a copy
+            value = node.attributes["_captured"]()
         if isinstance(value, Tensor) and value.numel() and id(value) not in weights:
             if value.untyped_storage().data_ptr() in places:
                 raise OnnxExporterError(
