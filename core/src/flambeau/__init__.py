@@ -36,6 +36,7 @@ from flambeau._dispatch import bound as _bound
 from flambeau._storages import typed as _typed
 from flambeau._tensor import methods as _tensor_methods
 from flambeau._tensor import tensor as _tensor
+from flambeau.absence import tell as _tell
 from flambeau.plugin.host import host as _host
 from flambeau.plugin.remedies import install_command as _install_command
 
@@ -108,3 +109,6 @@ def _import_part(name: str) -> Any:
         raise ModuleNotFoundError(
             f"{path} is in the {_PARTS[name]} package: {_install_command(_PARTS[name])}", name=path
         ) from None
+
+
+_tell(__name__)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from flambeau._random.generator import Generator, default_generator, default_generators
 from flambeau._types.device import device as Device
+from flambeau.absence import tell as _tell
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -123,3 +124,6 @@ def fork_rng(
         yield
     finally:
         default_generators.restore(saved)
+
+
+_tell(__name__)

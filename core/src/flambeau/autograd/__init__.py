@@ -13,6 +13,7 @@ from flambeau._autograd.modes import (
     no_grad,
     set_grad_enabled,
 )
+from flambeau.absence import tell as _tell
 from flambeau.autograd._passes import backward, grad
 
 if TYPE_CHECKING:
@@ -66,3 +67,6 @@ def __getattr__(name: str) -> Any:
     value = getattr(module, name, module)
     globals()[name] = value
     return value
+
+
+_tell(__name__)

@@ -7,6 +7,7 @@ Importing it loads nothing. Without the package ``flambeau-cupy``, a driver or a
 from __future__ import annotations
 
 from flambeau._storages import typed as _storage_typed
+from flambeau.absence import tell as _tell
 from flambeau.accelerator._graphs import (
     CUDAGraph,
     graph,
@@ -99,3 +100,6 @@ def current_blas_handle() -> int:
     if handle is None:
         raise RuntimeError("current_blas_handle(): this backend of 'cuda' shows no handle")
     return handle()
+
+
+_tell(__name__)

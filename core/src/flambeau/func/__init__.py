@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from flambeau._transforms import functions as _functions
+from flambeau.absence import tell as _tell
 from flambeau.func.batches import vmap
 from flambeau.func.derivatives import grad, grad_and_value, jvp, linearize, vjp
 from flambeau.func.functionalization import debug_unwrap, functionalize
@@ -31,3 +32,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+_tell(__name__)

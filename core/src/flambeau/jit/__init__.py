@@ -26,6 +26,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, Final
 
+from flambeau.absence import tell as _tell
+
 if TYPE_CHECKING:
     from flambeau.jit import passes as passes
     from flambeau.jit._archive import load as load
@@ -107,3 +109,6 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+_tell(__name__)

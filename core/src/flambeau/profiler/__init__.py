@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Any
 
 import flambeau as fb
+from flambeau.absence import tell as _tell
 from flambeau.autograd.profiler import EventList, record_function
 from flambeau.autograd.profiler import profile as _measurement
 
@@ -361,3 +362,6 @@ class profile:  # noqa: N801 - PyTorch's name
     def get_trace_id(self) -> str:
         """What `custom_trace_id_callback` returned for the last measurement."""
         return self._trace_id
+
+
+_tell(__name__)

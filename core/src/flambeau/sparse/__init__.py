@@ -16,6 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._tensor.tensor import Tensor
+from flambeau.absence import tell as _tell
 from flambeau.sparse import _ops
 from flambeau.sparse._coo import SparseTensor
 from flambeau.sparse._legacy import (
@@ -143,3 +144,6 @@ def _normalised(name: str, input: Any, dim: int, dtype: Any, *, log: bool) -> Te
     total = values.new_zeros(tuple(peak.shape)).index_add(0, group, shifted.exp())
     norm = total.index_select(0, group)
     return once.like(shifted - norm.log() if log else shifted.exp() / norm)
+
+
+_tell(__name__)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from flambeau.absence import tell as _tell
 from flambeau.nn import functional, grad, init, modules, parallel, utils
 from flambeau.nn.modules import *  # noqa: F403 - the list stands there
 from flambeau.nn.parallel import DataParallel
@@ -39,3 +40,6 @@ def __getattr__(name: str) -> Any:
     if name == "attention":  # few programs choose kernels
         return importlib.import_module("flambeau.nn.attention")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_tell(__name__)

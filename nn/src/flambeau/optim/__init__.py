@@ -9,6 +9,7 @@
 0.5
 """
 
+from flambeau.absence import tell as _tell
 from flambeau.optim import lr_scheduler, swa_utils
 from flambeau.optim.adadelta import Adadelta
 from flambeau.optim.adafactor import Adafactor
@@ -47,3 +48,5 @@ __all__ = [
     "lr_scheduler",
     "swa_utils",
 ]
+
+_tell(__name__)

@@ -10,6 +10,7 @@
 [4] [40]
 """
 
+from flambeau.absence import tell as _tell
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data.dataloader import DataLoader, get_worker_info
 from flambeau.utils.data.dataset import (
@@ -53,3 +54,5 @@ __all__ = [
     "get_worker_info",
     "random_split",
 ]
+
+_tell(__name__)

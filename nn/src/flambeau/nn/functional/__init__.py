@@ -25,6 +25,7 @@ from flambeau import (
     prelu,
     scaled_dot_product_attention,
 )
+from flambeau.absence import tell as _tell
 from flambeau.nn import grad
 from flambeau.nn.functional.activation import (
     celu,
@@ -291,3 +292,5 @@ __all__ = [
 ]
 
 offer_calls(globals())
+
+_tell(__name__)

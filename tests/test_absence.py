@@ -1,0 +1,62 @@
+"""Names that PyTorch has and flambeau has not tell what to use instead, whichever way one asks."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import pytest
+
+import flambeau as fb
+from flambeau.absence import instead
+from flambeau.compat import torch_alias
+
+ROOT = Path(__file__).resolve().parents[1]
+TEXT = (ROOT / "core/src/flambeau/absence.txt").read_text(encoding="utf-8")
+MODULES = sorted({word[:-1] for word in re.findall(r"^ +(torch[\w.]*:)", TEXT, re.MULTILINE)})
+
+
+def listed(module: str) -> list[str]:
+    found: list[str] = []
+    for names in re.findall(rf"^  {re.escape(module)}:((?:.*\n    )*.*)$", TEXT, re.MULTILINE):
+        found += names.split()
+    return found
+
+
+def named(module: str) -> object:
+    return importlib.import_module(module.replace("torch", "flambeau", 1))
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_listed_name_is_absent_and_says_what_to_use(module):
+    names = listed(module)
+    assert names == sorted(set(names), key=names.index)
+    for name in names:
+        advice = instead(module.replace("torch", "flambeau", 1), name)
+        with pytest.raises(AttributeError) as caught:
+            getattr(named(module), name)
+        assert f"has no attribute {name!r}: PyTorch has it, and it is not in flambeau; " in str(
+            caught.value
+        )
+        assert str(caught.value).endswith(advice)
+
+
+def test_what_is_to_be_used_instead_exists():
+    paths = set(re.findall(r"`(flambeau(?:\.\w+)+)", TEXT))
+    assert paths
+    for path in paths:
+        found: object = fb
+        for part in path.split(".")[1:]:
+            found = getattr(found, part)
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_other_names_have_the_usual_error(module):
+    with pytest.raises(AttributeError, match=r"has no attribute 'flumb'$"):
+        getattr(named(module), "flumb")  # noqa: B009 - the error is what is wanted
+
+
+def test_programs_for_pytorch_are_told_too():
+    with torch_alias() as torch, pytest.raises(AttributeError, match=r"instead: .*linalg\.eigh"):
+        getattr(torch, "lobpcg")  # noqa: B009 - the error is what is wanted
