@@ -51,7 +51,7 @@ def test_totals_count_tied_parameters_once_and_frozen_ones_apart() -> None:
 
 def test_the_columns_of_the_table_are_aligned() -> None:
     lines = str(summary(Two(), [(2, 3), (2, 3, 4)], dtypes=[fb.int64, fb.float32])).split("\n")
-    assert len({len(line) for line in lines[:-2]}) == 1
+    assert len({len(line) for line in lines[:-3]}) == 1
     assert "{y: [2, 3, 4], pair: ([], ([3, 4]))}" in lines[2]
 
 
@@ -65,6 +65,71 @@ def test_the_model_is_left_as_it_was() -> None:
         summary(model, (4, 3))
     assert not any(module._forward_hooks for module in model.modules())
     assert model.training
+
+
+class Busy(nn.Module):
+    """Draws, counts in a buffer and replaces another, in every mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("count", fb.zeros(2))
+        self.register_buffer("last", None)
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x: Any, *, fail: bool = False) -> Any:
+        self.count += 1
+        self.count = self.count * 2
+        self.last = fb.nn.functional.dropout(self.layer(x), 0.5, training=True)
+        if fail:
+            raise ValueError("on purpose")
+        return self.last
+
+
+@pytest.mark.parametrize("fail", [False, True])
+def test_buffers_gradients_versions_and_random_numbers_are_left_as_they_were(fail: bool) -> None:
+    model = Busy()
+    model(fb.ones(3, 2)).sum().backward()
+    buffers, versions = dict(model._buffers), [b._version for b in model.buffers()]
+    values = [b.tolist() for b in model.buffers()]
+    gradients = [(p.grad, p.grad.tolist()) for p in model.parameters()]
+    with fb.random.fork_rng():
+        state = fb.get_rng_state()
+        try:
+            summary(model, input_data={"x": fb.ones(3, 2), "fail": fail})
+        except ValueError:
+            assert fail
+        assert fb.equal(fb.get_rng_state(), state)
+    assert all(buffers[name] is found for name, found in model._buffers.items())
+    assert versions == [b._version for b in model.buffers()]
+    assert values == [b.tolist() for b in model.buffers()]
+    for parameter, (gradient, value) in zip(model.parameters(), gradients, strict=True):
+        assert parameter.grad is gradient
+        assert gradient.tolist() == value
+    for module in model.modules():
+        assert not module._forward_hooks
+        assert not module._forward_pre_hooks
+
+
+def test_memory_is_that_of_the_results_and_time_holds_that_of_children() -> None:
+    shared = nn.Linear(4, 4)
+    model = nn.Sequential(shared, nn.Sequential(nn.ReLU(), shared), nn.Flatten())
+    found = summary(model, fb.ones(2, 4))
+    rows = {row.name: row for row in found.rows}
+    assert [(r.name, r.calls, r.output_bytes) for r in found.rows] == [
+        ("", 1, 32),
+        ("0", 2, 32),
+        ("1", 1, 32),
+        ("1.0", 1, 32),
+        ("2", 1, 32),
+    ]
+    assert found.output_bytes == 4 * 32  # two calls of the shared layer
+    assert 0 < rows["1.0"].seconds <= rows["1"].seconds <= rows[""].seconds == found.seconds
+    assert sum(row.parameters for row in found.rows) == found.total_parameters == 20
+    assert "0: Linear (2 calls)" in str(found)
+
+
+def test_it_is_found_beside_the_other_utilities() -> None:
+    assert fb.utils.summary is summary
 
 
 def test_lazy_modules_get_their_shapes() -> None:
