@@ -479,3 +479,13 @@ def test_xlogy_of_a_number_is_xlogy_of_a_tensor_of_it(dtype):
         alike = fb.xlogy(fb.full((3,), x, dtype=fb.promote_types(dtype, fb.float32)), y)
         assert fb.xlogy(x, y).tolist() == alike.tolist()
         assert fb.xlogy(x, y).dtype is (dtype if dtype.is_floating_point else fb.float32)
+
+
+@pytest.mark.parametrize("device", ["cpu", "ref"])
+@pytest.mark.parametrize("dtype", [fb.float64, fb.float32, fb.float16, fb.bfloat16])
+def test_nan_has_a_sign(dtype, device):
+    nan = float("nan")
+    x = fb.tensor([nan, -nan, -0.0, 0.0, -1.0], dtype=dtype, device=device)
+    assert x.signbit().tolist() == [False, True, True, False, True]
+    assert x[::2].signbit().tolist() == [False, True, True]
+    assert fb.copysign(fb.ones_like(x), x).tolist() == [1, -1, -1, 1, -1]

@@ -316,3 +316,20 @@ def test_tensors_of_levels_say_what_they_are():
     vmap(lambda a: grad(lambda b: texts.append(repr(b)) or b.sum())(a))(fb.ones(2, 3))
     assert texts[0].startswith("GradTrackingTensor(lvl=2, value=")
     assert "BatchedTensor(lvl=1, bdim=0, value=" in texts[0]
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_bytes_are_read_as_another_dtype_for_each_entry_of_a_batch(dim):
+    x = vector(1.0, -1.0, 2.0, -2.0).reshape(2, 2)
+    result = vmap(lambda row: row.view(fb.int64), in_dims=dim, out_dims=dim)(x)
+    assert fb.equal(result, x.view(fb.int64))
+    halves = vmap(lambda row: row.view(fb.int32))(x)
+    assert fb.equal(halves, x.view(fb.int32))
+
+
+def test_bytes_are_read_within_nested_transforms():
+    x = vector(3.0, -4.0).reshape(2, 1)
+    signs = vmap(grad(lambda row: fb.copysign(2 * row, row).sum()))(x)
+    assert fb.equal(signs, fb.full((2, 1), 2.0, dtype=fb.float64))
+    value, tangent = jvp(lambda row: row.view(fb.int64), (x,), (x,))
+    assert fb.equal(value, x.view(fb.int64)) and not tangent.any()

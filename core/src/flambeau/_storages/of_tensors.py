@@ -159,5 +159,7 @@ def _copied(t: Tensor, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     be = t._be
     if t.is_meta:
         return wrap(be, be.full(shape, 0, dtype), dtype)
+    if (viewed := getattr(be.backend, "viewed", None)) is not None:
+        return wrap(be, viewed(t._a, dtype), dtype)  # a level, whose arrays are tensors
     data = be.backend.to_host(t._a)
     return wrap(be, be.backend.from_host(data, shape, dtype, be.device.index or 0), dtype)

@@ -3652,7 +3652,7 @@ class TensorMethods:
         return _ops.select_scatter(self, src, dim, index)
 
     def signbit(self) -> Tensor:
-        """Whether the number is negative, -0.0 included."""
+        """Whether the sign of the number is minus: -0.0 and nan have signs too."""
         return _ops.signbit(self)
 
     def sinc(self) -> Tensor:

@@ -32,6 +32,9 @@ class BatchedArray(LevelArray):
         shape = tuple(value._a.shape)
         self.shape = shape[1:] if batched else shape
 
+    def constant(self, value: Tensor) -> BatchedArray:
+        return BatchedArray(value, self.batched)
+
 
 class ValueNeededError(RuntimeError):
     """A number of a batched tensor was asked for, and there is one for each entry."""

@@ -41,6 +41,10 @@ class LevelArray:
         self.value = value
         self.shape = tuple(value._a.shape)
 
+    def constant(self, value: Tensor) -> LevelArray:
+        """An array of this kind over other values, which depend on nothing."""
+        return type(self)(value)
+
 
 class _Now(threading.local):
     """Where this thread is.
@@ -278,6 +282,10 @@ class Runtime:
 
     def to_host(self, array: Any) -> Any:
         return self.below.backend.to_host(array.value._a)
+
+    def viewed(self, array: Any, dtype: DType) -> Any:
+        """The bytes of an array as another dtype, without history."""
+        return array.constant(array.value.detach().view(dtype))
 
     def item(self, array: Any) -> Any:
         return self.level.item(array)

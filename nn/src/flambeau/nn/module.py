@@ -128,6 +128,9 @@ class Module(HookRegistration, StateDict, Conversion):
                     raise
                 raise worded from error
 
+        # What libraries wrap and call instead.
+        _call_impl = _wrapped_call_impl = __call__
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         for name in _HOOK_TABLES:  # objects pickled before a table existed

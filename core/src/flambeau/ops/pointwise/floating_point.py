@@ -190,15 +190,18 @@ def nan_to_num(
     return deliver(x, out, input, exact=True)
 
 
+_INTEGERS = {1: D.int8, 2: D.int16, 4: D.int32, 8: D.int64}  # by their bytes
+
+
 @public
 def signbit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether the number is negative, -0.0 included.
+    """Whether the sign of the number is minus: -0.0 and nan have signs too.
 
     >>> import flambeau as fb
-    >>> fb.signbit(fb.tensor([-0.0, 0.0, -1.0]))
-    tensor([ True, False,  True])
+    >>> fb.signbit(fb.tensor([-0.0, 0.0, -1.0, float("nan")]))
+    tensor([ True, False,  True, False])
     """
     x = need_tensor(input, "signbit", "input")
-    if not x.dtype.is_floating_point:
-        return deliver(x < 0, out, input, exact=True)
-    return deliver((x < 0) | ((x == 0) & (x.reciprocal() < 0)), out, input, exact=True)
+    if x.dtype.is_floating_point:
+        x = x.detach().view(_INTEGERS[x.dtype.itemsize])
+    return deliver(x < 0, out, input, exact=True)

@@ -23,6 +23,8 @@ class _Indexed(Module):
             raise IndexError(f"index {idx} is out of range")
         return list(self._modules)[place]
 
+    _get_abs_string_index = _key  # as libraries call it
+
     def __setitem__(self, idx: int, module: Module) -> None:
         setattr(self, self._key(idx), module)
 

@@ -37,10 +37,7 @@ class _InstanceNorm(_NormBase):
         """`functional.instance_norm` with this state, which training updates."""
         batched = self.spatial + 2
         require_tensors(type(self).__name__, input=input)
-        if input.dim() not in (batched - 1, batched):
-            raise ValueError(
-                f"expected {batched - 1}D or {batched}D input (got {input.dim()}D input)"
-            )
+        self._check_input_dim(input)
         place = input.dim() - batched + 1
         if input.shape[place] != self.num_features:
             message = (
@@ -56,6 +53,14 @@ class _InstanceNorm(_NormBase):
         if input.dim() == batched:
             return self._normalized(input)
         return self._normalized(input.unsqueeze(0)).squeeze(0)
+
+    def _check_input_dim(self, input: Tensor) -> None:
+        # Subclasses written for PyTorch override it.
+        batched = self.spatial + 2
+        if input.dim() not in (batched - 1, batched):
+            raise ValueError(
+                f"expected {batched - 1}D or {batched}D input (got {input.dim()}D input)"
+            )
 
     def _normalized(self, input: Tensor) -> Tensor:
         return F.instance_norm(

@@ -60,6 +60,8 @@ class ParameterList(Module):
             raise IndexError(f"index {idx} is out of range")
         return str(place % self._size)
 
+    _get_abs_string_index = _key  # as libraries call it
+
     @overload
     def __getitem__(self, idx: int) -> Any: ...
     @overload

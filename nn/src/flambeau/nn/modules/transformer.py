@@ -53,6 +53,25 @@ def generate_square_subsequent_mask(
     return fb.full((sz, sz), -math.inf, device=device, dtype=dtype).triu(1)
 
 
+def _attended(
+    attention: MultiheadAttention,
+    x: Tensor,
+    source: Tensor,
+    attn_mask: Tensor | None,
+    key_padding_mask: Tensor | None,
+    is_causal: bool,
+) -> Tensor:
+    return attention(
+        x,
+        source,
+        source,
+        attn_mask=attn_mask,
+        key_padding_mask=key_padding_mask,
+        is_causal=is_causal,
+        need_weights=False,
+    )[0]
+
+
 class _Layer(Module):
     """What the layers share: the feed-forward part and the choice of where to normalise."""
 
@@ -62,20 +81,15 @@ class _Layer(Module):
     activation: Callable[[Tensor], Tensor]
     norm_first: bool
 
-    def _attended(
-        self, attention: MultiheadAttention, x: Tensor, source: Tensor, **masks: Any
-    ) -> Tensor:
-        return attention(x, source, source, need_weights=False, **masks)[0]
-
     def _fed_forward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(activated(self.linear1, self.activation, x)))
 
     def _with_residual(
-        self, x: Tensor, norm: Module, dropout: Module, part: Callable[[Tensor], Tensor]
+        self, x: Tensor, norm: Module, part: Callable[..., Tensor], *masks: Any
     ) -> Tensor:
         if self.norm_first:
-            return x + dropout(part(norm(x)))
-        return norm(x + dropout(part(x)))
+            return x + part(norm(x), *masks)
+        return norm(x + part(x, *masks))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -132,19 +146,24 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """`src` after both parts."""
+        masks = src_mask, src_key_padding_mask, is_causal
+        x = self._with_residual(src, self.norm1, self._sa_block, *masks)
+        return self._with_residual(x, self.norm2, self._ff_block)
 
-        def attend(x: Tensor) -> Tensor:
-            return self._attended(
-                self.self_attn,
-                x,
-                x,
-                attn_mask=src_mask,
-                key_padding_mask=src_key_padding_mask,
-                is_causal=is_causal,
-            )
+    # Subclasses written for PyTorch override and call the parts by these names.
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self.dropout1(
+            _attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
+        )
 
-        x = self._with_residual(src, self.norm1, self.dropout1, attend)
-        return self._with_residual(x, self.norm2, self.dropout2, self._fed_forward)
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self.dropout2(self._fed_forward(x))
 
 
 class TransformerDecoderLayer(_Layer):
@@ -207,30 +226,37 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """`tgt` after all three parts."""
+        masks = tgt_mask, tgt_key_padding_mask, tgt_is_causal
+        x = self._with_residual(tgt, self.norm1, self._sa_block, *masks)
+        masks = memory_mask, memory_key_padding_mask, memory_is_causal
+        x = self._with_residual(x, self.norm2, self._mha_block, memory, *masks)
+        return self._with_residual(x, self.norm3, self._ff_block)
 
-        def attend(x: Tensor) -> Tensor:
-            return self._attended(
-                self.self_attn,
-                x,
-                x,
-                attn_mask=tgt_mask,
-                key_padding_mask=tgt_key_padding_mask,
-                is_causal=tgt_is_causal,
-            )
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self.dropout1(
+            _attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
+        )
 
-        def look_up(x: Tensor) -> Tensor:
-            return self._attended(
-                self.multihead_attn,
-                x,
-                memory,
-                attn_mask=memory_mask,
-                key_padding_mask=memory_key_padding_mask,
-                is_causal=memory_is_causal,
-            )
+    def _mha_block(
+        self,
+        x: Tensor,
+        mem: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self.dropout2(
+            _attended(self.multihead_attn, x, mem, attn_mask, key_padding_mask, is_causal)
+        )
 
-        x = self._with_residual(tgt, self.norm1, self.dropout1, attend)
-        x = self._with_residual(x, self.norm2, self.dropout2, look_up)
-        return self._with_residual(x, self.norm3, self.dropout3, self._fed_forward)
+    def _ff_block(self, x: Tensor) -> Tensor:
+        return self.dropout3(self._fed_forward(x))
 
 
 class TransformerEncoder(Module):
