@@ -9,7 +9,11 @@ import pytest
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau._dispatch.annotated import methods_take_as_annotated, takes_as_annotated
+from flambeau._dispatch.annotated import (
+    all_take_as_annotated,
+    methods_take_as_annotated,
+    takes_as_annotated,
+)
 
 T = TypeVar("T", bound=Tensor)
 
@@ -51,6 +55,56 @@ def test_the_first_argument_that_is_not_what_is_annotated_is_named(given, told):
     with pytest.raises(TypeError) as caught:
         called(**given)
     assert str(caught.value) == told
+
+
+@pytest.mark.parametrize(
+    ("anything", "told"),
+    [
+        (3, "be int"),
+        (
+            [fb.ones(1), "x"],
+            "contain str",
+        ),
+        (
+            {"a": (1.5,)},
+            "contain float",
+        ),
+        (int, "be type int"),
+    ],
+)
+def test_an_argument_of_any_type_that_lacks_an_attribute_is_named(anything, told, monkeypatch):
+    @takes_as_annotated
+    def lacking(x: Tensor, *, anything: Any) -> Any:
+        first = anything
+        while isinstance(first, list | dict):
+            first = first[-1] if isinstance(first, list) else first["a"][0]
+        return first.shape
+
+    # Errors that arise in programs go on; this is to be one of flambeau's functions.
+    monkeypatch.setitem(globals(), "__name__", "flambeau.here")
+    with pytest.raises(TypeError) as caught:
+        lacking(fb.ones(1), anything=anything)
+    said = f"lacking(): argument 'anything' cannot {told}, which has no 'shape'"
+    assert str(caught.value) == said
+
+
+def test_a_module_is_guarded_whole_but_for_what_is_private_or_of_others():
+    class Kept:
+        def __init__(self, size: int) -> None:
+            self.size = size.nothing  # type: ignore[attr-defined]
+
+        def method(self, x: Tensor) -> Any:
+            return x.nothing  # type: ignore[attr-defined]
+
+    def _private(x: Tensor) -> None: ...
+
+    names = {"__name__": __name__, "Kept": Kept, "_private": _private, "fb": fb, "Odd": int}
+    all_take_as_annotated(names)
+    assert names["_private"] is _private and names["Odd"] is int and names["fb"] is fb
+    with pytest.raises(TypeError, match=r"Kept\(\): argument 'size' must be int, not str"):
+        Kept("x")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"method\(\): argument 'x' must be Tensor, not int"):
+        Kept.method(object.__new__(Kept), 3)  # type: ignore[arg-type]
 
 
 def test_a_number_beyond_floats_overflows():

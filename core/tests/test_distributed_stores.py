@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import flambeau as fb
 import flambeau.distributed as dist
 from flambeau.distributed import _server
 from flambeau.testing.ranks import free_port, run_ranks, values
@@ -44,6 +46,26 @@ def test_values_are_bytes_and_may_be_anything(store: dist.Store) -> None:
 def test_numbers_add_up(store: dist.Store) -> None:
     assert [store.add("n", 3), store.add("n", -5), store.add("n", 0)] == [3, -2, -2]
     assert store.get("n") == b"-2"
+
+
+@pytest.mark.parametrize("odd", [1, None, 2.5, ["a"], fb.ones(3)])
+def test_what_is_neither_text_nor_bytes_is_refused(store: dist.Store, odd: Any) -> None:
+    for call in (
+        lambda: store.set(odd, "1"),
+        lambda: store.set("a", odd),
+        lambda: store.add(odd, 1),
+        lambda: store.check([odd]),
+        lambda: store.compare_set(odd, "", "a"),
+        lambda: store.compare_set("a", "", odd),
+        lambda: store.delete_key(odd),
+        lambda: store.wait([odd]),
+        lambda: store.get(odd),
+    ):
+        with pytest.raises(TypeError, match="str"):
+            call()
+    with pytest.raises(TypeError, match="list of str"):
+        store.check("word")
+    assert not store.check(["a"])
 
 
 def test_keys_can_be_counted_and_removed(store: dist.Store) -> None:

@@ -16,32 +16,43 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau as fb
+import sources
 from flambeau import distributions
 from hostile import TENSORS, hostile, plausible
 
 HEAD = "import numpy as np\nimport flambeau as fb\n"
 
 SPACES = """
- accelerator amp autograd autograd.forward_ad autograd.functional cpu distributions
- distributions.constraints distributions.kl distributions.transforms distributions.utils fft func
- linalg nn nn.functional nn.grad nn.init nn.parallel nn.utils nn.utils.parametrizations
- nn.utils.prune nn.utils.rnn nn.utils.stateless optim optim.lr_scheduler optim.swa_utils overrides
- plans random signal signal.windows sparse special testing utils utils.checkpoint utils.data
- utils.dlpack
+ accelerator amp array_api array_api.fft array_api.linalg autograd autograd.forward_ad
+ autograd.functional cpu cuda cuda.amp distributed distributions distributions.constraints
+ distributions.kl distributions.transforms distributions.utils fft func futures fx fx.graph
+ fx.immutable_collections fx.node fx.operator_schemas jit linalg nn nn.attention nn.functional
+ nn.grad nn.init nn.parallel nn.parameter nn.utils nn.utils.parametrizations nn.utils.prune
+ nn.utils.rnn nn.utils.stateless onnx optim optim.lr_scheduler optim.swa_utils overrides plans
+ profiler quasirandom random return_types serialization signal signal.windows sparse special
+ testing utils utils.checkpoint utils.data utils.data.distributed utils.dlpack utils.hooks
 """.split()
 """Namespaces beside `flambeau` itself and its tensors."""
 
 LEFT_OUT = {
     "save", "load", "from_file", "breakpoint", "set_num_threads", "set_num_interop_threads",
     "thread_safe_generator", "fork_rng", "set_rng_state", "get_rng_state", "register_kl",
-    "misfit", "takes_as_annotated", "methods_take_as_annotated", "Plan", "Step", "Slot", "Number",
+    "misfit", "takes_as_annotated", "methods_take_as_annotated", "all_take_as_annotated",
+    "Plan", "Step", "Slot", "Number",
     "replayed",
     "set_allocator_enabled", "set_stream", "enter_dual_level", "exit_dual_level",
     "detect_anomaly", "set_detect_anomaly", "main", "save_graph", "get_worker_info", "profile",
     "seed", "initial_seed", "empty", "manual_seed_all", "share_memory_", "start", "stop",
+    "TCPStore", "FileStore", "init_process_group", "send", "recv", "isend", "irecv", "export",
+    "register_format", "register_package", "add_safe_globals", "clear_safe_globals", "wrap",
+    "register_custom_op_symbolic", "unregister_custom_op_symbolic", "tensorboard_trace_handler",
+    "seed_all", "set_rng_state_all", "has_side_effect", "wait_all", "wait",
 }  # fmt: skip
 """What writes files, waits for others, changes the process for the programs after it, or is called
 by parts of flambeau alone."""
+
+SOURCES, SHARE = "sources: ", 10
+"""Names of programs about programs, and how many turns each of their kinds has."""
 
 FUNCTIONALS = ("fb.func.", "fb.compile", "fb.plans.compile")
 """What gives functions, which are called with a tensor."""
@@ -76,6 +87,8 @@ def targets() -> dict[str, Any]:
 def program(seed: int, name: str, number: int) -> str:
     """The program of a number that concerns `name`; its last statement assigns to `r`."""
     chance = random.Random(f"{seed}:{name}:{number}")
+    if name.startswith(SOURCES):
+        return HEAD + sources.program(chance, name.removeprefix(SOURCES).rpartition(" ")[0])
     made = _from_example(chance, name) if chance.random() < 0.5 else None
     if made is None:
         made = _from_signature(chance, name)
@@ -85,7 +98,8 @@ def program(seed: int, name: str, number: int) -> str:
 def batch(seed: int, first: int, count: int) -> Iterator[str]:
     """`count` programs; every name has its turn before one has its second."""
     # Not shuffled: a new name would change which others are the first.
-    names = sorted(targets(), key=lambda name: random.Random(f"{seed}:{name}").random())
+    names = [*targets(), *(f"{SOURCES}{use} {i}" for use in sources.USES for i in range(SHARE))]
+    names.sort(key=lambda name: random.Random(f"{seed}:{name}").random())
     for i in range(first, first + count):
         yield program(seed, names[i % len(names)], i // len(names))
 

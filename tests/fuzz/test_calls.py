@@ -14,7 +14,7 @@ from children import Child
 
 COUNT = int(os.environ.get("FUZZ_CALLS", "1000"))
 
-FOUND = """
+FOUND = r"""
 fb.gru(fb.ones(3, 2, 4), fb.zeros(0, 2, 3), [], False, 0, 0.0, False, False, False)
 fb.promote_types(1, -float("inf"))
 fb.ones(3).random_(0, 2**70)
@@ -101,6 +101,43 @@ fb.arange(6).resize_(2**62, 1)
 fb.arange(6).resize_(2**58, 1)
 fb.ones(3).__array__(dtype=fb.ones(2))
 fb.histogram(fb.ones(3), bins=4, range=(0.0, 10**400))
+fb.symeig("fro")
+fb.renorm(fb.ones(2, 3), np.array("x"), 0, 1.0)
+fb.arange(6).view(2, 3).dist(np.array([[1, 2], [3, 4]]), p=1)
+fb.logspace(0, 2, 10**400)
+fb.allclose(fb.ones(2), fb.ones(2), rtol=1.0, atol=np.array("x"))
+fb.ones(2).bernoulli_(generator=fb.Generator(), p_tensor=np.array("x"))
+fb.nn.CELU(10**400)(fb.ones(2))
+fb.ones(3, 2).add_(b"x", -(2**70))
+fb.utils.plot_graph(np.array([1, 2]))
+fb.utils.checkpoint.set_device_states(fb.ones(3), fb.ones(2, 3), device_type="mean")
+fb.func.debug_unwrap([], recurse=False)
+fb.sspaddmm(fb.ones(2, 2), fb.eye(2).to_sparse(), fb.ones(2, 2), out=fb.eye(2).to_sparse())
+fb.tensor(2.0).__array__(dtype=b"x")
+fb.optim.swa_utils.get_swa_avg_fn()(np.array([1.0, 2.0]), fb.tensor(8.0), 3)
+fb.optim.lr_scheduler.ChainedScheduler({"a": 1})
+fb.nn.utils.prune.identity(fb.nn.Conv2d(3, 2, 1), "cpu")
+fb.array_api.imag((True, False))
+fb.array_api.linalg.solve((0, 2), (None,))
+fb.distributed.ProcessGroup(fb.ones(2), "sum", fb.ones(3, 3), fb.uint8, fb.ones(3))
+fb.distributed.is_backend_available(fb.contiguous_format)
+fb.distributed.PrefixStore(fb.ones(70000), fb.distributed.HashStore()).check(fb.ones(70000))
+fb.distributed.HashStore().wait(["a"], 2**31)
+fb.fx.Proxy(fb.ones(3, 3))
+fb.fx.Transformer(complex("nan"))
+fb.fx.replace_pattern(fb.ones(3), fb.ones(3), (2, 3))
+fb.jit.run_frozen_optimizations(fb.ones(3))
+fb.jit.RecursiveScriptModule(fb.ones(3))(fb.zeros(0))
+fb.jit.ScriptFunction("a", "b", graph=fb.ones(2))
+fb.jit.CompilationUnit("def f(x, n: int):\n  return (f, x)").f(fb.ones(2), 1)
+fb.jit.CompilationUnit("def f(x):\n  return " + "-" * 50000 + "x")
+fb.jit.CompilationUnit("def f(x):\n  return [" + " + ".join(["x"] * 5000) + "]").f(fb.ones(2))
+fb.jit.CompilationUnit("def f(x):\n  return x\0")
+fb.utils.cpp_extension.load_inline(fb.ones(2), "")
+fb.utils.cpp_extension.check_compiler_abi_compatibility((2, 3))
+fb.onnx.export(fb.nn.Linear(3, 2), (fb.ones(2, 3),), dynamic_axes=1.5)
+fb.zeros(fb.device("meta", np.array("x")), 2, 2)
+fb.utils.hooks.unserializable_hook(("a", "b"))
 fb.nn.utils.fuse_conv_bn_weights(*[fb.ones(3)] * 4, 1e-5, np.array([1.0, 2.0]), fb.ones(3))
 """.strip().splitlines()
 
@@ -141,6 +178,8 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.nn.init.trunc_normal_(fb.ones(3, 3, dtype=fb.float16), 0.0, 1.0, 1e4, 1e4 + 1)",
         "fb.distributions.VonMises(-fb.ones(3), 0.0, validate_args=False).sample((2, 3))",
         "fb.distributions.VonMises(fb.zeros(3), 1e300).sample((2, 3))",
+        "fb.nn.parameter.UninitializedParameter(2**70).grad",
+        "list(fb.utils.data.DistributedSampler(range(5), num_replicas=2**63, rank=1))",
         "fb.triangular_solve(fb.ones(2, 1), fb.eye(2), upper=(-1, 3)).solution",
     ],
 )

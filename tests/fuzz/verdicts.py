@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
+import pickle
 import re
 import sys
 import traceback
@@ -68,6 +70,15 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
         return (USER if isinstance(error, RuntimeError) else FOREIGN), where
     if not own and (LIBRARIES.search(str(error)) or (NAMED.search(str(error)) and not raised)):
         return LIBRARY, where
+    if isinstance(error, pickle.PicklingError) or (
+        isinstance(error, OSError) and error.filename is not None
+    ):
+        return USER, where  # Python's own, which name the object or the file
+    if (
+        isinstance(error, RecursionError)
+        and sum(f.f_code.co_filename == PROGRAM for f, _ in frames) > 9
+    ):
+        return USER, where  # the program's own functions call themselves
     if kind.__module__.split(".")[0] in ("numpy", "scipy"):
         return FOREIGN, where
     if kind in WORDED or own:
@@ -88,7 +99,7 @@ def deliberate(frame: FrameType, line: int) -> bool:
         _raises[path] = {
             n
             for node in ast.walk(tree)
-            if isinstance(node, ast.Raise)
+            if isinstance(node, ast.Raise) or (isinstance(node, ast.Assert) and node.msg)
             for n in range(node.lineno, (node.end_lineno or node.lineno) + 1)
         }
     return line in _raises[path]
@@ -103,6 +114,8 @@ def run(text: str, library: Any) -> dict[str, str]:
         text = text.replace("import flambeau as fb", "import torch as fb")
     fb: Any = library
     names: dict[str, Any] = {"__name__": "program"}
+    # `script` reads the source of functions.
+    linecache.cache[PROGRAM] = (len(text), None, text.splitlines(keepends=True), PROGRAM)
     fb.manual_seed(0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -145,6 +158,8 @@ def _forget(trace: TracebackType | None) -> None:
 
 def _reset(fb: Any) -> None:
     """As it was before the program, for the next."""
+    if fb.distributed.is_initialized():
+        fb.distributed.destroy_process_group()
     if fb.get_default_dtype() is not fb.float32:
         fb.set_default_dtype(fb.float32)
     if not fb.is_grad_enabled():
@@ -164,6 +179,7 @@ def main() -> None:
 
     library = importlib.import_module(sys.argv[1])
     library.set_num_threads(2)
+    os.environ["CXX"] = "false"  # extensions fail when they are compiled, not before
     serve(lambda text: run(text, library), peaks=False)
 
 

@@ -10,7 +10,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from flambeau import Tensor
-from flambeau._dispatch.annotated import methods_take_as_annotated, misfit, takes_as_annotated
+from flambeau._dispatch.annotated import (
+    all_take_as_annotated,
+    methods_take_as_annotated,
+    misfit,
+    takes_as_annotated,
+)
 from flambeau._dispatch.arguments import check_values
 from flambeau._dispatch.warning import warn
 from flambeau._tensor import function_modes
@@ -19,6 +24,7 @@ from flambeau._types import dtype as D
 
 __all__ = [
     "TorchFunctionMode",
+    "all_take_as_annotated",
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau._storages.typed import TypedStorage
@@ -116,6 +117,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
     return bool((input == other).all().item())
 
 
+@takes_as_annotated
 def isclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
@@ -150,6 +152,7 @@ def isclose(
     return close
 
 
+@takes_as_annotated
 def allclose(
     input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> bool:

@@ -23,7 +23,8 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
     nothing: an attribute was missing, a number too large for a float, an error was not raised by
     flambeau but by the interpreter or an array library.  Where all are what they
     should be, that error goes on as it is, except that arithmetic of flambeau's own that fails is a
-    ValueError.  For functions that are not called in inner loops.
+    ValueError, and that an attribute which an argument lacks, or a part of one, is a TypeError that
+    names the argument.  For functions that are not called in inner loops.
 
     >>> from flambeau._dispatch.annotated import takes_as_annotated
     >>> @takes_as_annotated
@@ -43,6 +44,8 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
             worded = misfit(function, args, kwargs)
             if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):
                 worded = ValueError(f"{_title(function)}(): no result for these numbers: {error}")
+            if worded is None and isinstance(error, AttributeError) and _is_ours(error):
+                worded = _lacking(function, args, kwargs, error)
             if worded is None:
                 raise
             raise worded from error
@@ -61,6 +64,67 @@ def _is_ours(error: Exception) -> bool:
     while at is not None and at.tb_next is not None:
         at = at.tb_next
     return at is not None and at.tb_frame.f_globals.get("__name__", "").startswith("flambeau")
+
+
+def _lacking(
+    function: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    error: AttributeError,
+) -> Exception | None:
+    """What to raise for the argument that has not the attribute which was looked for.
+
+    None if it is no argument, nor within one, if it is what the annotation asks for, or if a class
+    says so itself.
+    """
+    lacks = error.obj
+    if error.name is None or said_on_purpose(error):
+        return None
+    signature = inspect.signature(function)
+    try:
+        given = signature.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    names = inspect.unwrap(function).__globals__
+    for argument, value in given.items():
+        if lacks is value and _classes(signature.parameters[argument].annotation, names):
+            continue
+        if argument != "self" and _within(lacks, value):
+            kind = f"type {lacks.__name__}" if isinstance(lacks, type) else type(lacks).__name__
+            where = "" if lacks is value else "contain "
+            return TypeError(
+                f"{_title(function)}(): argument {argument!r} cannot {where or 'be '}{kind}, "
+                f"which has no {error.name!r}"
+            )
+    return None
+
+
+def _within(part: Any, value: Any, depth: int = 3) -> bool:
+    """Whether something is a value, or in it where that is a container of Python."""
+    if part is value:
+        return True
+    if not depth or not isinstance(value, list | tuple | dict | set):
+        return False
+    items = [*value, *value.values()] if isinstance(value, dict) else value
+    return any(_within(part, item, depth - 1) for item in items)
+
+
+def all_take_as_annotated(names: dict[str, Any]) -> None:
+    """At the end of a module, with its ``globals()``: the same of all that is defined there.
+
+    It concerns functions, and constructors and methods of classes, whose names have no underscore.
+    """
+    here = names["__name__"]
+    for name, found in list(names.items()):
+        if name.startswith("_") or getattr(found, "__module__", "") != here:
+            continue
+        if isinstance(found, types.FunctionType):
+            names[name] = takes_as_annotated(found)
+        elif isinstance(found, type):
+            for method, function in list(vars(found).items()):
+                named = method == "__init__" or not method.startswith("_")
+                if named and isinstance(function, types.FunctionType):
+                    setattr(found, method, takes_as_annotated(function))
 
 
 def methods_take_as_annotated(cls: type, *names: str) -> None:

@@ -675,8 +675,12 @@ class Tensor(TensorMethods, TensorBase):
         if isinstance(dtype, Tensor):
             raise TypeError("__array__(): argument 'dtype' must be a dtype of NumPy, not Tensor")
         array = self.numpy()
-        if dtype is not None and array.dtype != dtype:
-            return array.astype(dtype)
+        try:
+            if dtype is not None and array.dtype != dtype:
+                return array.astype(dtype)
+        except TypeError as error:
+            said = f"__array__(): {dtype!r:.80} is no dtype of NumPy"
+            raise TypeError(said) from error
         return array.copy() if copy else array
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:

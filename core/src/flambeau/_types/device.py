@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from contextvars import ContextVar
 
 _default: ContextVar[device | None] = ContextVar("flambeau_default_device", default=None)
@@ -48,7 +49,7 @@ class device:  # noqa: N801 - PyTorch's name
             self.type = name
             self.index = int(number) if colon else index
             if self.index is not None:
-                _checked_index(self.index, type)
+                self.index = _checked_index(self.index, type)
         else:
             raise TypeError(
                 "device(): argument 'type' must be str, int or device, not "
@@ -85,6 +86,11 @@ class device:  # noqa: N801 - PyTorch's name
 
 
 def _checked_index(index: int, text: str) -> int:
+    try:
+        index = operator.index(index)
+    except TypeError:
+        said = f"device(): argument 'index' must be int, not {type(index).__name__}"
+        raise TypeError(said) from None
     if index < 0:
         raise RuntimeError(f"Device index must not be negative, got {text}")
     return index

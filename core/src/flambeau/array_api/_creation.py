@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 
 __all__ = [
     "arange",
@@ -145,3 +146,6 @@ def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
 def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
     """A tensor of zeros, like another one."""
     return fb.zeros_like(x, dtype=dtype, device=device)
+
+
+all_take_as_annotated(globals())

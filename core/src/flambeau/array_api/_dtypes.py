@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 
 __all__ = ["astype", "can_cast", "finfo", "iinfo", "isdtype", "result_type"]
 
@@ -185,3 +186,6 @@ def astype(
     if x.dtype.is_complex and not dtype.is_complex and dtype is not fb.bool:
         raise TypeError(f"astype(): complex values have no {dtype}; take xp.real or xp.abs")
     return x.to(device=device, dtype=dtype, copy=copy)
+
+
+all_take_as_annotated(globals())

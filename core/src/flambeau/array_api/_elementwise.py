@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import SIGNED, UNSIGNED, promoted, with_number
 
 _UNARY = {
@@ -138,3 +139,6 @@ def _bound(x: Tensor, bound: Any) -> Tensor:
         own = fb.iinfo(bound.dtype)
         bound = bound.clamp(max(low, own.min), min(high, own.max))
     return bound.to(x.device, x.dtype)
+
+
+all_take_as_annotated(globals())

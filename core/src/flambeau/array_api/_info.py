@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import KINDS, isdtype
 
 _NAMES = """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float32 float64 complex64
@@ -57,3 +58,6 @@ def __array_namespace_info__() -> _Info:  # noqa: N807 - the standard's name
     torch.int64
     """
     return _Info()
+
+
+all_take_as_annotated(globals())

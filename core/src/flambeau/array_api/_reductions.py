@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import COMPLEX, REAL, SIGNED, UNSIGNED
 from flambeau.array_api._shapes import axes
 
@@ -172,3 +173,6 @@ def var(
     if not dims:
         return fb.abs(x - x)  # nan stays
     return fb.var(x, dims, correction=correction, keepdim=keepdims)
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor, broadcast_shapes
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import result_type
 from flambeau.array_api._elementwise import pair
 
@@ -172,3 +173,6 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
     """Elements of one where a condition holds, of the other elsewhere."""
     return fb.where(condition, *pair(x1, x2))
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._elementwise import pair
 
 __all__ = [
@@ -114,3 +115,6 @@ def unique_values(x: Tensor, /) -> Tensor:
 
 def _unique(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return fb.unique(x, return_inverse=True, return_counts=True)
+
+
+all_take_as_annotated(globals())

@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 
 _ALONG_ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _ALONG_MANY = ("fftn", "ifftn", "rfftn", "irfftn")
@@ -68,3 +69,6 @@ def fftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
 def ifftshift(x: Tensor, /, *, axes: Any = None) -> Tensor:
     """With frequency zero at the start again."""
     return fb.fft.ifftshift(x, axes)
+
+
+all_take_as_annotated(globals())

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import COMPLEX
 from flambeau.array_api._elementwise import pair
 from flambeau.array_api._reductions import sum as _sum
@@ -219,3 +220,6 @@ def vector_norm(
     if axis == ():
         return fb.abs(x) if ord else (x != 0).to(fb.abs(x).dtype)
     return fb.linalg.vector_norm(x, ord, axis, keepdims)
+
+
+all_take_as_annotated(globals())

@@ -9,6 +9,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistTimeoutError
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
@@ -490,6 +491,13 @@ def all_to_all(
         if len(tensors) != found.size():
             raise ValueError(f"{name}_tensor_list needs {found.size()} tensors, got {len(tensors)}")
     same_dtype([*output_tensor_list, *input_tensor_list])
+    rank = found.rank()
+    sizes = [tensors[rank].numel() for tensors in (output_tensor_list, input_tensor_list)]
+    if sizes[0] != sizes[1]:
+        raise ValueError(
+            f"output_tensor_list[{rank}] has {sizes[0]} elements, but what this process gives "
+            f"itself, input_tensor_list[{rank}], has {sizes[1]}"
+        )
     pairs = [target(tensor) for tensor in output_tensor_list]
     arrays, mine = [array for array, _ in pairs], [vector(t) for t in input_tensor_list]
 
@@ -613,3 +621,6 @@ def monitored_barrier(
             )
         time.sleep(pause)
         pause = min(0.01, pause * 1.5)
+
+
+all_take_as_annotated(globals())

@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._server import Frames, pack
-from flambeau.distributed._stores import Store, Value, as_bytes
+from flambeau.distributed._stores import Store, Value, as_bytes, as_key, as_keys
 
 
 class FileStore(Store):
@@ -58,7 +59,7 @@ class FileStore(Store):
                     self._values.pop(key.decode(), None)
 
     def _append(self, key: str, *value: bytes) -> None:
-        record = pack(as_bytes(key), *value)
+        record = pack(as_bytes(as_key(key)), *value)
         while record:
             written = os.pwrite(self._fd, record, os.fstat(self._fd).st_size)
             record = record[written:]
@@ -71,20 +72,20 @@ class FileStore(Store):
     def add(self, key: str, amount: int) -> int:
         """Add to the number under `key`, 0 at first, and return it."""
         with self._locked(fcntl.LOCK_EX):
-            total = int(self._values.get(key, b"0")) + amount
+            total = int(self._values.get(as_key(key), b"0")) + amount
             self._append(key, b"%d" % total)
         return total
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys are there."""
         with self._locked(fcntl.LOCK_SH):
-            return all(key in self._values for key in keys)
+            return all(key in self._values for key in as_keys(keys))
 
     def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
         """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
         expected, desired = as_bytes(expected_value), as_bytes(desired_value)
         with self._locked(fcntl.LOCK_EX):
-            held = self._values.get(key)
+            held = self._values.get(as_key(key))
             if held == expected or (held is None and not expected):
                 self._append(key, desired)
                 held = desired
@@ -93,7 +94,7 @@ class FileStore(Store):
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether there was one."""
         with self._locked(fcntl.LOCK_EX):
-            if key not in self._values:
+            if as_key(key) not in self._values:
                 return False
             self._append(key)
         return True
@@ -127,3 +128,6 @@ class FileStore(Store):
 
 
 _CLOSED = "\0closed"
+
+
+all_take_as_annotated(globals())

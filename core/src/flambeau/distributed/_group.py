@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistBackendError, DistError, DistStoreError
 from flambeau.distributed._work import Work
 from flambeau.plugin import Request
@@ -246,3 +247,6 @@ class _Checked(Request):
                 raise self._group.differing(self._what, self._call)
             self._compared = None
         return self._request.test()
+
+
+all_take_as_annotated(globals())

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _engines
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._rendezvous import rendezvous
@@ -389,3 +390,6 @@ def new_subgroups_by_enumeration(
     made = [new_group(ranks, timeout, backend) for ranks in ranks_per_subgroup_list]
     mine = [g for g in made if isinstance(g, ProcessGroup)]
     return (mine[0] if mine else None), made
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _collectives as collectives
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
@@ -157,3 +158,6 @@ def all_gather_multigpu(
             for output, row in zip(outputs, rows, strict=True):
                 output.copy_(row)
     return _finished(work, async_op)
+
+
+all_take_as_annotated(globals())

@@ -11,6 +11,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _collectives as collectives
 from flambeau.distributed import _messages as messages
 from flambeau.distributed._collectives import _root
@@ -181,3 +182,6 @@ def recv_object_list(
     messages.recv(data, source, group)
     object_list[:] = _unpacked(data)
     return source
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from datetime import timedelta
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistStoreError
 from flambeau.plugin import make_lock
 
@@ -16,8 +17,52 @@ DEFAULT = timedelta(seconds=300)
 
 
 def as_bytes(value: Value) -> bytes:
-    """Keys and values as they travel."""
-    return value.encode() if isinstance(value, str) else bytes(value)
+    """Keys and values as they travel.
+
+    Raises:
+        TypeError: it is neither text nor bytes.
+    """
+    if isinstance(value, str):
+        try:
+            return value.encode()
+        except UnicodeEncodeError as error:
+            raise ValueError(f"stores hold what UTF-8 can say: {error.reason}") from None
+    if not isinstance(value, bytes | bytearray | memoryview):
+        raise TypeError(f"stores hold str and bytes, not {type(value).__name__}")
+    return bytes(value)
+
+
+def as_keys(keys: Sequence[str]) -> list[str]:
+    """A list of keys.
+
+    Raises:
+        TypeError: it is no list of str.
+    """
+    if isinstance(keys, str | bytes) or not isinstance(keys, Sequence):
+        raise TypeError(f"keys must be a list of str, not {type(keys).__name__}")
+    return [as_key(key) for key in keys]
+
+
+def as_key(key: str) -> str:
+    """A key.
+
+    Raises:
+        TypeError: it is no str.
+    """
+    if not isinstance(key, str):
+        raise TypeError(f"a key must be str, not {type(key).__name__}")
+    return key
+
+
+def as_timeout(timeout: timedelta) -> timedelta:
+    """How long to wait.
+
+    Raises:
+        TypeError: it is no timedelta.
+    """
+    if not isinstance(timeout, timedelta):
+        raise TypeError(f"a timeout must be datetime.timedelta, not {type(timeout).__name__}")
+    return timeout
 
 
 class Store(ABC):
@@ -40,7 +85,7 @@ class Store(ABC):
 
     def set_timeout(self, timeout: timedelta) -> None:
         """Choose how long `get` and `wait` wait."""
-        self._timeout = timeout
+        self._timeout = as_timeout(timeout)
 
     @abstractmethod
     def set(self, key: str, value: Value) -> None:
@@ -85,7 +130,8 @@ class Store(ABC):
         Raises:
             DistStoreError: they are not within `timeout`.
         """
-        limit = (timeout or self._timeout).total_seconds()
+        keys = as_keys(keys)
+        limit = as_timeout(timeout or self._timeout).total_seconds()
         deadline, pause = time.monotonic() + limit, 0.0005
         while not self.check(keys):
             if time.monotonic() > deadline:
@@ -110,24 +156,24 @@ class HashStore(Store):
     def set(self, key: str, value: Value) -> None:
         """Keep `value` under `key`."""
         with self._lock:
-            self._values[key] = as_bytes(value)
+            self._values[as_key(key)] = as_bytes(value)
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number under `key`, 0 at first, and return it."""
         with self._lock:
-            total = int(self._values.get(key, b"0")) + amount
+            total = int(self._values.get(as_key(key), b"0")) + amount
             self._values[key] = b"%d" % total
         return total
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys are there."""
-        return all(key in self._values for key in keys)
+        return all(key in self._values for key in as_keys(keys))
 
     def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
         """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
         expected = as_bytes(expected_value)
         with self._lock:
-            held = self._values.get(key)
+            held = self._values.get(as_key(key))
             if held == expected or (held is None and not expected):
                 held = self._values[key] = as_bytes(desired_value)
         return expected if held is None else held
@@ -135,7 +181,7 @@ class HashStore(Store):
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether there was one."""
         with self._lock:
-            return self._values.pop(key, None) is not None
+            return self._values.pop(as_key(key), None) is not None
 
     def num_keys(self) -> int:
         """The number of keys."""
@@ -156,7 +202,7 @@ class PrefixStore(Store):
     """
 
     def __init__(self, prefix: str, store: Store) -> None:
-        self.prefix = prefix
+        self.prefix = as_key(prefix)
         self._store = store
 
     @property
@@ -174,7 +220,7 @@ class PrefixStore(Store):
         self._store.set_timeout(timeout)
 
     def _key(self, key: str) -> str:
-        return f"{self.prefix}/{key}"
+        return f"{self.prefix}/{as_key(key)}"
 
     def set(self, key: str, value: Value) -> None:
         """Keep `value` under `key`."""
@@ -186,7 +232,7 @@ class PrefixStore(Store):
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys are there."""
-        return self._store.check([self._key(key) for key in keys])
+        return self._store.check([self._key(key) for key in as_keys(keys)])
 
     def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
         """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
@@ -209,4 +255,7 @@ class PrefixStore(Store):
 
     def wait(self, keys: Sequence[str], timeout: timedelta | None = None) -> None:
         """Wait until all keys are there."""
-        self._store.wait([self._key(key) for key in keys], timeout)
+        self._store.wait([self._key(key) for key in as_keys(keys)], timeout)
+
+
+all_take_as_annotated(globals())

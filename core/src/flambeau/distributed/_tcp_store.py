@@ -13,7 +13,7 @@ from datetime import timedelta
 
 from flambeau.distributed import _server
 from flambeau.distributed._errors import DistNetworkError, DistStoreError
-from flambeau.distributed._stores import DEFAULT, Store, Value, as_bytes, late
+from flambeau.distributed._stores import DEFAULT, Store, Value, as_bytes, as_key, as_keys, late
 
 
 class _Mail:
@@ -145,7 +145,7 @@ class TCPStore(Store):
 
     def set(self, key: str, value: Value) -> None:
         """Keep `value` under `key`."""
-        self.ask("set", as_bytes(key), as_bytes(value))
+        self.ask("set", as_bytes(as_key(key)), as_bytes(value))
 
     def get(self, key: str) -> bytes:
         """The value of `key`, once there is one.
@@ -155,7 +155,7 @@ class TCPStore(Store):
         """
         limit = self._timeout.total_seconds()
         try:
-            return self.ask("get", as_bytes(key), timeout=limit)[0]
+            return self.ask("get", as_bytes(as_key(key)), timeout=limit)[0]
         except TimeoutError:
             raise late([key], limit) from None
 
@@ -169,26 +169,26 @@ class TCPStore(Store):
         """
         limit = (timeout or self._timeout).total_seconds()
         try:
-            self.ask("wait", *map(as_bytes, keys), timeout=limit)
+            self.ask("wait", *map(as_bytes, as_keys(keys)), timeout=limit)
         except TimeoutError:
             raise late(keys, limit) from None
 
     def add(self, key: str, amount: int) -> int:
         """Add to the number under `key`, 0 at first, and return it."""
-        return int(self.ask("add", as_bytes(key), b"%d" % amount)[0])
+        return int(self.ask("add", as_bytes(as_key(key)), b"%d" % amount)[0])
 
     def check(self, keys: Sequence[str]) -> bool:
         """Whether all keys are there."""
-        return b"0" not in self.ask("check", *map(as_bytes, keys))
+        return b"0" not in self.ask("check", *map(as_bytes, as_keys(keys)))
 
     def compare_set(self, key: str, expected_value: Value, desired_value: Value) -> bytes:
         """Set `key` if it holds `expected_value` (empty: nothing); what it holds then."""
-        values = as_bytes(key), as_bytes(expected_value), as_bytes(desired_value)
+        values = as_bytes(as_key(key)), as_bytes(expected_value), as_bytes(desired_value)
         return self.ask("compare_set", *values)[0]
 
     def delete_key(self, key: str) -> bool:
         """Remove a key; whether there was one."""
-        return self.ask("delete", as_bytes(key))[0] == b"1"
+        return self.ask("delete", as_bytes(as_key(key)))[0] == b"1"
 
     def num_keys(self) -> int:
         """The number of keys."""

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistBackendError, DistTimeoutError
 from flambeau.distributed._future import Future
 
@@ -167,3 +168,6 @@ class Work:
             "any more: start all ranks again from a checkpoint."
         )
         raise self._failure
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import nn
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.jit import _types as T
 from flambeau.jit import passes
 from flambeau.jit._frontend.function import ScriptFunction
@@ -104,7 +105,12 @@ def run_frozen_optimizations(
     >>> frozen = fb.jit.freeze(fb.jit.script(fb.nn.Linear(2, 1).eval()))
     >>> fb.jit.run_frozen_optimizations(frozen)
     """
-    kind: ClassType = mod._type_of_script
+    kind: ClassType | None = getattr(mod, "_type_of_script", None)
+    if kind is None:
+        raise TypeError(
+            "run_frozen_optimizations(): argument 'mod' must be a scripted module, not "
+            f"{type(mod).__name__}"
+        )
     for name in dict.fromkeys(("forward", *(preserved_methods or ()))):
         method = kind.method(name)
         if method is not None:
@@ -245,3 +251,6 @@ def _hold(made: Any, module: Any, name: str) -> None:
             getattr(made, place)[name] = getattr(module, place)[name]
             return
     made.__dict__[name] = getattr(module, name)
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ import inspect
 import typing
 from typing import Any, TypeVar
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.function import ScriptFunction, declarations, scripted
@@ -226,6 +227,7 @@ def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
     return Future(lambda: func(*args, **kwargs))
 
 
+@takes_as_annotated
 def wait(future: Future) -> Any:
     """What a call of `fork` returned; what it raised is raised.
 

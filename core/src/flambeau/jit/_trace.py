@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import nn
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.jit._frontend.function import ScriptFunction
 from flambeau.jit._graph import Graph
 from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
@@ -337,3 +338,6 @@ def _compare(expected: Any, found: Any, tolerance: float, graph: Graph) -> None:
 
 
 __all__ = ["TopLevelTracedModule", "TracerWarning", "TracingCheckError", "trace", "trace_module"]
+
+
+all_take_as_annotated(globals())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau.overrides import all_take_as_annotated
 from flambeau.quasirandom._directions import MAXBIT, directions
 
 __all__ = ["SobolEngine"]
@@ -162,3 +163,6 @@ class SobolEngine:
         if self.seed is not None:
             told.append(f"seed={self.seed}")
         return f"SobolEngine({', '.join(told)})"
+
+
+all_take_as_annotated(globals())

@@ -113,6 +113,8 @@ class SparseTensor(Tensor):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
+        if not isinstance(other, SparseTensor):
+            raise RuntimeError("a sparse tensor cannot hold a dense result")
         self._a, self._be, self.dtype = other._a, other._be, other.dtype
         self._where, self._stored, self._sorted = other._where, other._stored, other._sorted
         return self

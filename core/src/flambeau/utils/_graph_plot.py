@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from flambeau import Tensor
+from flambeau._dispatch.annotated import all_take_as_annotated
 
 
 def plot_graph(
@@ -102,3 +103,6 @@ def _write(text: str, path: Path) -> None:
             "or name a file that ends in .dot to have the text"
         )
     subprocess.run([program, f"-T{kind}", "-o", str(path)], input=text, text=True, check=True)
+
+
+all_take_as_annotated(globals())

@@ -20,6 +20,7 @@ import flambeau as fb
 from flambeau._autograd.engine import adds_to_all_leaves
 from flambeau._autograd.modes import enable_grad, recording
 from flambeau._autograd.node import Node, next_seq
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._random.generator import default_generators
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import Function, backward
@@ -212,6 +213,7 @@ def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
     return [index for index, _ in found], [state for _, state in found]
 
 
+@takes_as_annotated
 def set_device_states(
     devices: Sequence[int], states: Sequence[Tensor], *, device_type: str | None = None
 ) -> None:

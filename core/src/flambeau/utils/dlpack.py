@@ -207,9 +207,14 @@ def imported(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -
 
 def _asked(ext_tensor: Any) -> Any:
     try:
-        return ext_tensor.__dlpack__(max_version=(1, 0))
-    except TypeError:  # a library that knows the first protocol only
-        return ext_tensor.__dlpack__()
+        try:
+            return ext_tensor.__dlpack__(max_version=(1, 0))
+        except TypeError:  # a library that knows the first protocol only
+            return ext_tensor.__dlpack__()
+    except BufferError as error:
+        kind = type(ext_tensor).__name__
+        said = f"from_dlpack(): the {kind} does not give its memory: {error}"
+        raise BufferError(said) from error
 
 
 def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from flambeau._autograd.node import RemovableHandle
+from flambeau._dispatch.annotated import takes_as_annotated
 
 __all__ = ["RemovableHandle", "unserializable_hook"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+@takes_as_annotated
 def unserializable_hook(f: F) -> F:
     """A decorator: the hook is to be left behind where its tensor is pickled, as all hooks are.
 

@@ -10,6 +10,7 @@ import flambeau as fb
 from flambeau.fx._codegen import CodeGen, PythonCode, TransformCode
 from flambeau.fx._names import Namespace, snake_case
 from flambeau.fx.node import Argument, Node, Target, map_arg
+from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
     from flambeau.fx.graph_module import GraphModule
@@ -478,3 +479,6 @@ def _has_path(module: Any, path: str) -> bool:
             return False
         module = getattr(module, name)
     return True
+
+
+all_take_as_annotated(globals())

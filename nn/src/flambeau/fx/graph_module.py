@@ -14,6 +14,7 @@ from flambeau.fx._codegen import PythonCode
 from flambeau.fx._names import OWN_GLOBALS
 from flambeau.fx.graph import Graph
 from flambeau.nn import Module, Parameter
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 
@@ -303,7 +304,10 @@ def _forward_of(text: str, names: dict[str, Any]) -> Any:
     file = f"<eval_with_key>.{next(_numbers)}"
     namespace = dict(names)
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
-    exec(compile(text, file, "exec"), namespace)
+    try:
+        exec(compile(text, file, "exec"), namespace)
+    except SyntaxError as error:
+        raise RuntimeError(f"the graph's code is no Python: {error}\n{text:.2000}") from error
     return namespace["forward"]
 
 
@@ -361,3 +365,6 @@ def _assign_attr(value: Any, to_module: Module, target: str) -> None:
         to_module.register_buffer(field, value)
     else:
         setattr(to_module, field, value)
+
+
+all_take_as_annotated(globals())

@@ -12,6 +12,7 @@ from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Argument, Node, Target, map_arg
 from flambeau.fx.proxy import Proxy
 from flambeau.nn import Module
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["Interpreter", "Transformer"]
 
@@ -253,3 +254,6 @@ def map_proxies(a: Any) -> Any:
     from flambeau.fx.node import map_aggregate
 
     return map_aggregate(a, lambda x: x.node if isinstance(x, Proxy) else x)
+
+
+all_take_as_annotated(globals())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 from flambeau.fx._operators import INPLACE
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
+from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
     from flambeau.fx.graph import Graph
@@ -449,3 +450,6 @@ def qualified_name(function: Callable[..., Any]) -> str:
         raise RuntimeError(f"Could not find the module of {function!r}")
     place = place.replace("flambeau.", "torch.", 1) if place.startswith("flambeau.") else place
     return f"{place}.{name}"
+
+
+all_take_as_annotated(globals())

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from flambeau.nn import Module
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["ArgsKwargsPair", "normalize_function", "normalize_module"]
 
@@ -104,3 +105,6 @@ def normalize_module(
         kwargs,
         normalize_to_only_use_kwargs=normalize_to_only_use_kwargs,
     )
+
+
+all_take_as_annotated(globals())

@@ -13,6 +13,7 @@ import flambeau as fb
 from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.graph import Graph
 from flambeau.fx.node import Argument, BaseArgumentTypes, Node, Target, map_aggregate
+from flambeau.overrides import takes_as_annotated
 
 __all__ = [
     "Attribute",
@@ -202,6 +203,7 @@ class Proxy:
         RuntimeError: its length is asked for.
     """
 
+    @takes_as_annotated
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
         self.node = node

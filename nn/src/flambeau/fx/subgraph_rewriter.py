@@ -13,6 +13,7 @@ from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node, map_arg
 from flambeau.nn import Module
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["Match", "ReplacedPatterns", "replace_pattern", "replace_pattern_with_filters"]
 
@@ -332,3 +333,6 @@ def _adopt(gm: GraphModule, replacement: Module) -> None:
             _assign_attr(kept, gm, path)
     gm.delete_all_unused_submodules()
     gm.graph.lint()
+
+
+all_take_as_annotated(globals())

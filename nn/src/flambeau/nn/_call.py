@@ -28,7 +28,7 @@ def refused_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     In modules of others the annotations of `forward` say what their authors mean by them.
     """
     forward = type(module).forward
-    if not forward.__module__.startswith("flambeau."):
+    if not str(getattr(forward, "__module__", "")).startswith("flambeau."):
         return None
     return misfit(forward, (module, *args), kwargs, type(module).__name__)
 

@@ -130,6 +130,15 @@ class UninitializedTensorMixin:
         )
 
     @property
+    def is_leaf(self) -> bool:
+        """True: nothing has been computed."""
+        return True
+
+    @property
+    def grad_fn(self) -> None:
+        """None: nothing has been computed."""
+
+    @property
     def data(self) -> Tensor:
         """An empty tensor of the dtype and on the device that the values will have."""
         return self._stand_in

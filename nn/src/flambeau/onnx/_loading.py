@@ -6,6 +6,7 @@ import os
 from typing import IO, Any
 
 from flambeau.onnx._model import ONNXModule
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["load"]
 
@@ -43,3 +44,6 @@ def load(f: str | os.PathLike[str] | IO[bytes] | Any) -> ONNXModule:
     except DecodeError as error:
         raise ValueError(f"{getattr(f, 'name', f)!s} is no model of ONNX: {error}") from error
     return ONNXModule(model)
+
+
+all_take_as_annotated(globals())

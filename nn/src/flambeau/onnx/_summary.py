@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from flambeau.onnx._operators import OPERATORS
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["summary"]
 
@@ -102,3 +103,6 @@ def _type(value: Any) -> str:
         for d in kind.shape.dim
     )
     return f"{TensorProto.DataType.Name(kind.elem_type).lower()}[{sizes}]"
+
+
+all_take_as_annotated(globals())

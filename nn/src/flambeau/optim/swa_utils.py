@@ -15,7 +15,7 @@ from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim._options import number
 from flambeau.optim.lr_scheduler._base import LRScheduler, Rate, one_per_group
 from flambeau.optim.optimizer import Optimizer
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import all_take_as_annotated, takes_as_annotated
 
 __all__ = [
     "SWALR",
@@ -50,6 +50,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """
     _check_decay(decay)
 
+    @takes_as_annotated
     @fb.no_grad()
     def average(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return decay * averaged + (1 - decay) * current
@@ -65,6 +66,7 @@ def get_swa_avg_fn() -> Average:
     tensor(5.)
     """
 
+    @takes_as_annotated
     @fb.no_grad()
     def average(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
         return averaged + (current - averaged) / (num_averaged + 1)
@@ -81,6 +83,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
     _check_decay(decay)
     average = get_ema_avg_fn(decay)
 
+    @takes_as_annotated
     @fb.no_grad()
     def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
         for old, new in zip(averaged, current, strict=True):
@@ -93,6 +96,7 @@ def get_swa_multi_avg_fn() -> MultiAverage:
     """`get_swa_avg_fn` for lists of tensors, of which the first is changed in place."""
     average = get_swa_avg_fn()
 
+    @takes_as_annotated
     @fb.no_grad()
     def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
         # Of a count in a tensor, the weight is a float32, whatever the parameters are: as PyTorch.
@@ -287,3 +291,6 @@ class SWALR(LRScheduler):
             start = goal if before == 1 else (rate - before * goal) / (1 - before)
             rates.append(goal + (start - goal) * (1 - now))
         return rates
+
+
+all_take_as_annotated(globals())

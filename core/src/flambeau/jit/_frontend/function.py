@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit import _decorators, passes
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
@@ -61,6 +62,7 @@ class ScriptFunction:
     <BLANKLINE>
     """
 
+    @takes_as_annotated
     def __init__(
         self,
         name: str,
@@ -132,6 +134,8 @@ class ScriptFunction:
         try:
             arguments = self.schema.arguments
             graph, returned = compile_declaration(self.name, declaration, arguments)
+        except RecursionError:
+            raise _too_deep(self.name) from None
         finally:
             self._compiling = False
         self._graph = graph
@@ -228,7 +232,16 @@ class ScriptFunction:
         if self._raw is None:
             python_function = compiler.execute.python_function
 
-            self._raw = python_function(self)
+            self.compile()
+            if self._compiling:
+                raise CompilationError(f"function '{self.name}' is a value in itself")
+            self._compiling = True
+            try:
+                self._raw = python_function(self)
+            except RecursionError:
+                raise _too_deep(self.name) from None
+            finally:
+                self._compiling = False
         assert self._raw is not None
         return self._raw
 
@@ -515,6 +528,14 @@ def parse(text: str, source: Source) -> ast.Module:
         line, column = error.lineno or 1, max(0, (error.offset or 1) - 1)
         place = Place(source, line, column, line, column + 1)
         raise CompilationError(f"expected Python: {error.msg}", place) from None
+    except ValueError as error:  # characters that no source has
+        raise CompilationError(f"expected Python: {error}") from None
+    except (RecursionError, MemoryError):  # as Python's parser says it
+        raise CompilationError("the source is nested too deeply") from None
+
+
+def _too_deep(name: str) -> CompilationError:
+    return CompilationError(f"function '{name}' is nested too deeply")
 
 
 def declarations(

@@ -8,6 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes
 from flambeau._dispatch.bound import home
 from flambeau._dispatch.dispatch import cast, wrap
@@ -96,6 +97,7 @@ def arange(
 
 
 @public(method=False)
+@takes_as_annotated
 def linspace(
     start: Tensor | float,
     end: Tensor | float,
@@ -118,6 +120,7 @@ def linspace(
     n = operator.index(steps)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {n}")
+    checked_sizes((n,))
     dtype = dtype_or(dtype, out)
     if n:
         start, end = bounds_in(dtype, start, end if n > 1 else start)
@@ -141,6 +144,7 @@ def linspace(
 
 
 @public(method=False)
+@takes_as_annotated
 def logspace(
     start: Tensor | float,
     end: Tensor | float,

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from flambeau._autograd.modes import recording
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast, drawable, where_to_draw
 from flambeau._random.generator import generator_for
@@ -458,6 +459,7 @@ def selu(input: Tensor) -> Tensor:
 
 
 @public(method=False, inplace="function")
+@takes_as_annotated
 def celu(input: Tensor, alpha: float = 1.0) -> Tensor:
     """max(x, 0) + min(alpha·(exp(x / alpha) - 1), 0).
 

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
@@ -288,6 +289,7 @@ def btriunpack(
 
 
 @public
+@takes_as_annotated
 def symeig(
     input: Tensor,
     eigenvectors: bool = False,

@@ -1329,7 +1329,7 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
     """
     if type(alpha) is int and alpha == 1:
         return other
-    if isinstance(alpha, (list, tuple)):
+    if isinstance(alpha, (list, tuple, str, bytes)):
         raise TypeError(f"argument 'alpha' must be Number, not {type(alpha).__name__}")
     if isinstance(alpha, Tensor):
         if alpha.dim() or alpha.requires_grad:

@@ -716,6 +716,7 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
 
 
 @public(function=False, names={"p_tensor": "p"})
+@takes_as_annotated
 def bernoulli_(
     input: Tensor, p: Tensor | float = 0.5, *, generator: Generator | None = None
 ) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -175,6 +176,7 @@ def nuclear_norm(
 
 
 @public
+@takes_as_annotated
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The p-norm of input - other.
 
@@ -186,6 +188,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 @public(inplace="method")
+@takes_as_annotated
 def renorm(
     input: Tensor, p: float, dim: int, maxnorm: float, *, out: Tensor | None = None
 ) -> Tensor:

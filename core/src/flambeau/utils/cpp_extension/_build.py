@@ -46,7 +46,7 @@ class Build:
 
 def build(what: Build, directory: str | None, verbose: bool) -> Path:
     """The library (or program), compiled if anything that goes into it has changed."""
-    if not what.name.isidentifier():
+    if not isinstance(what.name, str) or not what.name.isidentifier():
         raise ValueError(f"an extension has the name of a module, not {what.name!r}")
     for source in what.sources:
         if not Path(source).is_file():

@@ -148,6 +148,8 @@ def check_compiler_abi_compatibility(compiler: str) -> bool:
     ...     cpp_extension.check_compiler_abi_compatibility("no-such-compiler")
     False
     """
+    if not isinstance(compiler, str):
+        raise TypeError(f"the compiler must be named by a str, not {type(compiler).__name__}")
     said = version_of(compiler)
     for kind, pattern in (
         ("Apple", r"Apple clang version ([\d.]+)"),

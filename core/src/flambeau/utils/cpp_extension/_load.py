@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.plugin.forks import make_lock
 from flambeau.utils.cpp_extension._build import Build, build
 
@@ -180,3 +181,6 @@ def _import(name: str, path: str) -> ModuleType:
 def _quoted(text: str) -> str:
     """A literal of C++."""
     return f'R"flambeau({text})flambeau"'
+
+
+all_take_as_annotated(globals())

@@ -9,6 +9,7 @@ from typing import Any
 from setuptools import Extension
 from setuptools.command.build_ext import build_ext
 
+from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.utils.cpp_extension import _compiler
 
 __all__ = ["BuildExtension", "CUDAExtension", "CppExtension"]
@@ -113,3 +114,6 @@ class BuildExtension(build_ext):
             return name
         parts = name.split(".")
         return ".".join([*parts[:-2], parts[-1]])
+
+
+all_take_as_annotated(globals())

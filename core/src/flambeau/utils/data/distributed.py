@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sized
 from typing import Any
 
 import flambeau as fb
+from flambeau.overrides import all_take_as_annotated
 from flambeau.utils.data.sampler import Sampler
 
 __all__ = ["DistributedSampler"]
@@ -76,10 +77,9 @@ class DistributedSampler(Sampler[int]):
             order = fb.randperm(count, generator=generator).tolist()
         else:
             order = list(range(count))
-        if not self.drop_last and order:
-            missing = self.total_size - count
-            order += (order * math.ceil(missing / count))[:missing]
-        return iter(order[self.rank : self.total_size : self.num_replicas])
+        # Beyond the end it begins anew, without a list of `total_size`.
+        places = range(self.rank, self.total_size, self.num_replicas) if order else ()
+        return (order[place % count] for place in places)
 
     def __len__(self) -> int:
         return self.num_samples
@@ -97,3 +97,6 @@ def _process_group() -> Any:
             "Requires distributed package to be available: pass num_replicas and rank"
         ) from None
     return distributed
+
+
+all_take_as_annotated(globals())

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 import flambeau as fb
+from flambeau.overrides import all_take_as_annotated
 
 if TYPE_CHECKING:
     from flambeau import Generator, Tensor
@@ -262,3 +263,6 @@ class BatchSampler(Sampler[list[int]]):
 
 def _is_positive_int(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
+
+
+all_take_as_annotated(globals())

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import flambeau as fb
 from flambeau.fx.interpreter import Interpreter
 from flambeau.fx.node import Node, map_aggregate
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["ShapeProp", "TensorMetadata"]
 
@@ -67,3 +68,6 @@ def _facts(t: fb.Tensor) -> TensorMetadata:
 
 
 _DIMS = {fb.channels_last: 4, fb.channels_last_3d: 5}
+
+
+all_take_as_annotated(globals())

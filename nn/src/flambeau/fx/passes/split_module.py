@@ -9,6 +9,7 @@ from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node, map_arg
 from flambeau.nn import Module
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["split_module"]
 
@@ -133,3 +134,6 @@ def _part(
     made = [values[n] for n in results]
     graph.output(made[0] if len(made) == 1 else tuple(made))
     return GraphModule(attributes, graph)
+
+
+all_take_as_annotated(globals())

@@ -79,6 +79,8 @@ class BasePruningMethod(ABC):
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
         current = getattr(module, name)
+        if not isinstance(current, fb.Tensor):
+            raise TypeError(f"{name!r} of {type(module).__name__} is no parameter")
         scores = current if importance_scores is None else importance_scores
         if scores.shape != current.shape:
             raise AssertionError(

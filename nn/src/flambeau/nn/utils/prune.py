@@ -24,7 +24,7 @@ from flambeau.nn.utils._pruning import (
     further_masked,
     hook_of,
 )
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import all_take_as_annotated, takes_as_annotated
 
 __all__ = [
     "BasePruningMethod",
@@ -215,3 +215,6 @@ def is_pruned(module: Module) -> bool:
         for part in module.modules()
         for hook in part._forward_pre_hooks.values()
     )
+
+
+all_take_as_annotated(globals())

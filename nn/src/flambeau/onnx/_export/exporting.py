@@ -483,6 +483,8 @@ def _kind(given: Any, aten: bool, raw: bool) -> OperatorExportTypes:
 def _dynamic(given: Any, names: Sequence[str]) -> dict[str, dict[int, str]]:
     """Names of dynamic axes by input or output and place."""
     made: dict[str, dict[int, str]] = {}
+    if given is not None and not isinstance(given, Mapping):
+        raise TypeError(f"dynamic_axes must be a dictionary, not {type(given).__name__}")
     for name, axes in (given or {}).items():
         if isinstance(axes, Mapping):
             made[name] = {int(dim): str(axis) for dim, axis in axes.items()}

@@ -84,6 +84,11 @@ class ChainedScheduler(_CombinedScheduler):
                 f"{type(self).__name__} expects at least one scheduler to be chained, "
                 "but got no scheduler."
             )
+        if not isinstance(schedulers, Sequence):
+            raise TypeError(
+                f"{type(self).__name__}(): argument 'schedulers' must be a list, not "
+                f"{type(schedulers).__name__}"
+            )
         shared: Any = optimizer or getattr(schedulers[0], "optimizer", None)
         self._check(schedulers, shared)
         self._schedulers = schedulers
