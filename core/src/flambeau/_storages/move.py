@@ -39,16 +39,21 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
     return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
 
 
-def move(st: Storage, buffer: Any, dtype: DType, mapping: Any = None) -> None:
+def move(
+    st: Storage, buffer: Any, dtype: DType, mapping: Any = None, alone: Tensor | None = None
+) -> None:
     """Give a storage the memory of `buffer`; every living tensor over it follows.
 
-    NumPy arrays and other foreign views keep the old memory.
+    NumPy arrays and other foreign views keep the old memory.  If `alone` is known to be the only
+    tensor over it, nobody has to look for others.
 
     Raises:
         RuntimeError: the new memory is too small for a tensor.
     """
     be = st._be
-    if be.strided:
+    if alone is not None:
+        tensors, records = [alone], [st]
+    elif be.strided:
         tensors, records = _over(st)
     else:
         tensors, records = [t for r in st.aliases if (t := r()) is not None], [st]

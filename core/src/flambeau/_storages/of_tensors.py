@@ -30,7 +30,12 @@ def untyped_storage(t: Tensor) -> UntypedStorage:
 
 def typed_storage(t: Tensor) -> TypedStorage:
     """The allocation that `t` and its views share, read as the dtype of `t`."""
-    return TypedStorage(wrap_storage=untyped_storage(t), dtype=t.dtype)
+    # The outer object is made first, since it is freed last: so a second call has it at the same
+    # place, and `id(x.storage()) == id(y.storage())`, which programs ask, is true of one memory.
+    made = object.__new__(TypedStorage)
+    made._untyped_storage = untyped_storage(t)
+    made.dtype = t.dtype
+    return made
 
 
 def storage_type(t: Tensor) -> Any:

@@ -2,11 +2,14 @@
 
 A block of shared memory is a file in the system's memory file system whose name is deleted as soon
 as the file is open: nothing is left behind however a process ends.  What travels to another process
-is the file descriptor.
+is the file descriptor.  Where descriptors are scarce the name stays and travels instead, and a
+process of its own removes it when nobody uses it any more (`set_strategy`).
 """
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import mmap
 import os
 import tempfile
@@ -17,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import TensorBase
 from flambeau._memory.views import storage_of
+from flambeau._storages import shared_names
 from flambeau._storages.foreign import Memory, tensor_over
 from flambeau._storages.memory import tensor_in
+from flambeau._storages.move import move
 from flambeau._storages.typed import LEGACY, TypedStorage
 from flambeau._storages.untyped import UntypedStorage
 from flambeau._types import dtype as D
@@ -30,6 +35,9 @@ if TYPE_CHECKING:
 
 _FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 
+BY_DESCRIPTOR, BY_NAME = "file_descriptor", "file_system"
+STRATEGIES = (BY_DESCRIPTOR, BY_NAME) if shared_names.SUPPORTED else (BY_DESCRIPTOR,)
+
 # Blocks of this process by (device, inode): a block that arrives twice is mapped once.
 _known: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
 
@@ -38,21 +46,44 @@ class Mapping:
     """What is behind a mapped storage.
 
     Attributes:
-        fd: descriptor of a block of shared memory, None for a file that the user named.
-        filename: that file, None for a block of shared memory.
+        fd: descriptor of a block of shared memory that travels by it.
+        filename: the file that the user named, None for a block of shared memory.
         shared: whether other processes see writes.
+        name: that of a block of shared memory that travels by it.
+        key: device and inode of a block of shared memory.
     """
 
-    __slots__ = ("fd", "filename", "shared")
+    __slots__ = ("fd", "filename", "key", "name", "shared")
 
-    def __init__(self, fd: int | None, filename: str | None, shared: bool) -> None:
+    def __init__(
+        self,
+        fd: int | None,
+        filename: str | None,
+        shared: bool,
+        name: shared_names.Name | None = None,
+        key: tuple[int, int] | None = None,
+    ) -> None:
         self.fd = fd
         self.filename = filename
         self.shared = shared
+        self.name = name
+        self.key = key
 
     def __del__(self) -> None:
         if self.fd is not None:
             os.close(self.fd)
+
+
+strategy = BY_DESCRIPTOR
+
+
+def set_strategy(chosen: str) -> None:
+    """Choose how blocks of shared memory travel that are made from now on."""
+    global strategy
+    if chosen == BY_NAME:
+        # Now, so that processes forked later use the one of their parent, who may outlive them.
+        shared_names.start(_FOLDER)
+    strategy = chosen
 
 
 def create(nbytes: int) -> Storage:
@@ -61,10 +92,16 @@ def create(nbytes: int) -> Storage:
     Raises:
         RuntimeError: the system has not that much shared memory.
     """
-    path = os.path.join(_FOLDER, f"flambeau_{os.getpid()}_{uuid.uuid4().hex}")
+    if strategy == BY_NAME:
+        name = shared_names.fresh(_FOLDER)
+        path = os.path.join(_FOLDER, name.name)
+    else:
+        name = None
+        path = os.path.join(_FOLDER, f"flambeau_{os.getpid()}_{uuid.uuid4().hex}")
     fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        os.unlink(path)
+        if name is None:
+            os.unlink(path)
         # Without it the memory is found to be short at a later write, by a signal that kills.
         os.posix_fallocate(fd, 0, nbytes)
     except OSError as error:
@@ -75,7 +112,7 @@ def create(nbytes: int) -> Storage:
             f"{free.f_bavail * free.f_frsize} are free: {error.strerror}. Share less, or make that "
             "file system larger (containers: --shm-size)"
         ) from error
-    return attach(fd, nbytes)
+    return _attached_to(fd, nbytes, name)
 
 
 def private(data: bytearray) -> Storage:
@@ -90,20 +127,73 @@ def tensor_at(block: Storage, start: int, dtype: Any, shape: tuple[int, ...]) ->
 
 def attach(fd: int, nbytes: int) -> Storage:
     """The storage over the block of shared memory of a descriptor, which it closes in the end."""
+    return _known_as(fd) or _attached_to(fd, nbytes, None)
+
+
+def attach_named(home: str, file: str, nbytes: int) -> Storage:
+    """The storage over the block of shared memory that was sent by its name.
+
+    Raises:
+        RuntimeError: it is gone, since all processes that used it have ended.
+    """
+    name = shared_names.Name(home, file)
+    name.arrived()
+    try:
+        fd = os.open(os.path.join(_FOLDER, file), os.O_RDWR)
+    except FileNotFoundError as error:
+        raise shared_names.gone(file) from error
+    return _known_as(fd) or _attached_to(fd, nbytes, name)
+
+
+def _key(fd: int) -> tuple[int, int]:
     facts = os.fstat(fd)
-    key = facts.st_dev, facts.st_ino
-    if (found := _known.get(key)) is not None:
+    return facts.st_dev, facts.st_ino
+
+
+def _known_as(fd: int) -> Storage | None:
+    if (found := _known.get(_key(fd))) is not None:
         os.close(fd)
-        return found
-    st = _over(mmap.mmap(fd, nbytes), Mapping(fd, None, True))
+    return found
+
+
+def _attached_to(fd: int, nbytes: int, name: shared_names.Name | None) -> Storage:
+    key = _key(fd)
+    mapping = Mapping(fd, None, True, name, key)  # closes the descriptor, whatever happens
+    address = _mapped(fd, nbytes)
+    release = functools.partial(_munmap, address, nbytes)
+    memory = Memory((address, False), (nbytes,), (1,), D.uint8, release=release)
+    if name is not None:
+        os.close(fd)
+        mapping.fd = None
+    st = storage_of(tensor_over(memory, D.uint8))
+    st.mapping = mapping
     _known[key] = st
     return st
 
 
 def adopt(st: Storage, block: Storage) -> None:
     """Note that a storage has taken over the memory of a block of shared memory."""
-    facts = os.fstat(block.mapping.fd)
-    _known[facts.st_dev, facts.st_ino] = st
+    _known[block.mapping.key] = st
+
+
+# `mmap.mmap` keeps a descriptor of its own, which would double the number of those in use.
+_libc = ctypes.CDLL(None, use_errno=True)
+_mmap, _munmap = _libc.mmap, _libc.munmap
+_mmap.restype = ctypes.c_void_p
+_mmap.argtypes = (
+    *(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int),
+    ctypes.c_long,
+)
+_munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+
+
+def _mapped(fd: int, nbytes: int) -> int:
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    address = _mmap(None, nbytes, access, mmap.MAP_SHARED, fd, 0)
+    if address == ctypes.c_void_p(-1).value:
+        error = os.strerror(ctypes.get_errno())
+        raise RuntimeError(f"cannot map {nbytes} bytes of shared memory: {error}")
+    return int(address)
 
 
 def map_file(filename: Any, shared: bool, nbytes: int) -> Storage:
@@ -146,6 +236,25 @@ def _over(block: mmap.mmap, mapping: Mapping) -> Storage:
     return st
 
 
+def share(t: Tensor) -> None:
+    """Move a tensor of the CPU, and all others over its memory, to shared memory."""
+    if not t.is_sparse and t._be.strided and t.device.type == "cpu":
+        st = storage_of(t)
+        if not st.shared and st.mapping is None:
+            if st.nbytes():
+                take_over(st, t)
+            return
+    t.untyped_storage().share_memory_()
+
+
+def take_over(st: Storage, alone: Tensor | None = None) -> None:
+    """Move a storage to shared memory; `alone` is the only tensor over it, if there is but one."""
+    block = create(st.nbytes())
+    st._be.assign(block.vector(D.uint8), st.vector(D.uint8))
+    move(st, block.buffer, D.uint8, block.mapping, alone)
+    adopt(st, block)
+
+
 _moves = False
 
 
@@ -161,12 +270,16 @@ def register(*, move: bool = False) -> None:
     def handed_over(storage: Any) -> bool:
         if storage.device.type == "cpu" and storage.nbytes() and _moves:
             storage.share_memory_()
-        return storage.is_shared() and storage._st.mapping.fd is not None
+        return storage.is_shared() and storage._st.mapping.filename is None
 
     def reduce_untyped(storage: UntypedStorage) -> Any:
         if not handed_over(storage):
             return storage.__reduce_ex__(2)
-        return _attached, (reduction.DupFd(storage._st.mapping.fd), storage.nbytes())
+        mapping = storage._st.mapping
+        if (name := mapping.name) is None:
+            return _attached, (reduction.DupFd(mapping.fd), storage.nbytes())
+        name.sent()
+        return _attached_by_name, (name.home, name.name, storage.nbytes())
 
     def reduce_typed(storage: TypedStorage) -> Any:
         return _retyped, (storage.untyped(), storage.dtype)
@@ -179,7 +292,11 @@ def register(*, move: bool = False) -> None:
                 "transfer the data, call detach() on the tensor before serializing (e.g., putting "
                 "it on the queue)."
             )
-        if t.is_sparse or not t._be.strided or not handed_over(t.untyped_storage()):
+        if t.is_sparse or not t._be.strided:
+            return t.__reduce_ex__(2)
+        if _moves:
+            share(t)
+        if not handed_over(t.untyped_storage()):
             return t.__reduce_ex__(2)
         place = t.storage_offset(), tuple(t.shape), t.stride()
         return _received, (type(t), t.untyped_storage(), t.dtype, place, t.requires_grad)
@@ -197,6 +314,10 @@ def register(*, move: bool = False) -> None:
 
 def _attached(handle: Any, nbytes: int) -> Any:
     return UntypedStorage._of(attach(handle.detach(), nbytes))
+
+
+def _attached_by_name(home: str, name: str, nbytes: int) -> Any:
+    return UntypedStorage._of(attach_named(home, name, nbytes))
 
 
 def _retyped(storage: Any, dtype: Any) -> Any:

@@ -290,13 +290,9 @@ class UntypedStorage(Casts):
                 "processes; .cpu() can"
             )
         from flambeau._storages import shared
-        from flambeau._storages.move import move
 
-        if held := self.nbytes():
-            block = shared.create(held)
-            block.write(0, st.read(0, held))
-            move(st, block.buffer, D.uint8, block.mapping)
-            shared.adopt(st, block)
+        if self.nbytes():
+            shared.take_over(st)
         shared.register()
         return self
 

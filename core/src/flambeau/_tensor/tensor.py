@@ -505,6 +505,12 @@ class Tensor(TensorMethods, TensorBase):
             self._hooks = Hooks()
         return self._hooks
 
+    @property
+    def _backward_hooks(self) -> dict[int, Callable[[Tensor], Any]] | None:
+        # What programs ask whether a tensor that came from elsewhere brought hooks along.
+        hooks = self._hooks if self._fn is None else self._fn._hooks
+        return hooks.tensor if hooks is not None and hooks.tensor else None
+
     def detach(self) -> Tensor:
         """The same memory without history; writes to either are seen, and counted, by both."""
         st = storage_of(self)
@@ -1021,7 +1027,10 @@ class Tensor(TensorMethods, TensorBase):
         Raises:
             NotImplementedError: the memory of this device cannot be shared.
         """
-        self.untyped_storage().share_memory_()
+        from flambeau._storages import shared  # loads multiprocessing
+
+        shared.register()
+        shared.share(self)
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:

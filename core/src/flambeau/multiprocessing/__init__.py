@@ -41,42 +41,46 @@ __all__ = [
 _storage_shared.register(move=True)
 current_process = multiprocessing.current_process
 
-_STRATEGY = "file_descriptor"
-
 
 def get_all_sharing_strategies() -> set[str]:
-    """The ways in which shared memory travels: always by its file descriptor.
-
-    PyTorch's other way, by the name of a file, leaves the file behind when a process is killed.
+    """The ways in which shared memory can travel to other processes.
 
     >>> import flambeau.multiprocessing as mp
-    >>> mp.get_all_sharing_strategies()
-    {'file_descriptor'}
+    >>> "file_descriptor" in mp.get_all_sharing_strategies()
+    True
     """
-    return {_STRATEGY}
+    return set(_storage_shared.STRATEGIES)
 
 
 def get_sharing_strategy() -> str:
-    """The way in which shared memory travels.
+    """The way in which shared memory travels that is made from now on.
 
     >>> import flambeau.multiprocessing as mp
     >>> mp.get_sharing_strategy()
     'file_descriptor'
     """
-    return _STRATEGY
+    return _storage_shared.strategy
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
-    """Choose the way in which shared memory travels; there is one.
+    """Choose the way in which shared memory travels that is made from now on.
+
+    Args:
+        new_strategy: ``"file_descriptor"``: the memory has no name, so nothing is left however
+            processes end, and each block needs a descriptor in each process.  ``"file_system"``:
+            it has a name, which a process that is started here removes when all that use the
+            block have let it go or ended, and no descriptors are needed; a process has to live
+            until what it sent was received.  Linux alone has it.
 
     Raises:
-        ValueError: it is another one.
+        ValueError: it is none of these.
 
     >>> import flambeau.multiprocessing as mp
     >>> mp.set_sharing_strategy("file_descriptor")
     """
-    if new_strategy not in get_all_sharing_strategies():
+    if new_strategy not in _storage_shared.STRATEGIES:
         raise ValueError(
-            f"set_sharing_strategy: {new_strategy!r} is not available here; shared memory travels "
-            f"by {_STRATEGY!r}. If descriptors run out, raise the limit with `ulimit -n`"
+            f"set_sharing_strategy: {new_strategy!r} is none of "
+            f"{', '.join(map(repr, _storage_shared.STRATEGIES))}"
         )
+    _storage_shared.set_strategy(new_strategy)
