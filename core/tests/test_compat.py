@@ -164,6 +164,44 @@ def test_the_exit_status_and_the_arguments_are_the_scripts(tmp_path):
     assert run(tmp_path, text, "--flag", "x").returncode == 43
 
 
+def run_module(tmp_path, *arguments):
+    command = [sys.executable, "-m", "flambeau", "run", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=300)
+
+
+def test_a_module_runs_as_the_main_program_with_its_arguments(tmp_path):
+    package = tmp_path / "program"
+    package.mkdir()
+    (package / "__init__.py").write_text("N = 40")
+    (package / "__main__.py").write_text(
+        "import sys, torch\nfrom program import N\n"
+        "print(__name__, torch.__version__, sys.argv[1:])\nsys.exit(N)"
+    )
+    done = run_module(tmp_path, "--as", "1.2", "-m", "program", "-m", "--as", "x")
+    assert done.returncode == 40
+    assert done.stdout.startswith("__main__ 1.2.0")
+    assert done.stdout.endswith("['-m', '--as', 'x']\n")
+
+
+def test_arguments_of_a_script_are_its_own_even_if_they_are_ours(tmp_path):
+    done = run(tmp_path, "import sys; print(sys.argv[1:])", "-m", "x", "--as", "1.2")
+    assert done.stdout == "['-m', 'x', '--as', '1.2']\n"
+
+
+def test_tracebacks_begin_in_the_module(tmp_path):
+    (tmp_path / "program.py").write_text("import torch\ntorch.ones(2).nosuch()\n")
+    lines = run_module(tmp_path, "-m", "program").stderr.splitlines()
+    assert lines[0].startswith("Traceback") and "program.py" in lines[1]
+    done = run_module(tmp_path, "-m", "nosuch")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1] == "ImportError: No module named nosuch"
+
+
+def test_nothing_to_run_is_status_2(tmp_path):
+    done = run_module(tmp_path)
+    assert done.returncode == 2 and "name the script" in done.stderr
+
+
 def test_a_script_that_is_absent_is_status_2(tmp_path):
     command = [sys.executable, "-m", "flambeau", "run", "nosuch.py"]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)

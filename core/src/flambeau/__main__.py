@@ -86,7 +86,14 @@ def _parser() -> argparse.ArgumentParser:
         help="which PyTorch the script is told that it has; the default is 2.13. With 1.2, "
         "torch.load reads whole objects, as it did then: only files that you trust",
     )
-    script.add_argument("script", metavar="SCRIPT", help="a Python file")
+    script.add_argument(
+        "-m",
+        dest="module",
+        nargs=argparse.REMAINDER,
+        metavar=("MODULE", "ARGUMENTS"),
+        help="run a module instead, with the arguments after it: run -m pytest tests",
+    )
+    script.add_argument("script", metavar="SCRIPT", nargs="?", help="a Python file")
     script.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     script.set_defaults(run=_run)
 
@@ -153,8 +160,13 @@ def _doctor(arguments: argparse.Namespace, plugins: PluginHost) -> int:
 
 
 def _run(arguments: argparse.Namespace, plugins: PluginHost) -> int:
-    from flambeau.compat import run_script
+    from flambeau.compat import run_module, run_script
 
+    if arguments.module:
+        return run_module(arguments.module[0], arguments.module[1:], arguments.version)
+    if arguments.script is None:
+        print("run: name the script to run, or -m and a module", file=sys.stderr)
+        return 2
     try:
         return run_script(arguments.script, arguments.arguments, arguments.version)
     except OSError as error:

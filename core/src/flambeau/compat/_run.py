@@ -1,12 +1,13 @@
-"""Running a script as Python would, with ``torch`` meaning flambeau."""
+"""Running a script or a module as Python would, with ``torch`` meaning flambeau."""
 
 from __future__ import annotations
 
 import builtins
 import io
 import os
+import runpy
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
 
 from flambeau.compat._alias import torch_alias
@@ -33,17 +34,43 @@ def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT)
     module = ModuleType("__main__")
     module.__file__ = path
     module.__dict__["__builtins__"] = builtins
+
+    def execute() -> None:
+        sys.modules["__main__"] = module
+        exec(compile(source, path, "exec"), module.__dict__)
+
+    return _run(execute, [path, *arguments], os.path.dirname(os.path.abspath(path)), version)
+
+
+def run_module(name: str, arguments: Sequence[str] = (), version: str = DEFAULT) -> int:
+    """Run a module as the main program, as ``python -m`` does, and return its exit status.
+
+    Args:
+        name: the module, or the package whose ``__main__`` it is.
+        arguments: what it finds in ``sys.argv[1:]``.
+        version: as for `run_script`.
+
+    Raises:
+        SystemExit: the module raised it.
+    """
+
+    def execute() -> None:
+        runpy.run_module(name, run_name="__main__", alter_sys=True)
+
+    return _run(execute, [name, *arguments], os.getcwd(), version)
+
+
+def _run(execute: Callable[[], None], arguments: list[str], home: str, version: str) -> int:
     before = sys.argv, sys.path[:], sys.modules.get("__main__")
-    sys.argv = [path, *arguments]
-    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-    sys.modules["__main__"] = module
+    sys.argv = arguments
+    sys.path.insert(0, home)
     try:
         with torch_alias(version):
-            exec(compile(source, path, "exec"), module.__dict__)
+            execute()
     except SystemExit:
         raise
     except BaseException as error:
-        error.__traceback__ = _inside(error.__traceback__, path)
+        error.__traceback__ = _inside(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
         return 1
     finally:
@@ -53,8 +80,11 @@ def run_script(path: str, arguments: Sequence[str] = (), version: str = DEFAULT)
     return 0
 
 
-def _inside(trace: TracebackType | None, path: str) -> TracebackType | None:
-    """The part of a traceback that begins in the script; none of it for errors of its syntax."""
-    while trace is not None and trace.tb_frame.f_code.co_filename != path:
+def _inside(trace: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that begins in the program; none of it for errors of its syntax."""
+    while trace is not None and trace.tb_frame.f_code.co_filename in _OUTSIDE:
         trace = trace.tb_next
     return trace
+
+
+_OUTSIDE = {__file__, runpy.__file__, "<frozen runpy>"}
