@@ -145,6 +145,7 @@ merged: $(MERGED)/.stamp ## the packages in one folder, as wheels install them
 generate: $(VENV)/installed ## rewrite the generated files from the op declarations
 	$(RUN) core/src/flambeau/_tools/methods.py
 	$(RUN) -m flambeau._tools.contract --write
+	$(RUN) -m flambeau._tools.scaffolds
 
 clean: ## remove what make made
 	rm -rf $(VENV) build dist digits-out .coverage .coverage.* htmlcov

@@ -7,12 +7,14 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from flambeau.__main__ import main
-from flambeau._cli.scaffold import write_backend
+from flambeau._cli.scaffold import LIKE, write_backend
+from flambeau._tools import scaffolds
 from flambeau.plugin import API_VERSION
 from flambeau.plugin.discovery import Entry
 from flambeau.plugin.host import PluginHost
@@ -58,6 +60,73 @@ def test_a_new_backend_passes_level_memory_at_once(acme: Path) -> None:
     assert result["devices"]["acme"]["reached"] == "memory"
     assert result["devices"]["acme"]["badge"] in done.stdout
     assert result["devices"]["acme"]["levels"]["primitives"]["verdict"] == "not run"
+
+
+@pytest.mark.parametrize("kind", LIKE)
+def test_templates_are_what_the_examples_are(kind: str) -> None:
+    """If not: ``make generate``."""
+    folder = scaffolds.TEMPLATES / kind / "src/@PACKAGE@"
+    written = {
+        path.relative_to(folder).as_posix().removesuffix(scaffolds.SUFFIX): path.read_text()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+    assert written == scaffolds.sources(kind)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "accelerator"])
+def test_a_backend_named_as_the_example_is_the_example(kind: str, tmp_path: Path) -> None:
+    device = scaffolds.EXAMPLES[kind]
+    write_backend(device, tmp_path, kind)
+    example = scaffolds.ROOT / "examples/backends" / device / "src"
+    for path in example.rglob("*.py"):
+        assert (tmp_path / "src" / path.relative_to(example)).read_text() == path.read_text()
+
+
+# Of the levels beyond memory what their examples are tested with, but for the lazy kind: no example
+# is in one package with its library.
+FIRST = {"numpy": "memory or softmax", "lazy": "not corners", "accelerator": "memory or streams"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", LIKE)
+def test_a_backend_like_an_example_passes_its_first_verdict(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "registered.py").write_text(REGISTER)
+    folder = tmp_path / "acme"
+    assert main(["new-backend", "acme", "--like", kind, "--directory", str(folder)]) == 0
+    command = ["-m", "pytest", "-q", "-p", "registered", "-p", "no:cacheprovider", "--pyargs"]
+    command += ["-c", os.devnull, "flambeau.testing.backend", "--device", "acme", "--quick"]
+    done = run(tmp_path, *command, "-k", FIRST[kind], "--conformance-json", "result.json")
+    assert done.returncode == 0, done.stdout[-4000:]
+    found = json.loads((tmp_path / "result.json").read_text())["devices"]["acme"]
+    assert found["levels"]["memory"]["verdict"] == "passed"
+    assert set(found["tests"]) <= {"skipped", "xfailed"}
+    if kind == "lazy":
+        assert found["reached"] == "training"
+    for path in folder.rglob("*"):
+        if path.is_file():
+            text = path.read_text()
+            assert not re.search("@[A-Z]+@", text), path
+            assert not re.search("toy|Toy|simulated:", text), path
+    project = tomllib.loads((folder / "pyproject.toml").read_text())["project"]
+    imported = {
+        found.partition(".")[0].replace("_", "-")
+        for path in folder.rglob("*.py")
+        for found in re.findall(r"^\s*(?:from|import) (\w+)", path.read_text(), re.M)
+    }
+    needed = {re.match(r"[\w-]+", need)[0] for need in project["dependencies"]}  # type: ignore[index]
+    assert imported - set(sys.stdlib_module_names) - {"flambeau", "flambeau-acme"} <= needed | (
+        {"numpy"} if "flambeau-numpy" in needed else set()
+    )
+
+
+def test_a_kind_that_there_is_not_is_refused(tmp_path: Path, capsys) -> None:
+    with pytest.raises(ValueError, match="no kind 'torch'.*numpy, lazy, accelerator"):
+        write_backend("acme", tmp_path / "new", "torch")
+    with pytest.raises(SystemExit):
+        main(["new-backend", "acme", "--like", "torch", "--directory", str(tmp_path / "new")])
+    assert "torch" in capsys.readouterr().err
+    assert not (tmp_path / "new").exists()
 
 
 def test_what_is_missing_is_listed_and_gives_status_one(acme: Path) -> None:

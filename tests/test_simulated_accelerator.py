@@ -156,6 +156,30 @@ def memory_of_a_graph(backend: Any) -> None:
         assert t.tolist() == [float(i)] * 64
 
 
+def a_number_that_two_streams_use(backend: Any) -> None:
+    first, second = fb.simulated.Stream(), fb.simulated.Stream()
+    for stream in (first, second):
+        with fb.simulated.stream(stream):
+            y = fb.zeros(64, device="simulated") + 0.8125
+    with fb.simulated.stream(second):
+        assert y.tolist() == [0.8125] * 64
+
+
+def a_number_that_a_graph_uses_first(backend: Any) -> None:
+    x = ones()
+    with fb.cuda.graph(fb.cuda.CUDAGraph()):
+        x + 0.8125
+    assert (x + 0.8125).tolist() == [1.8125] * 64
+
+
+def numbers_that_are_not_kept(backend: Any) -> None:
+    x = fb.zeros(64, device="simulated")
+    for sign in (-1.0, 1.0):
+        x = fb.maximum(x - 1, fb.tensor(sign, device="simulated"))
+        x = x * fb.tensor(2.0, device="simulated")
+    assert x.tolist() == [2.0] * 64
+
+
 def nothing(self: Any, *args: Any, **kwargs: Any) -> None:
     """Does nothing."""
 
@@ -175,6 +199,10 @@ def download_at_once(self: Any, array: Any, address: int, keep: Any) -> bool:
 
 def free_at_once(self: Any, address: int, size: int) -> None:
     self._room[0].insert(0, (address % (1 << 44), size))
+
+
+def staged(self: Any, *args: Any) -> Any:
+    return self._staged(*args)
 
 
 def empty_of_the_device(self: Any, shape: Any, dtype: Any) -> Any:
@@ -205,6 +233,15 @@ FAULTS: dict[str, tuple[Callable[[Any], None], str, str, Any]] = {
     ),
     "a copy that waits for nobody": (
         *(a_copy_to_the_other_device, "backend.SimulatedBackend", "_in_order", nothing),
+    ),
+    "a number on one stream": (
+        *(a_number_that_two_streams_use, "backend.SimulatedBackend", "from_host", staged),
+    ),
+    "a number in a graph": (
+        *(a_number_that_a_graph_uses_first, "backend.SimulatedBackend", "from_host", staged),
+    ),
+    "a number that ends before its use": (
+        *(numbers_that_are_not_kept, "backend.SimulatedBackend", "record_use", nothing),
     ),
     "a graph without memory of its own": (
         *(memory_of_a_graph, "backend.SimulatedBackend", "empty", empty_of_the_device),

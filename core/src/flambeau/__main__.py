@@ -12,7 +12,7 @@ from pathlib import Path
 from flambeau._cli.doctor import PROBLEM, diagnose, format_findings
 from flambeau._cli.hotspots import hotspots
 from flambeau._cli.overview import kernel_table, missing_kernels, overview
-from flambeau._cli.scaffold import write_backend
+from flambeau._cli.scaffold import LIKE, write_backend
 from flambeau.plugin.host import PluginHost, host
 from flambeau.plugin.remedies import install_command
 
@@ -66,6 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     new.add_argument("name", metavar="NAME", help="the device type, such as toy")
     new.add_argument(
         "--directory", type=Path, help="where to write it; flambeau-NAME here by default"
+    )
+    new.add_argument(
+        "--like",
+        choices=LIKE,
+        help="begin with a whole backend, to replace its library: of arrays that are computed at "
+        "once, of arrays that are computed when somebody looks, or of devices with streams and "
+        "memory of their own; by default with a few kernels on bytes",
     )
     new.set_defaults(run=_new_backend)
 
@@ -137,7 +144,7 @@ def _new_backend(arguments: argparse.Namespace, plugins: PluginHost) -> int:
     name = arguments.name
     folder = arguments.directory or Path(f"flambeau-{name.replace('_', '-')}")
     try:
-        written = write_backend(name, folder)
+        written = write_backend(name, folder, arguments.like)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

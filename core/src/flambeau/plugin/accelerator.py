@@ -94,7 +94,8 @@ class Accelerator(Backend):
 
     Streams and events are the backend's own objects; the core stores them and hands them back.
     Work is asked for on the current stream of a device and may finish later; `to_host`, `item` and
-    `tolist` wait for it.
+    `tolist` wait for it.  Arrays without dimensions that `scalar` and `from_host` make are kept as
+    constants for all streams and graphs: they are there when the method returns.
     """
 
     out_of_memory: tuple[type[BaseException], ...] = (MemoryError,)

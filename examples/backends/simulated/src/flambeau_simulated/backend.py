@@ -49,6 +49,7 @@ class SimulatedBackend(Accelerator):
         self._orphans = deque()
         self._pools = [Pool(driver, i, self._orphans) for i in range(driver.devices)]
         self._streams = [Stream(i) for i in range(driver.devices)]
+        self._aside = [Stream(i) for i in range(driver.devices)]
         self._graphs = {}
         self._thread = threading.local()
 
@@ -112,7 +113,24 @@ class SimulatedBackend(Accelerator):
         return self.kernels_on(index, {"empty": self.empty})["empty"](shape, dtype)
 
     def from_host(self, data, shape, dtype, index):
-        """A new array; the bytes are staged, so that nobody waits."""
+        """A new array; the bytes are staged, so that nobody waits, but for constants.
+
+        flambeau keeps numbers that programs use again, as arrays without dimensions, for all
+        streams, those of later graphs too: they are made beside all streams, and at once.
+        """
+        if shape:
+            return self._staged(data, shape, dtype, index)
+        before = self.current_stream(index)
+        self.set_stream(index, self._aside[index])
+        try:
+            made = self._staged(data, shape, dtype, index)
+        finally:
+            self.set_stream(index, before)
+        self.driver.wait_stream(self._aside[index])
+        self.record_use(made, before)  # one that is not kept ends before its work is done
+        return made
+
+    def _staged(self, data, shape, dtype, index):
         made, staged = self._empty_on(index, shape, dtype), np.frombuffer(bytes(data), np.uint8)
         target = made.window.reshape(-1).view(np.uint8)
         self.ask(lambda: np.copyto(target, staged[: target.size]), index)
