@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -146,6 +147,46 @@ def test_a_run_that_the_first_failure_ends_earns_no_badge(tmp_path: Path) -> Non
     status, output = kit(tmp_path, *whole)
     assert status == pytest.ExitCode.TESTS_FAILED
     assert "by a part of the kit (stopped early): no badge" in output
+
+
+def test_what_the_time_does_not_reach_is_counted_and_earns_no_badge(tmp_path: Path) -> None:
+    options = ("-k", "exp-float32 or host_copies", "--device", "toy", "--seconds", "1e-9")
+    options += ("--conformance-json", "result.json")
+    whole = "--pyargs", "flambeau.testing.backend"
+    status, output = kit(tmp_path, *whole, *options)
+    assert status == 0, output
+    (said,) = re.findall(r"level reached: (\w+), by a part of the kit \((.*)\): no badge", output)
+    found = re.fullmatch(r"-k, (\d+) of (\d+) tests run in 1e-09 s", said[1])
+    assert found, said
+    ran, every = map(int, found.groups())
+    assert ran == 1 and every > 10, "the first begins before the time is over"
+    result = json.loads((tmp_path / "result.json").read_text())["devices"]["toy"]
+    counts = [level["outcomes"] for level in result["levels"].values()]
+    assert sum(c.get("not reached", 0) for c in counts) == every - 1
+    assert len(result["tests"]["not reached"]) == every - 1
+    assert not result["complete"]
+    assert "passed" not in result["levels"]["training"]["outcomes"]
+    assert result["levels"]["training"]["verdict"] == "not run"
+    status, output = kit(tmp_path, *whole, *options[:4], "--seconds", "0", "--level", "memory")
+    assert status == 0, output
+    assert "not reached" not in output and "tests run in" not in output
+
+
+def test_a_quick_run_begins_with_memory_and_takes_the_other_parts_in_turns(tmp_path: Path) -> None:
+    options = ("--pyargs", "flambeau.testing.backend", "--device", "toy", "--quick")
+    status, output = kit(tmp_path, *options, "--collect-only", "-k", "not plans")
+    assert status == 0, output
+    names = re.findall(r"::(test_\w+)\[", output)
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    memory = {name for name in places if places[name][0] < 60}
+    assert "test_from_host_copies" in memory
+    assert max(places["test_from_host_copies"]) < min(places["test_samples_agree"])
+    for name in ("test_samples_agree", "test_corners_agree", "test_composite_corners_agree"):
+        middle = sum(places[name]) / len(places[name])
+        rest = [p for n in places for p in places[n] if p > max(places["test_from_host_copies"])]
+        assert abs(middle - sum(rest) / len(rest)) < len(rest) / 10
 
 
 def test_the_result_for_programs_names_the_tests_that_did_not_pass(tmp_path: Path) -> None:

@@ -38,7 +38,14 @@ def pytest_load_initial_conftests(
     parser.getgroup("flambeau").addoption(
         "--quick",
         action="store_true",
-        help="a first verdict: about an eighth of the tests, and no badge",
+        help="a first verdict: about an eighth of the tests, a minute at most, and no badge",
+    )
+    parser.getgroup("flambeau").addoption(
+        "--seconds",
+        type=float,
+        metavar="N",
+        help="begin no test after N seconds (60 with --quick) and tell how many were not reached; "
+        "0 for no such limit",
     )
     parser.getgroup("flambeau").addoption(
         "--conformance-json",

@@ -1,11 +1,20 @@
-"""What ``--quick`` runs: of each part of the kit what finds most faults for its time."""
+"""What ``--quick`` runs: of each part of the kit what finds most faults for its time.
+
+It begins no test after a minute: a library that compiles each op for each shape takes far longer.
+Tests of memory come first, and the others in turns, so that what is not reached is a part of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 from flambeau._dispatch.bound import bind
+
+SECONDS = 60.0
+
+T = TypeVar("T")
 
 _MODULES = ("test_memory", "test_laziness", "test_execution", "test_streams")
 # A device that compiles takes minutes for all of its composites.
@@ -45,3 +54,22 @@ def is_quick(test: Any, module: str, params: Mapping[str, Any]) -> bool:
         case "test_gradients_are_derivatives":
             return layout == "contiguous" and op in _DIFFERENTIATED
     return False
+
+
+def in_turns(items: Sequence[T], parts: Sequence[str], first: str) -> list[T]:
+    """The items, with those of all parts in the same proportion however soon they end.
+
+    Args:
+        items: of the parts.
+        parts: the part of each.
+        first: a part that comes before the others.
+
+    >>> "".join(in_turns("abcABCDEFxy", "lllUUUUUUmm", "m"))
+    'xyAaBCbDEcF'
+    """
+    total, seen, places = Counter(parts), Counter[str](), []
+    for part in parts:
+        seen[part] += 1
+        places.append((part != first, (seen[part] - 0.5) / total[part]))
+    order = sorted(range(len(items)), key=places.__getitem__)
+    return [items[i] for i in order]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,15 +22,18 @@ from flambeau.ops import OPS
 from flambeau.plugin import API_VERSION, Expectations
 from flambeau.plugin.host import host
 from flambeau.testing.backend import HINTS, LEVELS
-from flambeau.testing.backend._quick import is_quick
+from flambeau.testing.backend._quick import SECONDS, in_turns, is_quick
 
 _KIT = "flambeau.testing.backend"
 _PROPERTY = "flambeau level"
 HINT = "flambeau hint"
+_LATE = "flambeau late"
+NOT_REACHED = "not reached"
 
 SEED = int(os.environ.get("FLAMBEAU_TEST_SEED", "0"))
 """Of each test; another one shows what holds by the luck of its numbers."""
 
+BEGAN = pytest.StashKey[float]()
 DEVICES = pytest.StashKey[tuple[str, ...]]()
 NAMES = pytest.StashKey[dict[str, set[str]]]()
 """All tests of the collected functions, by device; of them a run may select a few."""
@@ -124,8 +128,54 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
         config.hook.pytest_deselected(items=beyond)
         dropped = set(map(id, beyond))
         items[:] = [i for i in items if id(i) not in dropped]
+    if quick:
+        parts = [getattr(i.module, "LEVEL", "") if _is_memory(i) else i.function for i in items]
+        items[:] = in_turns(items, [str(part) for part in parts], "memory")
     for device, expectations in promised.items():
         _refuse_unknown(device, expectations, config.stash[NAMES][device])
+
+
+def _is_memory(item: Any) -> bool:
+    return getattr(item.module, "LEVEL", "") == "memory"
+
+
+def seconds_of(config: pytest.Config) -> float:
+    """After how many seconds no test begins; 0 for no such time."""
+    given: float | None = config.getoption("seconds")
+    return given if given is not None else SECONDS if config.getoption("quick") else 0.0
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_protocol(item: Any) -> bool | None:
+    """Report a test as not reached once the time is over."""
+    seconds = seconds_of(item.config)
+    if not seconds or not _runs(item):
+        return None
+    now = time.monotonic()
+    if now - item.config.stash.setdefault(BEGAN, now) < seconds:
+        return None
+    path, line, name = item.location
+    report = pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords={},
+        outcome="skipped",
+        longrepr=(path, line or 0, f"{name}: no time was left"),
+        when="call",
+        user_properties=[*item.user_properties, (_LATE, "")],
+    )
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
+
+
+def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+    """Count what was not reached under that name."""
+    properties = getattr(report, "user_properties", ())
+    if getattr(report, "when", "") == "call" and (_LATE, "") in map(tuple, properties):
+        return NOT_REACHED, "", ""
+    return None
 
 
 def _runs(item: Any) -> bool:
@@ -236,6 +286,14 @@ def what_left_tests_out(config: pytest.Config, terminalreporter: Any) -> str:
         "--last-failed": config.getoption("lf", False),
     }
     found = [option for option, value in asked.items() if value]
+    if late := len(terminalreporter.stats.get(NOT_REACHED, ())):
+        every = late + sum(
+            any(name == _PROPERTY for name, _ in getattr(report, "user_properties", ()))
+            for outcome, reports in terminalreporter.stats.items()
+            if outcome not in ("", "deselected", NOT_REACHED)
+            for report in reports
+        )
+        found.append(f"{every - late} of {every} tests run in {seconds_of(config):g} s")
     whole = (_KIT, str(Path(__file__).parent))
     if not any(argument.rstrip(os.sep) in whole for argument in config.args):
         found.append("single files")
