@@ -10,6 +10,11 @@ SECONDS ?= 60
 
 VENV     := .venv
 RUN      := $(VENV)/bin/python
+STEP     := $(PYTHON) .ci/step.py
+# uv takes a fraction of pip's time; what is installed is the same.
+INSTALL  := $(if $(shell command -v uv),uv pip install --python $(RUN),$(RUN) -m pip install)
+# Before the packages that ask for them, to say what takes the time.
+OTHERS   := pluggy typing_extensions 'numpy>=2.1.2' scipy ml_dtypes threadpoolctl
 # Tests are handed out in parts, and a worker that has none left takes some of another's: their times differ.
 PYTEST    = $(RUN) -m pytest -n $(JOBS) --dist worksteal
 PACKAGES := core nn backends/cpu_numpy backends/cpu_native backends/cpu_onednn backends/cuda_cupy backends/mpi
@@ -27,7 +32,7 @@ SPHINX    = $(RUN) -m sphinx --fail-on-warning --quiet -j $(JOBS) -c docs -d $(S
 test oldest coverage parity docs foreign cuda-sources sanitize: export OMP_NUM_THREADS = 1
 test oldest coverage parity docs foreign cuda-sources sanitize: export OPENBLAS_NUM_THREADS = 1
 
-.PHONY: help venv demo test programs fuzz mutants oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links wheels merged generate clean
+.PHONY: help venv demo test test-own test-kit test-accelerators programs fuzz mutants oldest cuda-sources gpu foreign foreign-kit sanitize coverage lint parity bench docs links wheels merged generate clean
 
 help: ## this list
 	@echo 'make [target] [PYTHON=python3.12] [JOBS=2] [ARGS="-m \"not slow\" -k view"]'
@@ -36,18 +41,27 @@ help: ## this list
 venv: $(VENV)/installed ## .venv with the packages installed for editing
 
 demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
+	@echo 'training a convolutional network on handwritten digits (10 to 30 s)'
 	$(RUN) examples/digits.py $(ARGS)
 
+# A part that fails keeps none of the others from running, and all that failed is named at the end.
 test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance kit
+	@$(RUN) .ci/failures.py $(MAKE) --no-print-directory --keep-going test-own test-kit test-accelerators
+
+test-own:
 	$(PYTEST) --ignore=tests/parity $(ARGS)
+
+test-kit:
 	FLAMBEAU_BLOCK=flambeau-native,flambeau-onednn \
 	$(PYTEST) --pyargs flambeau.testing.backend --device ref --device cpu $(KIT)
+
+test-accelerators:
 	@# The rest of cpu is the same with the accelerators: only what they compute is tested again.
-	@for package in flambeau_native flambeau_onednn; do \
+	@bad=0; for package in flambeau_native flambeau_onednn; do \
 	  ops=$$($(RUN) -m $$package) || { echo "$$package: has no library here; not tested"; continue; }; \
 	  (set -x; $(PYTEST) --pyargs flambeau.testing.backend --device cpu $(KIT) -k "$$ops") \
-	    || exit 1; \
-	done
+	    || bad=1; \
+	done; exit $$bad
 
 fuzz: $(VENV)/with-test ## hostile calls of all that is public (SECONDS=60, ARGS="--seed 1 --first 0")
 	$(RUN) tests/fuzz/calls_run.py --seconds $(SECONDS) $(ARGS)
@@ -156,13 +170,14 @@ clean: ## remove what make made
 $(VENV)/installed: pyproject.toml $(PACKAGES:%=%/pyproject.toml) $(wildcard backends/cpu_native/csrc/*)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo '$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12' >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --upgrade 'pip>=25.3'
-	$(RUN) -m pip install --quiet $(PACKAGES:%=-e ./%)
+	@$(STEP) 'an environment in $(VENV), and pip (5 to 10 s)' sh -c "$(PYTHON) -m venv $(VENV) && \
+	  $(RUN) -m pip install --upgrade 'pip>=25.3'"
+	@$(STEP) 'NumPy, SciPy and the rest that flambeau computes with (5 to 30 s)' $(INSTALL) $(OTHERS)
+	@$(STEP) 'flambeau itself, whose kernels are compiled (20 to 60 s of one core)' $(INSTALL) $(PACKAGES:%=-e ./%)
 	@touch $@
 
 $(VENV)/with-%: $(VENV)/installed
-	$(RUN) -m pip install --quiet --group $*
+	@$(STEP) 'packages of other people for $* (5 to 60 s)' $(INSTALL) --group $*
 	@touch $@
 
 # In a folder of its own: .venv keeps the library that was built without.

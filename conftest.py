@@ -23,6 +23,18 @@ def seeded():
         sys.modules["torch"].manual_seed(SEED)
 
 
+def pytest_runtest_logreport(report):
+    """Write a failure down when it happens, for `make test` to name it whatever ends the run."""
+    file = os.environ.get("FLAMBEAU_TEST_FAILURES")
+    # With several processes the first one hears of all, and has no worker's name.
+    if file and report.failed and "PYTEST_XDIST_WORKER" not in os.environ:
+        with open(file, "a", encoding="utf-8") as failures:
+            failures.write(f"{report.nodeid}\n")
+
+
+pytest_collectreport = pytest_runtest_logreport
+
+
 def _poisoned(make):
     """`make`, a maker of arrays, with every byte of them set: NaN in all floating dtypes."""
 

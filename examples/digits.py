@@ -145,6 +145,7 @@ def main() -> None:
     options.output_dir.mkdir(parents=True, exist_ok=True)
     draw(losses, images.cpu(), labels.cpu(), predictions.cpu(), options.output_dir)
     print(f"accuracy {100 * accuracy:.1f} %")
+    print(f"the pictures are in {options.output_dir.resolve()}")
 
 
 if __name__ == "__main__":
