@@ -264,7 +264,8 @@ def extent(index: Tensor) -> tuple[int, int]:
         values = be.backend.tolist(a)
         return min(values), max(values)
     if len(shape) == 2 and shape[0] * shape[1] <= 32:
-        values = [v for row in be.backend.tolist(a) for v in row]
+        rows = be.backend.tolist(a)
+        values = rows[0] if len(rows) == 1 else [v for row in rows for v in row]
         return min(values), max(values)
     dims, item = tuple(range(len(shape))), be.backend.item
     return item(be.fresh(be.amin(a, dims, False))), item(be.fresh(be.amax(a, dims, False)))

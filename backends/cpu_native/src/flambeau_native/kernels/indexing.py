@@ -82,17 +82,13 @@ def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fre
 def gather(a: Array, dim: int, index: Array) -> Array:
     words = _WORDS.get(a.itemsize)
     shape, wanted = a.shape, index.shape
-    if (
-        words is None
-        or not index.size
-        or not index.ndim
-        or not _flat(a, index)
-        or shape[:dim] != wanted[:dim]
-        or shape[dim + 1 :] != wanted[dim + 1 :]
-    ):
+    if words is None or not index.size or not wanted or not _flat(a, index):
+        return _gather(a, dim, index)
+    before, after = shape[:dim], shape[dim + 1 :]
+    if before != wanted[:dim] or after != wanted[dim + 1 :]:
         return _gather(a, dim, index)
     out = made(wanted, a.dtype)
-    words(out, a, index, prod(shape[:dim]), shape[dim], wanted[dim], prod(shape[dim + 1 :]))
+    words(out, a, index, prod(before), shape[dim], wanted[dim], prod(after))
     return out
 
 

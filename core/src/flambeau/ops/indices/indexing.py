@@ -211,18 +211,21 @@ def checked_index(
 
 def _places(name: str, x: Tensor, dim: int, index: Tensor) -> Tensor:
     """The checked index of `gather` and `scatter`, of any dtype if it has no elements."""
-    if not index.numel():
+    if 0 in index._a.shape:
         index = cast(index, D.int64)
-    return checked_index(index, x._a.shape[dim] if x.dim() else 1, name)
+    shape = x._a.shape
+    return checked_index(index, shape[dim] if shape else 1, name)
 
 
 def _check_index_rank(name: str, x: Tensor, dim: int, index: Tensor) -> None:
     # Before the kernel, which may broadcast what PyTorch refuses.  A scalar counts as a vector.
     shape, wanted = x._a.shape, index._a.shape
-    if len(shape) == len(wanted) and builtins.all(
-        m <= n or d == dim for d, (n, m) in enumerate(zip(shape, wanted, strict=True))
-    ):
-        return
+    if len(shape) == len(wanted):
+        for d, n in enumerate(shape):
+            if wanted[d] > n and d != dim:
+                break
+        else:
+            return
     if index.numel():
         vectors = [Spec(tuple(t._a.shape) or (1,), t.dtype) for t in (x, index)]
         _check_index_dims(name, vectors[0], dim, vectors[1])
@@ -245,17 +248,21 @@ def gather(
             [4, 3]])
     """
     x = need_tensor(input, "gather", "input")
-    d = dim_of(dim, x.dim())
+    rank = len(x._a.shape)
+    d = dim_of(dim, rank)
     _check_index_rank("gather", x, d, need_tensor(index, "gather", "index"))
     i = _places("gather", x, d, index)
-    if x.dim() == 0 or i.dim() == 0:
+    if not rank or not i._a.shape:
         flat = _gather(x.reshape((-1,)), 0, i.reshape((-1,)))
         return deliver(
             flat.reshape(tuple(i._a.shape)), out, input, index, exact=True, share="nothing"
         )
     if sparse_grad and out is None and x.requires_grad:
         return _gather_sparsely(x, d, i)
-    return deliver(_gather(x, d, i), out, input, index, exact=True, share="nothing")
+    result = _gather(x, d, i)
+    if out is None:
+        return result
+    return deliver(result, out, input, index, exact=True, share="nothing")
 
 
 def _gather_sparsely(x: Tensor, dim: int, index: Tensor) -> Tensor:

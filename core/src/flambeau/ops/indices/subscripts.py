@@ -263,10 +263,13 @@ def _after_slicing(items: tuple[Any, ...], tensors: list[Any]) -> list[Any]:
 
 def getitem(x: Tensor, key: Any) -> Tensor:
     """``x[key]``: a view for ints, slices, None and Ellipsis, a copy with index tensors."""
-    if type(key) is Tensor and key.dtype is D.bool_ and key._be is x._be:
-        form = key._a.shape
-        if form and form == x._a.shape[: len(form)]:
-            return OPS["index"](x, _places(key, len(form)))
+    if type(key) is Tensor and key._be is x._be and (form := key._a.shape):
+        shape = x._a.shape
+        if key.dtype is D.bool_:
+            if form == shape[: len(form)]:
+                return OPS["index"](x, _places(key, len(form)))
+        elif key.dtype is D.int64 and shape:
+            return OPS["index"](x, (wrapped_index(key, shape[0], "index", 0),))
     if (plain := _plain_items(key if type(key) is tuple else (key,), x._a.shape)) is not None:
         items, title = plain
         return make_view(x, "slice", (items,), x._be.slice(x._a, items), title)

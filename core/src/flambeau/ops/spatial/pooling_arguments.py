@@ -38,9 +38,12 @@ def window(
         RuntimeError: the input has another rank or is empty, or a setting does not fit.
     """
     given = (kernel_size, stride, padding, dilation)
-    forms = [tuple(v) if isinstance(v, list) else v for v in given]
-    how = _settings(where, rank, tuple(x._a.shape), *forms, bool(ceil_mode))
-    return x.unsqueeze(0) if len(x._a.shape) == rank + 1 else x, how
+    if list in map(type, given) or type(ceil_mode) is not bool:
+        given = tuple([tuple(v) if isinstance(v, list) else v for v in given])
+        ceil_mode = bool(ceil_mode)
+    shape = tuple(x._a.shape)
+    how = _settings(where, rank, shape, *given, ceil_mode)
+    return x.unsqueeze(0) if len(shape) == rank + 1 else x, how
 
 
 @lru_cache(maxsize=256)  # a network pools the same few shapes over and over
