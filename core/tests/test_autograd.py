@@ -514,3 +514,20 @@ def test_an_error_in_backward_leaves_recording_as_it_was(leaf):
         (x * 2).backward()
     assert fb.is_grad_enabled()
     assert (x * 2).requires_grad
+
+
+def test_a_number_before_a_tensor_is_as_one_behind_it(leaf):
+    for before, behind in (
+        (lambda x: 3 * x, lambda x: x * 3),
+        (lambda x: 0.1 + x, lambda x: x + 0.1),
+        (lambda x: True + x, lambda x: x + True),
+        (lambda x: 2j * x, lambda x: x * 2j),
+    ):
+        a, b = leaf([0.1, -2.0, 3.0]), leaf([0.1, -2.0, 3.0])
+        ours, theirs = before(a), behind(b)
+        assert ours.dtype is theirs.dtype and ours.tolist() == theirs.tolist()
+        assert type(ours.grad_fn) is type(theirs.grad_fn)
+        assert len(ours.grad_fn.next_functions) == len(theirs.grad_fn.next_functions)
+        ours.abs().sum().backward()
+        theirs.abs().sum().backward()
+        assert a.grad.tolist() == b.grad.tolist()

@@ -336,6 +336,42 @@ def test_backward_within_leaves_gradients_as_without_a_plan(leaf):
     assert results[0] == results[1]
 
 
+def test_gradients_that_a_run_replaces_are_dropped_before_it_computes_and_kept_if_a_check_fails(
+    leaf, plain
+):
+    w = leaf([0.5, 1.5, 2.5])
+
+    @fb.compile
+    def step(places):
+        w.grad = None
+        loss = (w * 2).exp()[places].sum()
+        loss.backward()
+        return loss.detach()
+
+    places = plain([2, 0])
+    losses = [step(places).item() for _ in range(4)]
+    assert losses[0] == losses[-1] and step.explain().replays == 2
+    text = plan_of(step)
+    assert text.index("checked_index") < text.index("drop()") < text.index("exp(")
+    kept, values = w.grad, w.grad.tolist()
+    with pytest.raises(IndexError, match="index 3 is out of bounds"):
+        step(plain([3, 0]))
+    assert w.grad is kept and kept.tolist() == values
+
+
+def test_a_check_does_not_come_before_draws(plain, device):
+    drawn, wanted = (fb.Generator(device).manual_seed(3) for _ in range(2))
+    f = fb.compile(lambda i: fb.rand(2, device=device, generator=drawn).exp()[i])
+    for _ in range(3):
+        f(plain([1]))
+    assert f.explain().replays == 1
+    with pytest.raises(IndexError):
+        f(plain([5]))
+    for _ in range(4):
+        fb.rand(2, device=device, generator=wanted)
+    assert drawn.get_state().tolist() == wanted.get_state().tolist()
+
+
 def test_a_compiled_function_within_another_is_part_of_its_plan(plain):
     inner = fb.compile(lambda x: x + 1)
     outer = fb.compile(lambda x: inner(x) * 2)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+import flambeau as fb
 from flambeau_numpy import allocator
 from flambeau_numpy.allocator import empty, empty_cache, is_pooled, statistics, zeros
 
@@ -34,6 +35,11 @@ def fresh_pool() -> Iterator[None]:
     empty_cache()
     yield
     empty_cache()
+
+
+def test_a_number_before_a_large_tensor_leaves_the_result_to_the_pool() -> None:
+    x = fb.ones(LARGE)
+    assert all(is_pooled(made._a) for made in (x * 0.5, 0.5 * x, 2 * x, 1 + x))
 
 
 def test_small_arrays_bypass_the_pool() -> None:

@@ -756,14 +756,8 @@ class TensorMethods:
     def __rshift__(self, other: Tensor | Number) -> Tensor:
         return slow_binary("bitwise_right_shift", self, other)
 
-    def __radd__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("add", other, self)
-
     def __rsub__(self, other: Tensor | Number) -> Tensor:
         return slow_binary("sub", other, self)
-
-    def __rmul__(self, other: Tensor | Number) -> Tensor:
-        return slow_binary("mul", other, self)
 
     def __rpow__(self, other: Tensor | Number) -> Tensor:
         return slow_binary("pow", other, self)
@@ -1762,6 +1756,17 @@ class TensorMethods:
         elif not isinstance(other, Tensor):
             return NotImplemented
         return slow_matmul(self, other)
+
+    def __radd__(self, other: Tensor | Number) -> Tensor:
+        # A number comes second, where the short way and the kernels for large arrays expect it.
+        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+            return Tensor.__add__(self, other)
+        return slow_binary("add", other, self)
+
+    def __rmul__(self, other: Tensor | Number) -> Tensor:
+        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+            return Tensor.__mul__(self, other)
+        return slow_binary("mul", other, self)
 
     def __rtruediv__(self, other: Tensor | Number) -> Tensor:
         # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.

@@ -49,9 +49,7 @@ SLOW_BINARY = (
     ("__rshift__", "bitwise_right_shift"),
 )
 REFLECTED = (
-    ("__radd__", "add"),
     ("__rsub__", "sub"),
-    ("__rmul__", "mul"),
     ("__rpow__", "pow"),
     ("__rfloordiv__", "floor_divide"),
     ("__rmod__", "remainder"),

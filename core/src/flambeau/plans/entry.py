@@ -15,7 +15,7 @@ from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Check, Reach, changes
-from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
+from flambeau.plugin.plan import Option, Plan, Step, reading, replayed, slots_in
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
@@ -248,9 +248,10 @@ class Entry:
     def _steps(self) -> list[Step]:
         """The calls, with one that drops the gradients that the run replaces.
 
-        It comes after the last check that may raise: until then they are what they were.
+        It comes after the last check that may raise: until then they are what they were, so that
+        checks come as early as they can.
         """
-        steps = self.capture.steps
+        steps = _checked_early(self.capture.steps)
         before = {id(one.tensor): one.grad for one in self.seen}
         read = [holder for holder, *_ in (*self.bumps, *self.replaced)] + self.state
         kept = {id(holder.of) for holder in read if type(holder) is GradOf}
@@ -425,6 +426,21 @@ class Entry:
         if kind in (list, tuple, dict) or hasattr(form, "_fields"):
             return _mapped(form, lambda part: self._returned(part, given, found, ends))
         return form
+
+
+def _checked_early(steps: Sequence[Step]) -> list[Step]:
+    """The calls, with checks before those that have no effect and do not make what they read."""
+    found: list[Step] = []
+    for step in steps:
+        at = len(found)
+        if step.op in _CHECKS:
+            read = set(slots_in(step.args))
+            while (
+                at and not found[at - 1].effect and read.isdisjoint(slots_in(found[at - 1].results))
+            ):
+                at -= 1
+        found.insert(at, step)
+    return found
 
 
 def _ends_of(again: Callable[[], Any]) -> list[Any]:

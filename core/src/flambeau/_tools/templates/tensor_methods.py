@@ -672,6 +672,17 @@ class TensorMethods:
             return NotImplemented
         return slow_matmul(self, other)
 
+    def __radd__(self, other: Tensor | Number) -> Tensor:
+        # A number comes second, where the short way and the kernels for large arrays expect it.
+        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+            return Tensor.__add__(self, other)
+        return slow_binary("add", other, self)
+
+    def __rmul__(self, other: Tensor | Number) -> Tensor:
+        if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
+            return Tensor.__mul__(self, other)
+        return slow_binary("mul", other, self)
+
     def __rtruediv__(self, other: Tensor | Number) -> Tensor:
         # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
         return self.reciprocal() * other
