@@ -68,9 +68,10 @@ def test_losses_agree_from_the_first_step_on(dtype, steps, tolerance):
 
 @pytest.mark.slow
 def test_the_program_reads_97_percent_of_held_out_digits_and_draws_two_pictures(tmp_path):
-    accuracy = re.fullmatch(r"accuracy (\d+\.\d) %\n", run(tmp_path))
-    assert accuracy is not None
-    assert float(accuracy[1]) >= 97.0
+    said = re.fullmatch(r"accuracy (\d+\.\d) %\nthe pictures are in (.+)\n", run(tmp_path))
+    assert said is not None
+    assert float(said[1]) >= 97.0
+    assert Path(said[2]) == tmp_path.resolve()
     for picture in ("learning_curve.png", "predictions.png"):
         assert (tmp_path / picture).read_bytes().startswith(b"\x89PNG")
 
