@@ -418,7 +418,8 @@ def _read_once(node: Node) -> list[Value] | None:
     reader = readers[0][0]
     if not isinstance(reader, Node) or reader.owner is not node.owner or reader.blocks_:
         return None
-    return node.inputs_ if reader.kind.startswith("aten::") else None
+    compared = reader.kind in ("aten::__is__", "aten::__isnot__")  # Python warns of literals there
+    return node.inputs_ if reader.kind.startswith("aten::") and not compared else None
 
 
 def _dict(w: _Writer, node: Node) -> None:
@@ -740,9 +741,9 @@ def _object(value: Any, kind: Type, exact: bool) -> Any:
 
 def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
     """A function that is called as Python's are, with arguments that are looked at."""
-    run = function.raw
     arguments = function.schema.arguments[skip:]
-    space: dict[str, Any] = {"run": run, "cast": _cast_argument(function), "Tensor": fb.Tensor}
+    space: dict[str, Any] = {"cast": _cast_argument(function), "Tensor": fb.Tensor}
+    space["run"] = compiler.planned.Planned(function, space)
     given, lines, passed = [], [], []
     if skip:
         given.append("self")

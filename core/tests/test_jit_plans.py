@@ -1,0 +1,188 @@
+"""Scripted functions that repeat plans of themselves: results are those of the function."""
+
+import pytest
+
+import flambeau as fb
+from flambeau import nn
+from flambeau.jit._planned import _AFTER, _KINDS, Planned
+
+CALLS = _AFTER + 6
+
+
+def plans_of(scripted):
+    """The plans that the calls of a scripted function have made; None where it has none at all."""
+    function = getattr(scripted, "function", scripted)
+    run = function._run.__globals__["run"]
+    return list(run.plans.values()) if isinstance(run, Planned) else None
+
+
+def repeated(scripted, *args):
+    """What the calls of a scripted function give, the last ones from a plan."""
+    return [scripted(*args) for _ in range(CALLS)]
+
+
+def cell(x, h, w):
+    for t in range(x.size(0)):
+        h = fb.tanh(x[t] @ w + h)
+    return h, h.sum()
+
+
+def test_a_loop_over_sizes_is_one_plan_whose_results_are_to_the_bit():
+    scripted, w = fb.jit.script(cell), fb.randn(3, 4)
+    for length in (2, 5):
+        x, h = fb.randn(length, 2, 3), fb.randn(2, 4)
+        for found in repeated(scripted, x, h, w):
+            assert all(map(fb.equal, found, cell(x, h, w)))
+    assert [plan is not None for plan in plans_of(scripted)] == [True, True]
+
+
+def test_a_plan_reads_parameters_where_they_are_now():
+    net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
+    scripted, x = fb.jit.script(net), fb.randn(5, 3)
+    with fb.no_grad():
+        repeated(scripted, x)
+        assert len(plans_of(scripted.forward)) == 1
+        net[0].weight.mul_(2)
+        assert fb.equal(scripted(x), net(x))
+        net[0].weight.data = fb.randn(4, 3)
+        assert fb.equal(scripted(x), net(x))
+        net[2].load_state_dict({"weight": fb.ones(2, 4), "bias": fb.ones(2)})
+        assert fb.equal(scripted(x), net(x))
+        net.double()
+        assert fb.equal(scripted(x.double()), net(x.double()))
+
+
+def test_calls_that_record_run_as_they_are_and_have_gradients():
+    net = nn.Linear(3, 2)
+    scripted, x = fb.jit.script(net), fb.randn(4, 3)
+    with fb.no_grad():
+        repeated(scripted, x)
+    scripted(x).sum().backward()
+    assert net.weight.grad is not None and fb.equal(net.weight.grad[0], x.sum(0))
+    y = x.clone().requires_grad_()
+    with fb.no_grad():
+        assert not scripted(y).requires_grad
+    assert scripted(y).requires_grad
+
+
+def test_random_numbers_are_drawn_anew_in_each_run_and_in_their_order():
+    def noisy(x):
+        return nn.functional.dropout(x, 0.5, True) + fb.rand_like(x)
+
+    scripted, x = fb.jit.script(noisy), fb.ones(4, 4)
+    state = fb.get_rng_state()
+    try:
+        fb.manual_seed(3)
+        found = repeated(scripted, x)
+        fb.manual_seed(3)
+        for each in found:
+            assert fb.equal(each, noisy(x))
+    finally:
+        fb.set_rng_state(state)
+
+
+def test_what_a_call_decides_by_is_part_of_its_kind():
+    def chosen(x, n: int, scale: float, flag: bool):
+        if flag:
+            x = x * n
+        return x / scale
+
+    scripted, x = fb.jit.script(chosen), fb.ones(2)
+    for args in ((2, 2.0, True), (3, 2.0, True), (2, 2.0, False), (1, 0.0, True), (1, -0.0, True)):
+        assert all(fb.equal(each, chosen(x, *args)) for each in repeated(scripted, x, *args))
+    for y in (fb.ones(3), fb.ones(2, dtype=fb.float64), fb.ones(2, 2)[:, 0], fb.ones(2).int()):
+        assert all(
+            fb.equal(each, chosen(y, 2, 2.0, True)) for each in repeated(scripted, y, 2, 2.0, True)
+        )
+
+
+def reads(x):
+    if bool(x.sum() > 0):
+        return x + 1
+    return x - 1
+
+
+def writes(x):
+    x.add_(1)
+    return x * 2
+
+
+def view(x):
+    return x.view(-1)
+
+
+def printed(x):
+    print("called")
+    return x + 1
+
+
+@pytest.mark.parametrize("function", [reads, writes, view], ids=lambda f: f.__name__)
+def test_what_reads_values_writes_to_arguments_or_gives_views_has_no_plan(function):
+    scripted = fb.jit.script(function)
+    for start in (1.0, -1.0):
+        x, y = fb.full((2,), start), fb.full((2,), start)
+        for _ in range(CALLS):
+            assert fb.equal(scripted(x), function(y)) and fb.equal(x, y)
+    assert not any(plans_of(scripted) or ())
+
+
+def test_a_view_that_is_returned_shares_the_memory_of_the_argument():
+    scripted, x = fb.jit.script(view), fb.zeros(2, 2)
+    for found in repeated(scripted, x):
+        found[0] += 1
+    assert x[0, 0].item() == CALLS
+
+
+def test_what_prints_does_so_in_each_call(capsys):
+    repeated(fb.jit.script(printed), fb.ones(1))
+    assert capsys.readouterr().out.count("called") == CALLS
+
+
+def test_tensors_that_share_an_array_are_told_from_those_that_do_not():
+    scripted, x, y = fb.jit.script(lambda a, b: a * 2 + b), fb.ones(2), fb.full((2,), 5.0)
+    assert all(each.tolist() == [3.0, 3.0] for each in repeated(scripted, x, x))
+    assert all(each.tolist() == [7.0, 7.0] for each in repeated(scripted, x, y))
+    assert scripted(x, x).tolist() == [3.0, 3.0]
+
+
+def test_batch_norm_in_training_moves_its_statistics_in_each_call():
+    ours, plain = nn.BatchNorm1d(3), nn.BatchNorm1d(3)
+    scripted, x = fb.jit.script(ours), fb.randn(6, 3)
+    with fb.no_grad():
+        for _ in range(CALLS):
+            assert fb.equal(scripted(x), plain(x))
+    assert fb.equal(ours.running_mean, plain.running_mean)
+    assert ours.num_batches_tracked.item() == CALLS
+
+
+def test_lists_of_constants_are_compared_with_none_in_what_is_planned():
+    scripted, x = fb.jit.script(nn.AvgPool2d(2)), fb.randn(1, 1, 4, 4)
+    assert all(fb.equal(each, nn.functional.avg_pool2d(x, 2)) for each in repeated(scripted, x))
+
+    def pooled(x):
+        return nn.functional.interpolate(nn.functional.max_pool2d(x, 2), scale_factor=[2.0, 2.0])
+
+    scripted = fb.jit.script(pooled)
+    assert all(fb.equal(each, pooled(x)) for each in repeated(scripted, x))
+
+
+def test_plans_of_one_function_are_few():
+    scripted = fb.jit.script(lambda x: x + 1)
+    for size in range(2 * _KINDS):
+        assert repeated(scripted, fb.ones(size + 1))[-1].tolist() == [2.0] * (size + 1)
+    assert len(plans_of(scripted)) == _KINDS
+
+
+def test_modes_see_the_calls_of_functions_that_have_plans():
+    scripted, x = fb.jit.script(lambda x: fb.tanh(x) + 1), fb.ones(2)
+    repeated(scripted, x)
+    seen = []
+
+    class Seen(fb.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    with Seen():
+        scripted(x)
+    assert "tanh" in seen
