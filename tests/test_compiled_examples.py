@@ -63,19 +63,19 @@ def _value(node: ast.expr) -> ast.expr:
 class _StepOfItsOwn(ast.NodeTransformer):
     """Makes what a loop does up to its ``yield`` a function ``step``, given to ``compiled``."""
 
-    def visit_For(self, loop: ast.For) -> ast.AST | list[ast.stmt]:
-        at = next((i for i, s in enumerate(loop.body) if _is_yield(s)), None)
+    def visit_For(self, node: ast.For) -> ast.AST | list[ast.stmt]:
+        at = next((i for i, s in enumerate(node.body) if _is_yield(s)), None)
         if at is None:
-            return self.generic_visit(loop)
-        names = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name) and n.id != "_"]
-        end = loop.body[at]
+            return self.generic_visit(node)
+        names = [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"]
+        end = node.body[at]
         assert isinstance(end, ast.Expr) and isinstance(end.value, ast.Yield) and end.value.value
         step = ast.parse(f"@compiled\ndef step({', '.join(names)}): pass").body[0]
         assert isinstance(step, ast.FunctionDef)
-        step.body = [*loop.body[:at], ast.Return(_value(end.value.value))]
+        step.body = [*node.body[:at], ast.Return(_value(end.value.value))]
         call = ast.parse(f"yield step({', '.join(names)})").body
-        loop.body = [*call, *loop.body[at + 1 :]]
-        return [step, loop]
+        node.body = [*call, *node.body[at + 1 :]]
+        return [step, node]
 
 
 def _is_yield(statement: ast.stmt) -> bool:
