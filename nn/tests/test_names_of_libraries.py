@@ -69,3 +69,12 @@ def test_the_check_of_an_instance_norm_can_be_overridden():
     assert Strict(2)(fb.ones(1, 2, 3)).shape == (1, 2, 3)
     with pytest.raises(ValueError, match="three"):
         Strict(2)(fb.ones(2, 3))
+
+
+def test_flat_weights_that_are_there_stay_where_they_are():
+    rnn = nn.RNN(2, 3)
+    weight = rnn.weight_ih_l0.detach() * 2
+    rnn._parameters["weight_ih_l0"] = weight  # a tensor, as libraries of fast weights put there
+    rnn._flat_weights = [rnn._parameters[name] for name in rnn._flat_weights_names]
+    assert rnn._parameters["weight_ih_l0"] is weight
+    assert len(rnn._flat_weights) == len(rnn._parameters) == 4

@@ -133,6 +133,8 @@ class RNNBase(Module):
     @_flat_weights.setter
     def _flat_weights(self, weights: list[Any]) -> None:
         for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if weight is self._parameters.get(name):
+                continue
             if isinstance(weight, Parameter) or name not in self._parameters:
                 setattr(self, name, weight)
             else:  # a tensor in the place of a parameter, as programs that compute weights want
