@@ -53,7 +53,7 @@ def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) ->
     kind, count = TO_NUMPY[dtype], math.prod(shape)
     if count < 16 and kind in _SERIAL:
         return normal_serial(shape, mean, std, dtype, generator)
-    if kind != FLOAT32:
+    if kind != FLOAT32 or count < 16:  # the kernel writes 16 at a time
         return _normal(shape, mean, std, dtype, generator)
     out = np.empty(shape, kind) if count < FEW else empty(shape, kind)
     with generator.lock:
