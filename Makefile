@@ -11,8 +11,8 @@ SECONDS ?= 60
 VENV     := .venv
 RUN      := $(VENV)/bin/python
 STEP     := $(PYTHON) .ci/step.py
-# uv takes a fraction of pip's time; what is installed is the same.
-INSTALL  := $(if $(shell command -v uv),uv pip install --python $(RUN),$(RUN) -m pip install)
+# uv takes a fraction of pip's time, but knows nothing of the indexes that pip is told of.
+INSTALL  := $(if $(shell command -v uv),sh -c 'uv pip install --python $(RUN) "$$@" || $(RUN) -m pip install "$$@"' -,$(RUN) -m pip install)
 # Before the packages that ask for them, to say what takes the time.
 OTHERS   := pluggy typing_extensions 'numpy>=2.1.2' scipy ml_dtypes threadpoolctl
 # Tests are handed out in parts, and a worker that has none left takes some of another's: their times differ.
