@@ -4,7 +4,7 @@ import pytest
 
 import flambeau as fb
 from flambeau import nn
-from flambeau.jit._planned import _AFTER, _KINDS, Planned
+from flambeau.jit._planned import _AFTER, _KINDS, _NOT_ASKED, Planned
 
 CALLS = _AFTER + 6
 
@@ -63,6 +63,15 @@ def test_calls_that_record_run_as_they_are_and_have_gradients():
     with fb.no_grad():
         assert not scripted(y).requires_grad
     assert scripted(y).requires_grad
+
+
+def test_calls_that_record_no_history_have_plans_again_after_some_that_did():
+    scripted, x = fb.jit.script(lambda a: fb.tanh(a) * 2), fb.ones(3)
+    repeated(scripted, x.clone().requires_grad_())
+    for _ in range(_NOT_ASKED):
+        assert fb.equal(scripted(x), fb.tanh(x) * 2)
+    assert fb.equal(repeated(scripted, x)[-1], fb.tanh(x) * 2)
+    assert len(plans_of(scripted)) == 1
 
 
 def test_random_numbers_are_drawn_anew_in_each_run_and_in_their_order():

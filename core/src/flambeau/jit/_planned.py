@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 _AFTER = 6  # calls of a function that run as they are before it is looked at
 _OF_KIND = 2  # calls of one kind before the two of which a plan is made
+_NOT_ASKED = 64  # calls after one that recorded a history: the next will as well
 _KINDS = 8  # kinds of calls that have a plan, or were refused one
 _LOCAL = frozenset(
     """prim::RaiseException prim::ListUnpack aten::append aten::extend aten::insert aten::remove
@@ -140,6 +141,7 @@ class Planned:
         """
         self.scripted, self.space, self.raw = scripted, space, scripted.raw
         self.calls = 0
+        self.recorded = 0  # calls that are not looked at, after one that recorded a history
         self.function: Any = None
         self.read: Callable[[Any], tuple[Any, ...]] | None = None
         self.plans: dict[Any, Entry | None] = {}
@@ -150,6 +152,9 @@ class Planned:
         self.held_kind: Any = None
 
     def __call__(self, *args: Any) -> Any:
+        if self.recorded and recording():
+            self.recorded -= 1
+            return self.raw(*args)
         if self.calls < _AFTER:
             self.calls += 1
             return self.raw(*args)
@@ -162,6 +167,7 @@ class Planned:
             held, given = self.read(args[0]), args[1:]
         kind = self._held_kind(held, leaves), _kind(given, leaves)
         if None in kind:
+            self.recorded = _NOT_ASKED
             return self.raw(*args)
         key = kind, recording(), D.get_default_dtype(), default_device(), narrowing()
         plan = self.plans.get(key)
