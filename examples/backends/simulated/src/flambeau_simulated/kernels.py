@@ -4,6 +4,8 @@ What computes is NumPy's kernel, in the place of a kernel of yours. The result's
 before it is computed: it is what the shape rule of the op says.
 """
 
+import numpy as np
+
 from flambeau.ops import OPS
 from flambeau.plugin import Spec, int64
 from flambeau_numpy.extending import KERNELS as LIBRARY
@@ -55,7 +57,10 @@ def kernels(backend):
             targets = [array.window for array in made]  # not the arrays: they may die before
 
             def task():
-                found = compute(*given)
+                try:
+                    found = compute(*given)
+                except ZeroDivisionError as error:  # the core turns only what is raised at once
+                    raise RuntimeError(f"ZeroDivisionError: {error}") from error
                 for target, value in zip(targets, [found] if single else found, strict=True):
                     LIBRARY["assign"](target, value)
 
@@ -69,6 +74,9 @@ def kernels(backend):
 
         def kernel(*args):
             given = windows(args)
+            if name == "assign":  # as shapes are said to be wrong at once
+                target, source = given
+                np.broadcast_to(source, target.shape)
             backend.ask(lambda: compute(*given))
 
         return kernel
