@@ -417,6 +417,9 @@ def test_what_the_device_finds_wrong_is_raised_at_the_next_wait_and_once(backend
     with pytest.raises(RuntimeError, match="Expected p_in >= 0"):
         fb.bernoulli(x + 5).tolist()
     assert fb.bernoulli(x * 0).tolist() == [0.0] * 3
+    with pytest.raises(RuntimeError, match="multinomial"):
+        fb.multinomial(-x, 1)
+    fb.simulated.synchronize()
 
 
 def test_each_device_has_random_numbers_of_its_own_and_they_are_set_by_seed_and_offset(

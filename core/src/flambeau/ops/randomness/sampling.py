@@ -528,12 +528,14 @@ def multinomial(
         _check_weights(weights)
         shape = (*x._a.shape[:-1], num_samples)
         return finished(zeros(shape, dtype=D.int64, device=x.device), False, out)
-    if not getattr(be.multinomial, "checks_weights", False):
+    looks = getattr(be.multinomial, "checks_weights", False)
+    if not looks:
         _check_weights(weights)
     try:
         drawn = _multinomial(weights, num_samples, replacement, g)
-    except RuntimeError:  # a kernel that has looked leaves the words to this
-        _check_weights(weights)
+    except RuntimeError:
+        if looks:  # a kernel that has looked leaves the words to this
+            _check_weights(weights)
         raise
     return finished(drawn, False, out)
 
