@@ -15,7 +15,13 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 SHOWN = re.compile(r"^```python (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SOURCES = "core/src", "backends/cpu_numpy/src", "core/tests/contract.json", "core/tests/conftest.py"
+SOURCES = (
+    "core/src",
+    "backends/cpu_numpy/src",
+    "examples/backends",
+    "core/tests/contract.json",
+    "core/tests/conftest.py",
+)
 TESTS = "core/tests/test_op_table.py", "core/tests/test_samples.py"
 
 OP = "core/src/flambeau/ops/pointwise/gudermann.py"
