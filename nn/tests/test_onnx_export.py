@@ -528,6 +528,50 @@ def test_a_constant_that_is_a_view_of_an_input_is_refused():
         exported(lambda x: x + view, x)
 
 
+def constants_of_its_own(x):
+    c, d, e = fb.tensor([1.0, 2.0]), x.new_tensor([3.0, 4.0]), fb.tensor([5.0, 6.0])
+    before = x * c * d * e
+    c.add_(1)
+    d[0] = 7
+    e[1:].copy_(x[:1])
+    return before, c * x, d * x, e * x
+
+
+KEPT = fb.zeros(2)
+
+
+def constants_of_others(x):
+    before = x + KEPT
+    fb.add(KEPT, 1, out=KEPT)
+    return before, x + KEPT
+
+
+class Counts(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", fb.zeros(2))
+
+    def forward(self, x):
+        before = x + self.count
+        self.count += 1
+        return before, x + self.count
+
+
+@pytest.mark.filterwarnings("ignore:torch.*tensor results are registered as constants")
+@pytest.mark.parametrize("program", [constants_of_its_own, constants_of_others, Counts()])
+def test_constants_that_are_written_to_are_what_they_were_where_they_are_read(program):
+    held = program.count if isinstance(program, nn.Module) else KEPT
+    held.zero_()
+    data = exported(program, fb.tensor([3.0, 4.0]))
+    if isinstance(program, nn.Module):
+        assert held.tolist() == [0, 0]
+    held.zero_()
+    x = fb.tensor([5.0, -1.0])
+    wanted = program(x)
+    for found, want in zip(fb.onnx.load(io.BytesIO(data))(x), wanted, strict=True):
+        assert fb.equal(found, want)
+
+
 def test_a_dtype_is_never_lost():
     def several(x, i, b):
         return x.half(), x.double(), i.int(), i.to(fb.int8), b, i.to(fb.uint8), x.bfloat16().float()

@@ -102,8 +102,8 @@ PARTS = (
     Part(
         "torch.onnx",
         "partial",
-        "`flambeau.onnx.load` makes modules of models; programs are not exported, and "
-        "`is_in_onnx_export()` is False",
+        "`flambeau.onnx` with flambeau-nn: `export`, `register_custom_op_symbolic`; without it "
+        "programs are not exported",
     ),
     Part("torch.ops", "partial", "what `torch.library` was given, and functions under `aten`"),
     Part(

@@ -15,7 +15,7 @@ from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.numbers import traced
-from flambeau.jit._tracing.state import active, current, warn_user, whole_functions
+from flambeau.jit._tracing.state import active, current, for_export, warn_user
 from flambeau.jit._tracing.unseen import followed
 from flambeau.overrides import offering_calls
 from flambeau.plugin.forks import make_lock
@@ -313,7 +313,7 @@ def _method(plain: Any) -> Any:
 def _apply(plain: Any) -> Any:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = current()
-        if recorder is None or kwargs or not (whole_functions.get() and hasattr(cls, "symbolic")):
+        if recorder is None or kwargs or not (for_export.get() and hasattr(cls, "symbolic")):
             return plain.__func__(cls, *args, **kwargs)
         return recorder.python_call(cls, args, plain.__func__)
 

@@ -23,7 +23,7 @@ from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing import indexing
 from flambeau.jit._tracing.numbers import NUMBERS, plain, traced
-from flambeau.jit._tracing.state import user_frame, warn_at
+from flambeau.jit._tracing.state import for_export, user_frame, warn_at
 from flambeau.jit._tracing.unseen import Arrays, line
 from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._inline import called
@@ -189,6 +189,8 @@ class Recorder(Compilation):
 
     def _keep_written(self) -> None:
         """Give what the program writes to what it had: its own tensor, or in each run a new one."""
+        if for_export.get():  # nothing runs the graph, and a reader wants what there was first
+            return
         for value, version in self.constants.items():
             tensor, node = self.reals[value], value.node
             if tensor._version == version or node is None or node.owner is None:

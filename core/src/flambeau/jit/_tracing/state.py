@@ -16,8 +16,9 @@ if TYPE_CHECKING:
     from flambeau.jit._tracing.recorder import Recorder
 
 
-whole_functions: ContextVar[bool] = ContextVar("whole_functions", default=False)
-"""Whether functions of autograd with a method `symbolic` are one node each."""
+for_export: ContextVar[bool] = ContextVar("for_export", default=False)
+"""Whether a trace is read and not run: a function of autograd with a method `symbolic` is one node,
+and a constant is what it was when it was first read, whatever is written to it later."""
 
 
 class _Active(threading.local):

@@ -13,7 +13,7 @@ import flambeau as fb
 from flambeau import Tensor, nn
 from flambeau.jit._graph import Graph as Script
 from flambeau.jit._graph import Value as Symbol
-from flambeau.jit._tracing.state import whole_functions
+from flambeau.jit._tracing.state import for_export
 from flambeau.jit.passes import inline
 from flambeau.onnx._export.cells import Cell, Module, annotate
 from flambeau.onnx._export.errors import OnnxExporterError
@@ -91,7 +91,7 @@ def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
     # What depends on the inputs and is no op of the graph would be a constant of it.  That it has
     # a gradient gives it away.
     inputs, named = _with_gradients(args), _with_gradients(kwargs)
-    with fb.enable_grad(), _functions_as_a_whole():
+    with fb.enable_grad(), _tracing_for_export(model):
         traced = fb.jit.trace(
             model,
             inputs or None,
@@ -107,13 +107,19 @@ def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 
 @contextlib.contextmanager
-def _functions_as_a_whole() -> Iterator[None]:
-    """Let functions of autograd that say how they are written be nodes of traces."""
-    before = whole_functions.set(True)
+def _tracing_for_export(model: Any) -> Iterator[None]:
+    """Let a trace keep what an export needs, and leave the buffers of a module as they were."""
+    buffers = list(model.buffers()) if isinstance(model, nn.Module) else []
+    kept = [(each, each._version, each.detach().clone()) for each in buffers]
+    before = for_export.set(True)
     try:
         yield
     finally:
-        whole_functions.reset(before)
+        for_export.reset(before)
+        for buffer, version, was in kept:
+            if buffer._version != version:
+                with fb.no_grad():
+                    buffer.copy_(was)
 
 
 def _with_gradients(value: Any) -> Any:
