@@ -52,6 +52,48 @@ def test_functions_of_at_are_those_of_flambeau(ext):
     assert fb.equal(all_of_it, x.sum())
 
 
+def test_ops_that_a_library_registers_are_found_by_their_names(ext):
+    from flambeau.compat._torch import ops
+
+    x = fb.tensor([1.0, 2.0], requires_grad=True)
+    named, older = ops.flambeau_tests, ops.flambeau_older
+    assert named.plus(x).tolist() == [2, 3]
+    assert named.plus(n=4, x=x).tolist() == [5, 6]
+    assert named.by_device(x, 3).tolist() == [4, 5]
+    assert named.later([x, x]).tolist() == [0, 1]
+    assert older.plus(x, 2).tolist() == [3, 4]
+    assert older.minus(x).tolist() == [-1, 0]
+    found, nothing = named.maybe(x)
+    assert fb.equal(found, x)
+    assert nothing is None
+    assert [part.tolist() for part in named.maybe(x, how="one", y=x)] == [[2, 3], [1, 2]]
+    named.plus(x, 5).sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [1, 1]
+    with pytest.raises(TypeError, match="the argument 'n' is missing"):
+        named.by_device(x)
+    with pytest.raises(TypeError, match="unexpected arguments 'm'"):
+        named.plus(x, m=3)
+    with pytest.raises(AttributeError, match="nothing_of_this_name"):
+        named.nothing_of_this_name(x)
+
+
+def test_a_script_calls_ops_that_a_library_registers(ext):
+    from typing import Optional
+
+    torch = fb
+
+    @torch.jit.script
+    def program(x, y: Optional[torch.Tensor] = None):  # noqa: UP045
+        first, second = torch.ops.flambeau_tests.maybe(x, y, how="one")
+        total = torch.ops.flambeau_tests.plus(first, 2) + torch.ops.flambeau_older.plus(x, 1)
+        return total if second is None else total + second
+
+    x = fb.tensor([1.0, 2.0])
+    assert program(x).tolist() == [6, 8]
+    assert program(x, x).tolist() == [7, 10]
+
+
 def test_operations_in_cpp_are_recorded(ext):
     x = fb.randn(2, 3, dtype=fb.float64, requires_grad=True)
     y = fb.randn(2, 3, dtype=fb.float64, requires_grad=True)

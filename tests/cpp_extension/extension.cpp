@@ -210,6 +210,30 @@ template <class T>
 struct HasAccessor<T, std::void_t<decltype(std::declval<T>().template accessor<float, 1>())>>
     : std::true_type {};
 
+torch::Tensor plus(const torch::Tensor& x, int64_t n) { return x + n; }
+
+TORCH_LIBRARY(flambeau_tests, m) {
+  m.def("plus(Tensor x, int n=1, *, float[] unused=[1.0, 2.0]) -> Tensor",
+        [](const torch::Tensor& x, int64_t n, const std::vector<double>&) { return plus(x, n); });
+  m.def("by_device(Tensor x, int n) -> Tensor");
+  m.def("maybe(Tensor x, Tensor? y=None, str how=\"both\") -> (Tensor, Tensor?)",
+        [](torch::Tensor x, c10::optional<torch::Tensor> y, const std::string& how) {
+          return std::make_tuple(how == "both" ? x : x + 1, y);
+        });
+}
+TORCH_LIBRARY_IMPL(flambeau_tests, CPU, m) { m.impl("by_device", TORCH_FN(plus)); }
+TORCH_LIBRARY_IMPL(flambeau_tests, Autocast, m) {
+  m.impl("by_device", [](torch::Tensor x, int64_t) { return x; });
+}
+TORCH_LIBRARY_FRAGMENT(flambeau_tests, m) {
+  m.def("later", [](torch::TensorList list) { return list[0] - 1; });
+  m.impl("by_device", torch::dispatch(c10::DispatchKey::CUDA, &plus));
+}
+static auto registry = torch::RegisterOperators()
+                           .op("flambeau_older::plus", &plus)
+                           .op("flambeau_older::minus(Tensor x, int n=2) -> Tensor",
+                               [](torch::Tensor x, int64_t n) { return x - n; });
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("gate", &gate, "a gate", py::arg("x"), py::arg("y"), py::arg("alpha") = 1.0);
   m.def("gate_parts", &gate_parts);

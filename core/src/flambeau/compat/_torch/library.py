@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import flambeau as fb
+from flambeau.utils import _named_ops
+from flambeau.utils._named_ops import ALL, COMPOSITE, DEFINED, KEYS, CustomOp
 
 __all__ = [
     "Library",
@@ -16,85 +17,6 @@ __all__ = [
     "register_fake",
     "register_kernel",
 ]
-
-DEFINED: dict[str, dict[str, CustomOp]] = {}
-"""What `custom_op` made, by namespace and name."""
-
-
-_ALL = "all devices"
-_KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
-_COMPOSITE = ("", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
-
-
-class CustomOp:
-    """A function that can be given a gradient; `custom_op` and `define` make it.
-
-    It has one function for all devices, or one for each type of devices, or both.
-    """
-
-    def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
-        self._name = name
-        self._kernels: dict[str, Callable[..., Any]] = {}
-        self._apply: Callable[..., Any] = self._function
-        self.__name__ = name.partition("::")[2]
-        if function is not None:
-            self._kernels[_ALL] = function
-            self.__doc__ = function.__doc__
-
-    def _function(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = (a for a in (*args, *kwargs.values()) if isinstance(a, fb.Tensor))
-        device = next((a.device.type for a in tensors), "cpu")
-        kernel = self._kernels.get(device) or self._kernels.get(_ALL)
-        if kernel is None:
-            raise NotImplementedError(
-                f"Could not run '{self._name}' with arguments from the {device.upper()!r} backend: "
-                f"it has kernels for {sorted(self._kernels) or 'no device'}"
-            )
-        return kernel(*args, **kwargs)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._apply(*args, **kwargs)
-
-    @property
-    def default(self) -> CustomOp:
-        """The overload without a name, the only one."""
-        return self
-
-    def __repr__(self) -> str:
-        return f"<CustomOpDef({self._name})>"
-
-    def register_fake(self, fn: Any = None, /) -> Any:
-        """Say which shape the result has; a compiler would ask."""
-        return (lambda function: function) if fn is None else fn
-
-    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
-        """Give another function for a type of devices, or for several; all if None."""
-        types = [device_types] if isinstance(device_types, str) else device_types or [_ALL]
-
-        def register(function: Callable[..., Any]) -> Callable[..., Any]:
-            for device in types:
-                self._kernels[device] = function
-            return function
-
-        return register if fn is None else register(fn)
-
-    def register_autograd(
-        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
-    ) -> None:
-        """Give the gradient, as ``backward(ctx, *grads)`` of an `autograd.Function`."""
-        function, setup = self._function, setup_context
-
-        class Recorded(fb.autograd.Function):
-            @staticmethod
-            def forward(ctx: Any, *args: Any) -> Any:
-                result = function(*args)
-                if setup is not None:
-                    setup(ctx, args, result)
-                return result
-
-        Recorded.backward = staticmethod(backward)
-        Recorded.__name__ = self.__name__
-        self._apply = Recorded.apply
 
 
 def custom_op(
@@ -172,8 +94,8 @@ class Library:
     def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
         """Make an op from a schema such as ``"twice(Tensor x) -> Tensor"``; returns its name."""
         name = schema.partition("(")[0].strip()
-        short = name.partition(".")[0]
-        DEFINED.setdefault(self.ns, {})[short] = CustomOp(f"{self.ns}::{short}")
+        DEFINED.get(self.ns, {}).pop(name.partition(".")[0], None)
+        _named_ops.define(self.ns, schema)
         return name
 
     def impl(
@@ -187,7 +109,7 @@ class Library:
             RuntimeError: there is no such op, and the function is for a key that is used.
         """
         key = dispatch_key or self.dispatch_key
-        device = _ALL if key in _COMPOSITE else _KEYS.get(key)
+        device = _named_ops.device_of(key)
         if device is not None:
             named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
             _op(named).register_kernel(device, fn)
@@ -215,9 +137,9 @@ def impl(
         RuntimeError: there is no such op.
     """
     given = [types] if isinstance(types, str) else list(types)
-    keys = [_KEYS.get(each.upper(), each) for each in given]
-    used = [_ALL if key in _COMPOSITE else key for key in keys if key in {*_COMPOSITE, *_DEVICES}]
+    keys = [KEYS.get(each.upper(), each) for each in given]
+    used = [ALL if key in COMPOSITE else key for key in keys if key in {*COMPOSITE, *_DEVICES}]
     return _op(qualname).register_kernel(used or ["none"], func)
 
 
-_DEVICES = frozenset(_KEYS.values())
+_DEVICES = frozenset(KEYS.values())

@@ -8,7 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau.compat._absent import AbsentFunction
-from flambeau.compat._torch.library import DEFINED
+from flambeau.utils._named_ops import DEFINED
 
 __all__ = ["load_library"]
 

@@ -20,8 +20,9 @@ from flambeau.jit._frontend.match import Mismatch, call_op, emit_op, match, unpa
 from flambeau.jit._frontend.source import CompilationError
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
-from flambeau.jit._schemas import Argument, Schema, names, schemas
+from flambeau.jit._schemas import Argument, Schema, names, parse, schemas
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
+from flambeau.utils._named_ops import DEFINED, CustomOp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,6 +140,9 @@ class OpNamespace(Sugar):
             return Special(name)
         if schemas(full):
             return Builtin(full)
+        defined = DEFINED.get(self.name, {}).get(name)
+        if defined is not None and "->" in defined.schema:
+            return NamedOp(defined)
         c.fail(node, f"Unknown builtin op: {full}")
 
 
@@ -268,6 +272,25 @@ class IgnoredRef(Sugar):
         if self.of is not None:
             inputs = [self.of, *inputs]
         return c.emit("prim::PythonOp", inputs, back, at=node, name=self.name, _function=self.fn)
+
+
+class NamedOp(Sugar):
+    """An op that a program or a library defined, which Python runs."""
+
+    what = "op"
+
+    def __init__(self, op: CustomOp) -> None:
+        self.op = op
+
+    def call(
+        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+    ) -> Any:
+        schema = parse(self.op.schema)
+        inputs = _matched(c, node, schema, args, kwargs)
+        back = [each.type for each in schema.returns]
+        kind = back[0] if len(back) == 1 else T.tuple_of(*back) if back else T.NONE
+        name = self.op.__name__
+        return c.emit("prim::PythonOp", inputs, kind, at=node, name=name, _function=self.op)
 
 
 def raises(c: Compilation, node: Any, message: str, kind: str | None = None) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import ctypes
 from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
+from flambeau.utils import _named_ops
 
 __all__ = [
     "DTYPES",
@@ -17,10 +19,12 @@ __all__ = [
     "broadcast_tensors",
     "current_cuda_device",
     "current_cuda_stream",
+    "define_op",
     "describe",
     "device",
     "from_blob",
     "function",
+    "implement_op",
     "index_put_",
     "is_contiguous",
     "meshgrid",
@@ -193,6 +197,63 @@ def function(name: str) -> Callable[..., Any]:
             if callable(found := getattr(home, name.removeprefix(prefix), None)):
                 return found
     raise NotImplementedError(f"at::{name}: flambeau has no function of that name")
+
+
+def define_op(space: str, schema: str) -> None:
+    """Make an op of a namespace from a schema, or from a name alone."""
+    _named_ops.define(space, schema).schema = schema
+
+
+def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) -> None:
+    """Give an op its function of C++ for a dispatch key."""
+    device = _named_ops.device_of(key)
+    if device is None:
+        return
+    op = _named_ops.define(space, name)
+    names = _arguments(op.schema)
+    op.register_kernel(device, _by_name(function, names) if names else function)
+
+
+def _arguments(schema: str) -> dict[str, Any]:
+    """The arguments of a schema with their defaults, `_MISSING` for those that have none."""
+    inside = schema.partition("(")[2].rpartition("->")[0].rpartition(")")[0]
+    found: dict[str, Any] = {}
+    depth, part = 0, ""
+    for letter in f"{inside},":
+        depth += (letter in "([") - (letter in ")]")
+        if letter != "," or depth:
+            part += letter
+            continue
+        declared, _, default = part.strip().partition("=")
+        part = ""
+        name = declared.rpartition(" ")[2]
+        if name in ("", "*"):
+            continue
+        try:
+            found[name] = ast.literal_eval(default) if default else _MISSING
+        except (SyntaxError, ValueError):  # the name of a dtype or a layout
+            found[name] = _MISSING
+    return found
+
+
+_MISSING = object()
+
+
+def _by_name(function: Callable[..., Any], names: dict[str, Any]) -> Callable[..., Any]:
+    """A function of places that takes arguments by name and leaves out those with defaults."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        given = list(args)
+        for name, default in list(names.items())[len(args) :]:
+            value = kwargs.pop(name, default)
+            if value is _MISSING:
+                raise TypeError(f"the argument {name!r} is missing")
+            given.append(value)
+        if kwargs:
+            raise TypeError(f"unexpected arguments {', '.join(map(repr, kwargs))}")
+        return function(*given)
+
+    return call
 
 
 def from_blob(

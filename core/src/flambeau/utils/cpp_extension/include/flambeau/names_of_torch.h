@@ -5,6 +5,7 @@
 #include <flambeau/casters.h>
 #include <flambeau/dispatch.h>
 #include <flambeau/functions.h>
+#include <flambeau/library.h>
 #include <flambeau/parallel.h>
 
 #include <functional>
@@ -47,8 +48,6 @@ using autograd::Variable;
 namespace nn::functional {
 using namespace at;
 }  // namespace nn::functional
-
-namespace jit {}
 
 }  // namespace torch
 
