@@ -33,7 +33,7 @@ def test_a_hostile_file_is_loaded_or_refused_within_the_budget(
     data = FILES[name]()
     path = tmp_path / hashlib.sha256(name.encode()).hexdigest()[:8]
     path.write_bytes(data)
-    found = child.ask([str(path), None])
+    found = child.ask([str(path), None, "archive"])
     assert found.kind == "answer", found
     assert found.value[0] in ("loaded", "refused"), found.value
     assert found.peak < MEMORY + 256 * len(data), found

@@ -265,6 +265,15 @@ def test_an_error_names_the_node():
     assert "MatMul -> y" in raised.value.__notes__[-1]
 
 
+@pytest.mark.parametrize("dims", [[3], [2, 2, 2], [0], [-1, 6], [2**62, 2**62]])
+def test_a_weight_whose_values_are_not_as_many_as_its_shape_says_is_refused_by_name(dims):
+    weight = helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], bytes(8), raw=True)
+    weight.dims[:] = dims
+    graph = helper.make_graph([helper.make_node("Neg", ["w"], ["y"])], "g", [], [], [weight])
+    with pytest.raises(ValueError, match=r"the tensor 'w' of shape \[.*\] has no such values"):
+        load(helper.make_model(graph))
+
+
 def test_strings_and_damaged_files_are_refused(tmp_path):
     value = helper.make_tensor("s", onnx.TensorProto.STRING, [1], [b"text"])
     graph = helper.make_graph([], "g", [], [], [value])

@@ -14,6 +14,7 @@ from typing import Any
 
 import flambeau as fb
 from files_hostile import DOUBLED, PLACES, archived, streamed, text, whole
+from files_programs import model, program
 from flambeau import nn
 from flambeau.serialization._archive import ArchiveReader, ArchiveWriter
 
@@ -258,7 +259,7 @@ def anything(chance: random.Random) -> bytes:
     return archived(body, bytes(16)) if chance.randrange(4) else streamed(body)
 
 
-KINDS = (archive, archive, archive, directory, stream, header, anything)
+KINDS = (archive, archive, archive, directory, stream, header, anything, program, model)
 
 
 def mutated(seed: int) -> tuple[str, bytes]:

@@ -44,7 +44,7 @@ def outcomes(seeds: range, seconds: float = 10.0) -> Iterator[Outcome]:
         for seed in seeds:
             kind, data = mutated(seed)
             path.write_bytes(data)
-            found = child.ask([str(path), True if seed % 8 == 7 else None])
+            found = child.ask([str(path), True if seed % 8 == 7 else None, kind.partition(",")[0]])
             verdict, said = found.kind, str(found.value)
             if found.kind == "answer":
                 verdict, said = found.value[0], " ".join(found.value[1:])

@@ -584,6 +584,8 @@ def _remove(chance: random.Random, tree: ast.AST) -> None:
 
 def _move(chance: random.Random, tree: ast.AST) -> None:
     bodies = _bodies(tree)
+    if not bodies:
+        return
     source, target = chance.choice(bodies), chance.choice(bodies)
     if source and not hasattr(one := chance.choice(source), "body"):
         target.insert(chance.randrange(len(target) + 1), one)
@@ -638,6 +640,8 @@ def _operator(chance: random.Random, tree: ast.AST) -> None:
 def _annotate(chance: random.Random, tree: ast.AST) -> None:
     kind = ast.parse(chance.choice(TYPES), mode="eval").body
     places = [n for n in ast.walk(tree) if isinstance(n, ast.arg | ast.AnnAssign | ast.FunctionDef)]
+    if not places:
+        return
     node = chance.choice(places)
     setattr(node, "returns" if isinstance(node, ast.FunctionDef) else "annotation", kind)
 
@@ -652,6 +656,8 @@ def _rename(chance: random.Random, tree: ast.AST) -> None:
 
 def _default(chance: random.Random, tree: ast.AST) -> None:
     functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    if not functions:
+        return
     given = chance.choice(functions).args
     kind = chance.randrange(4)
     if kind == 0 and given.args:

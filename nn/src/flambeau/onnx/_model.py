@@ -213,10 +213,11 @@ _ABSENT = object()
 
 
 def _place(node: Any) -> str:
-    name = f" {node.name!r}" if node.name else ""
-    domain = f"{node.domain}::" if node.domain else ""
-    results = ", ".join(node.output)
-    return f"node{name} ({domain}{node.op_type} -> {results})"
+    # A file says how long these are.
+    name = f" {node.name!r:.80}" if node.name else ""
+    domain = f"{node.domain:.80}::" if node.domain else ""
+    results = ", ".join(f"{output:.80}" for output in node.output[:8])
+    return f"node{name} ({domain}{node.op_type:.80} -> {results})"
 
 
 def _attribute(attribute: Any, of_function: dict[str, Any]) -> Any:
@@ -244,11 +245,16 @@ def tensor_of(proto: Any) -> Tensor:
 
     Raises:
         UnsupportedError: strings, and numbers of four bits and fewer.
+        ValueError: its values are not as many as its shape says.
     """
     from onnx import numpy_helper
 
     dtype = dtype_of(proto.data_type)
-    values = numpy_helper.to_array(proto)
+    try:
+        values = numpy_helper.to_array(proto)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        said = f"the tensor {proto.name!r:.80} of shape {list(proto.dims)[:64]} has no such values"
+        raise ValueError(said) from error
     if not values.size:
         return fb.empty(tuple(values.shape), dtype=dtype)
     return fb.frombuffer(bytearray(values.tobytes()), dtype=dtype).reshape(tuple(values.shape))

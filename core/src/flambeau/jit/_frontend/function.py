@@ -569,7 +569,10 @@ def literal_defaults(node: ast.FunctionDef, resolver: Resolver) -> dict[str, Any
         try:
             found[argument.arg] = ast.literal_eval(written)
         except ValueError:
-            found[argument.arg] = resolver.evaluate(written)
+            try:
+                found[argument.arg] = resolver.evaluate(written)
+            except AttributeError as error:
+                raise CompilationError(f"the default of {argument.arg!r}: {error}") from None
     return found
 
 
