@@ -1,0 +1,125 @@
+"""The folder of a checkpoint: parts of processes, and the table of contents that makes them one."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from flambeau.serialization import load as _load
+from flambeau.serialization import save as _save
+
+_CONTENTS = ".metadata"
+_PART = ".distcp"
+
+
+@dataclass(frozen=True)
+class TensorStorageMetadata:
+    """What a checkpoint says of a tensor.
+
+    Attributes:
+        size: its shape.
+        dtype: as ``str(dtype)``.
+    """
+
+    size: tuple[int, ...]
+    dtype: str
+
+
+@dataclass(frozen=True)
+class BytesStorageMetadata:
+    """What a checkpoint says of an object that is no tensor: nothing."""
+
+
+@dataclass(frozen=True)
+class Metadata:
+    """The table of contents of a checkpoint.
+
+    Attributes:
+        state_dict_metadata: what is there, by its keys joined with dots.
+        storage_data: in which file it is.
+    """
+
+    state_dict_metadata: dict[str, TensorStorageMetadata | BytesStorageMetadata]
+    storage_data: dict[str, str] = field(default_factory=dict)
+
+
+class FileSystemWriter:
+    """Writes the checkpoint of a folder, which all processes have to see.
+
+    Args:
+        path: the folder; it is made if there is none.
+
+    >>> import flambeau.distributed.checkpoint as dcp
+    >>> dcp.FileSystemWriter("step_100").path
+    'step_100'
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def write_part(self, name: str, values: Mapping[str, Any]) -> None:
+        """Write what belongs to one process into a file that no checkpoint names yet."""
+        os.makedirs(self.path, exist_ok=True)
+        _save(dict(values), os.path.join(self.path, name + _PART))
+
+    def finish(self, metadata: Metadata) -> None:
+        """Make the parts the checkpoint of the folder, and remove those of others."""
+        os.makedirs(self.path, exist_ok=True)
+        tensors, others = {}, []
+        for key, about in metadata.state_dict_metadata.items():
+            if isinstance(about, TensorStorageMetadata):
+                tensors[key] = asdict(about)
+            else:
+                others.append(key)
+        told = {"tensors": tensors, "others": others, "files": metadata.storage_data}
+        _save(told, os.path.join(self.path, _CONTENTS))
+        named = {name + _PART for name in metadata.storage_data.values()}
+        for entry in os.listdir(self.path):
+            if entry.endswith(_PART) and entry not in named:
+                with contextlib.suppress(OSError):
+                    os.unlink(os.path.join(self.path, entry))
+
+
+class FileSystemReader:
+    """Reads the checkpoint of a folder.
+
+    >>> import flambeau as fb, tempfile
+    >>> import flambeau.distributed.checkpoint as dcp
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = dcp.save({"x": fb.zeros(2, 3)}, checkpoint_id=folder)
+    ...     dcp.FileSystemReader(folder).read_metadata().state_dict_metadata["x"].size
+    (2, 3)
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = os.fspath(path)
+
+    def read_metadata(self) -> Metadata:
+        """The table of contents.
+
+        Raises:
+            FileNotFoundError: there is no checkpoint in the folder.
+        """
+        path = os.path.join(self.path, _CONTENTS)
+        if not os.path.exists(path):
+            raise FileNotFoundError(
+                f"{self.path} has no checkpoint: {_CONTENTS} is written last, when all processes "
+                "have written their parts"
+            )
+        told = _load(path, weights_only=True)
+        about: dict[str, TensorStorageMetadata | BytesStorageMetadata] = {
+            key: TensorStorageMetadata(tuple(facts["size"]), facts["dtype"])
+            for key, facts in told["tensors"].items()
+        }
+        about |= {key: BytesStorageMetadata() for key in told["others"]}
+        return Metadata(about, told["files"])
+
+    def read_part(self, name: str) -> dict[str, Any]:
+        """What one file holds, its sums checked; objects are limited as `flambeau.load` has it."""
+        found: dict[str, Any] = _load(
+            os.path.join(self.path, name + _PART), map_location="cpu", weights_only=True
+        )
+        return found
