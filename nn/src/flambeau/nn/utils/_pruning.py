@@ -10,6 +10,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.module import Module
+from flambeau.nn.parameter import Parameter
 
 __all__ = [
     "BasePruningMethod",
@@ -78,8 +79,10 @@ class BasePruningMethod(ABC):
         """
         method: BasePruningMethod = cls(*args, **kwargs)
         method._tensor_name = name
+        key, earlier = hook_of(module, name)
         current = getattr(module, name)
-        if not isinstance(current, fb.Tensor):
+        parameter = current if earlier is None else getattr(module, name + "_orig")
+        if not isinstance(parameter, Parameter):
             raise TypeError(f"{name!r} of {type(module).__name__} is no parameter")
         scores = current if importance_scores is None else importance_scores
         if scores.shape != current.shape:
@@ -87,10 +90,9 @@ class BasePruningMethod(ABC):
                 f"importance_scores should have the same shape as parameter {name} of {module}, "
                 f"got {scores.shape} vs {current.shape}"
             )
-        key, earlier = hook_of(module, name)
         if earlier is None:
             mask = method.compute_mask(scores, default_mask=fb.ones_like(current))
-            module.register_parameter(name + "_orig", current)
+            module.register_parameter(name + "_orig", parameter)
             del module._parameters[name]
         else:
             before = getattr(module, name + "_mask").detach().clone()
