@@ -849,7 +849,7 @@ ALIASES = {
     },
     "the package to install, driver=": {"plugin/errors", "linalg/_eigenvalues"},
     "what programs that say import torch ask for": {
-        *("compat/_torch/version", "compat/_torch/library", "compat/_torch/testing/__init__"),
+        *("compat/_torch/version", "utils/_named_ops", "compat/_torch/testing/__init__"),
         "compat/_torch/nn/parallel/_functions",
     },
     "the engine that PyTorch's name nccl means": {"distributed/_engines"},

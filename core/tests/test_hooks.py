@@ -242,3 +242,12 @@ def test_a_node_carries_notes_of_the_user(x):
     y = x * 2
     y.grad_fn.metadata["layer"] = 3
     assert y.grad_fn.metadata == {"layer": 3}
+
+
+def test_hooks_are_set_at_once_as_programs_that_rebuild_tensors_do(x):
+    x._backward_hooks = {0: lambda grad: 2 * grad}
+    x.sum().backward()
+    assert x.grad.tolist() == (2 * fb.ones_like(x)).tolist()
+    x.grad = x._backward_hooks = None
+    x.sum().backward()
+    assert x.grad.tolist() == fb.ones_like(x).tolist() and x._backward_hooks is None

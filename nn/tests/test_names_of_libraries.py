@@ -43,7 +43,7 @@ def test_parts_of_transformer_layers_can_be_overridden(norm_first):
             return super()._ff_block(x)
 
     class Decoder(nn.TransformerDecoderLayer):
-        def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal=False):
+        def _mha_block(self, x, mem, attn_mask, key_padding_mask, *, is_causal=False):
             seen.append(("memory", mem))
             return super()._mha_block(x, mem, attn_mask, key_padding_mask, is_causal)
 

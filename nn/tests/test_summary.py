@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -126,6 +127,42 @@ def test_memory_is_that_of_the_results_and_time_holds_that_of_children() -> None
     assert 0 < rows["1.0"].seconds <= rows["1"].seconds <= rows[""].seconds == found.seconds
     assert sum(row.parameters for row in found.rows) == found.total_parameters == 20
     assert "0: Linear (2 calls)" in str(found)
+
+
+class Caught(nn.Module):
+    """It goes on where a module of it raises, and keeps what it was first called with."""
+
+    class Raises(nn.Module):
+        def forward(self, x: Any) -> Any:
+            raise ValueError
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raises = Caught.Raises()
+        self.layer = nn.Linear(2, 2)
+
+    def forward(self, x: Any) -> Any:
+        self.register_buffer("first", x, persistent=False)
+        try:
+            return self.raises(x)
+        except ValueError:
+            return self.layer(x)
+
+
+def test_calls_that_raise_take_no_time_from_those_that_catch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = map(float, itertools.count())
+    monkeypatch.setattr("flambeau.nn.utils.model_summary.perf_counter", lambda: next(clock))
+    found = summary(Caught(), (1, 2))
+    # It is looked at when the model, the one that raises and the layer begin, and when two end.
+    assert [(row.calls, row.seconds) for row in found.rows] == [(1, 4.0), (0, 0.0), (1, 1.0)]
+
+
+def test_buffers_that_a_call_makes_are_not_kept() -> None:
+    model = Caught()
+    summary(model, (1, 2))
+    assert not dict(model.named_buffers()) and not model._non_persistent_buffers_set
 
 
 def test_it_is_found_beside_the_other_utilities() -> None:

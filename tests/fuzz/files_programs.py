@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import random
 from functools import cache
+from typing import Any
 
 import flambeau as fb
 import sources
@@ -119,8 +120,10 @@ def model(chance: random.Random) -> bytes:
 
 
 def _messages(fields: Fields) -> list[Fields]:
-    inner = [m for _, _, value in fields if isinstance(value, list) for m in _messages(value)]
-    return [fields, *inner]
+    found = [fields]
+    for each in found:  # which grows: a message may be deeper than calls can be
+        found += [value for _, _, value in each if isinstance(value, list)]
+    return found
 
 
 def _change(chance: random.Random, fields: Fields) -> None:
@@ -168,13 +171,13 @@ def parsed(data: bytes, depth: int = 12) -> Fields | None:
             elif wire == 2:
                 size, at = _varint(data, at)
                 value, at = data[at : at + size], at + size
-                if at > len(data):
-                    return None
                 if depth and value and (inner := parsed(value, depth - 1)) is not None:
                     value = inner
             else:
                 size = 8 if wire == 1 else 4
                 value, at = int.from_bytes(data[at : at + size], "little"), at + size
+            if at > len(data):
+                return None
             found.append((number, wire, value))
     except IndexError:
         return None
@@ -192,16 +195,28 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 def written(fields: Fields) -> bytes:
     """A message as bytes."""
-    out = bytearray()
-    for number, wire, value in fields:
-        out += _as_varint(number << 3 | wire)
-        if isinstance(value, int):
-            size = {1: 8, 5: 4}.get(wire)
-            out += value.to_bytes(size, "little") if size else _as_varint(value)
-        else:
-            body = written(value) if isinstance(value, list) else value
-            out += _as_varint(len(body)) + body
-    return bytes(out)
+    pieces: list[bytes] = []  # from the end to the start, so that lengths are known
+    size = 0
+    left: list[Any] = list(fields)
+    while left:
+        piece = left.pop()
+        if isinstance(piece, int):  # where a message ends: all since then is within it
+            piece = _as_varint(size - piece)
+        elif isinstance(piece, tuple):
+            number, wire, value = piece
+            left.append(_as_varint(number << 3 | wire))
+            if isinstance(value, list):
+                left += [size, *value]
+                continue
+            if isinstance(value, int):
+                width = {1: 8, 5: 4}.get(wire)
+                piece = value.to_bytes(width, "little") if width else _as_varint(value)
+            else:
+                left.append(_as_varint(len(value)))
+                piece = value
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(reversed(pieces))
 
 
 def _as_varint(value: int) -> bytes:

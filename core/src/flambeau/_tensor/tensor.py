@@ -511,6 +511,14 @@ class Tensor(TensorMethods, TensorBase):
         hooks = self._hooks if self._fn is None else self._fn._hooks
         return hooks.tensor if hooks is not None and hooks.tensor else None
 
+    @_backward_hooks.setter
+    def _backward_hooks(self, given: dict[int, Callable[[Tensor], Any]] | None) -> None:
+        hooks = self._hooks if self._fn is None else self._fn._hooks
+        if hooks is not None:
+            hooks.tensor.clear()
+        for hook in list((given or {}).values()):
+            self.register_hook(hook)
+
     def detach(self) -> Tensor:
         """The same memory without history; writes to either are seen, and counted, by both."""
         st = storage_of(self)

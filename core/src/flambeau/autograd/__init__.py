@@ -56,6 +56,7 @@ _LAZY = {
     "graph": "graph",
     "profiler": "profiler",
     "function": "function",
+    "variable": "variable",
 }
 
 

@@ -63,7 +63,6 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
 
 
 @takes_as_annotated
-@takes_as_annotated
 def debug_unwrap(tensor: fb.Tensor, *, recurse: bool = True) -> fb.Tensor:
     """The tensor below the levels of transforms, or below one of them: to look at, not to use."""
     while (level := level_of(tensor)) is not None:

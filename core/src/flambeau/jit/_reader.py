@@ -274,9 +274,9 @@ class Code:
             target = ast.unparse(node.targets[0])
             if target in ("__parameters__", "__buffers__"):
                 names = kind.parameters if target == "__parameters__" else kind.buffers
-                names.update(ast.literal_eval(node.value))
+                names.update(_texts(node.value))
             elif isinstance(node.targets[0], ast.Subscript):
-                name = ast.literal_eval(node.targets[0].slice)
+                (name,) = _texts(ast.List([node.targets[0].slice]))
                 kind.attributes[name] = _annotations.of_syntax(node.value, self.resolver)
         elif isinstance(node, ast.AnnAssign) and node.value is not None:
             name = ast.unparse(node.target)
@@ -296,6 +296,16 @@ class Code:
         made = EnumType(name, maker, value_type)
         self.known[name] = made
         return made
+
+
+def _texts(node: ast.expr) -> list[str]:
+    """The texts of a list or tuple in the code."""
+    parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
+    names = [part.value for part in parts if isinstance(part, ast.Constant)]
+    found = [name for name in names if isinstance(name, str)]
+    if len(found) != len(parts):
+        raise CompilationError(f"{ast.unparse(node):.80} should be names")
+    return found
 
 
 def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:

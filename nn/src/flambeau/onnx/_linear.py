@@ -15,6 +15,8 @@ from flambeau import Tensor
 
 __all__ = ["Layer", "layers"]
 
+_INPUTS = {"Transpose": 1, "MatMul": 2, "Add": 2}
+
 
 class Layer(NamedTuple):
     """The names of what a linear layer is of."""
@@ -41,7 +43,7 @@ def layers(graph: Any) -> dict[str, Layer | None]:
     found: dict[str, Layer | None] = {}
     for inner in _graphs(graph):
         for node in inner.node:
-            if node.domain:
+            if node.domain or len(node.output) != 1 or len(node.input) != _INPUTS.get(node.op_type):
                 continue
             if node.op_type == "Transpose":
                 if any(list(a.ints) == [1, 0] for a in node.attribute):

@@ -168,7 +168,9 @@ def conv2d_weight_grad(
             wide(grad), wide(x), weight_shape, stride, padding, dilation, groups
         )
         return wider.astype(grad.dtype)
-    if grad.size and x.size and _is_product(weight_shape, stride, padding, groups):
+    # Each image has a gradient of its own until they are added: that must be little memory.
+    few = grad.size and x.size and len(grad) * weight_shape[0] * weight_shape[1] <= 1 << 18
+    if few and _is_product(weight_shape, stride, padding, groups):
         each = np.matmul(_lines(grad), _lines(x).swapaxes(1, 2))
         return np.add.reduce(each).reshape(weight_shape)
     plan = Plan(x.shape, weight_shape, stride, padding, dilation, groups)

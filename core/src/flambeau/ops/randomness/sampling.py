@@ -131,11 +131,7 @@ def _made(
     dtype = dtype_or(dtype, out)
     be = where_to_draw(home(device if out is None else device_or(device, out)))
     shape, source = checked_sizes(size), generator_for(be.device, generator)
-    try:
-        native = getattr(be, op.name)(shape, *args, dtype, source)
-    except be.error as error:
-        raise kernel_error(op.name, error, (shape, *args, dtype, source)) from error
-    made = wrap(be, native, dtype)
+    made = wrap(be, op.draw(be, shape, *args, dtype, source), dtype)
     return made if out is None and not requires_grad else finished(made, requires_grad, out)
 
 

@@ -85,11 +85,11 @@ class _Layer(Module):
         return self.linear2(self.dropout(activated(self.linear1, self.activation, x)))
 
     def _with_residual(
-        self, x: Tensor, norm: Module, part: Callable[..., Tensor], *masks: Any
+        self, x: Tensor, norm: Module, part: Callable[..., Tensor], *args: Any, **options: bool
     ) -> Tensor:
         if self.norm_first:
-            return x + part(norm(x), *masks)
-        return norm(x + part(x, *masks))
+            return x + part(norm(x), *args, **options)
+        return norm(x + part(x, *args, **options))
 
 
 class TransformerEncoderLayer(_Layer):
@@ -146,8 +146,8 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:
         """`src` after both parts."""
-        masks = src_mask, src_key_padding_mask, is_causal
-        x = self._with_residual(src, self.norm1, self._sa_block, *masks)
+        masks = src_mask, src_key_padding_mask
+        x = self._with_residual(src, self.norm1, self._sa_block, *masks, is_causal=is_causal)
         return self._with_residual(x, self.norm2, self._ff_block)
 
     # Subclasses written for PyTorch override and call the parts by these names.
@@ -226,10 +226,10 @@ class TransformerDecoderLayer(_Layer):
         memory_is_causal: bool = False,
     ) -> Tensor:
         """`tgt` after all three parts."""
-        masks = tgt_mask, tgt_key_padding_mask, tgt_is_causal
-        x = self._with_residual(tgt, self.norm1, self._sa_block, *masks)
-        masks = memory_mask, memory_key_padding_mask, memory_is_causal
-        x = self._with_residual(x, self.norm2, self._mha_block, memory, *masks)
+        masks = tgt_mask, tgt_key_padding_mask
+        x = self._with_residual(tgt, self.norm1, self._sa_block, *masks, is_causal=tgt_is_causal)
+        args, causal = (memory, memory_mask, memory_key_padding_mask), memory_is_causal
+        x = self._with_residual(x, self.norm2, self._mha_block, *args, is_causal=causal)
         return self._with_residual(x, self.norm3, self._ff_block)
 
     def _sa_block(

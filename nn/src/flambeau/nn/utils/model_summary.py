@@ -198,17 +198,19 @@ def _run(
     model: Module, args: tuple[Any, ...], named: Mapping[str, Any], seen: dict[int, _Calls]
 ) -> None:
     """Call the model and note what every module's call is; it is left as it was."""
-    begun: list[float] = []
+    begun: list[tuple[Module, float]] = []
 
     def begin(module: Module, given: Any) -> None:
-        begun.append(perf_counter())
+        begun.append((module, perf_counter()))
 
     def note(module: Module, given: Any, result: Any) -> None:
         tensors = list(_tensors(result))
         if any(t.device.type not in _HOSTS for t in tensors) and fb.accelerator.is_available():
             fb.accelerator.synchronize()
         calls = seen.setdefault(id(module), _Calls())
-        calls.seconds += perf_counter() - begun.pop()
+        while (last := begun.pop())[0] is not module:
+            pass  # this one raised, and who called it went on
+        calls.seconds += perf_counter() - last[1]
         calls.shape = _shape(result)
         calls.output_bytes = sum(t.numel() * t.element_size() for t in tensors)
         calls.count += 1
@@ -234,10 +236,10 @@ def _run(
 def _buffers_apart(model: Module) -> Iterator[None]:
     """A block whose writes go to copies of the buffers: the versions of the true ones stay, too."""
     copies: dict[int, Tensor] = {}
-    before: list[tuple[dict[str, Any], dict[str, Any]]] = []
+    before: list[tuple[Module, dict[str, Any], dict[str, Any], set[str]]] = []
     for module in model.modules():
-        own = vars(module).get("_buffers", {})
-        before.append((own, dict(own)))
+        own = module._buffers
+        before.append((module, own, dict(own), set(module._non_persistent_buffers_set)))
         for name, buffer in own.items():
             if isinstance(buffer, Tensor) and not is_lazy(buffer):
                 if id(buffer) not in copies:
@@ -246,8 +248,10 @@ def _buffers_apart(model: Module) -> Iterator[None]:
     try:
         yield
     finally:
-        for own, buffers in before:
+        for module, own, buffers, kept in before:
+            own.clear()
             own.update(buffers)
+            module._non_persistent_buffers_set = kept
 
 
 def _zeros(model: Module, size: Sequence[Any], dtypes: Any, device: Device) -> tuple[Tensor, ...]:
