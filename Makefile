@@ -46,7 +46,9 @@ demo: $(VENV)/with-demo ## train a convolutional network on handwritten digits
 
 # A part that fails keeps none of the others from running, and all that failed is named at the end.
 test: $(VENV)/with-test ## every test that needs no PyTorch, and the conformance kit
-	@$(RUN) .ci/failures.py $(MAKE) --no-print-directory --keep-going test-own test-kit test-accelerators
+	@# nproc counts no more cores than OMP_NUM_THREADS says, so the parts have to be told.
+	@$(RUN) .ci/failures.py $(MAKE) --no-print-directory --keep-going JOBS=$(JOBS) \
+	  test-own test-kit test-accelerators
 
 test-own:
 	$(PYTEST) --ignore=tests/parity $(ARGS)

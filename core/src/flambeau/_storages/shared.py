@@ -86,13 +86,17 @@ def set_strategy(chosen: str) -> None:
     strategy = chosen
 
 
-def create(nbytes: int) -> Storage:
-    """A storage of `nbytes` bytes (at least one) in shared memory.
+def create(nbytes: int, by_name: bool = False) -> Storage:
+    """A storage of `nbytes` bytes (at least one) in shared memory, which travels by descriptor.
+
+    Args:
+        nbytes: how many.
+        by_name: it travels by its name instead.
 
     Raises:
         RuntimeError: the system has not that much shared memory.
     """
-    if strategy == BY_NAME:
+    if by_name:
         name = shared_names.fresh(_FOLDER)
         path = os.path.join(_FOLDER, name.name)
     else:
@@ -134,7 +138,7 @@ def attach_named(home: str, file: str, nbytes: int) -> Storage:
     """The storage over the block of shared memory that was sent by its name.
 
     Raises:
-        RuntimeError: it is gone, since all processes that used it have ended.
+        RuntimeError: it is gone, since all processes that used it have ended, or is too small.
     """
     name = shared_names.Name(home, file)
     name.arrived()
@@ -142,7 +146,12 @@ def attach_named(home: str, file: str, nbytes: int) -> Storage:
         fd = os.open(os.path.join(_FOLDER, file), os.O_RDWR)
     except FileNotFoundError as error:
         raise shared_names.gone(file) from error
-    return _known_as(fd) or _attached_to(fd, nbytes, name)
+    if (known := _known_as(fd)) is None:
+        return _attached_to(fd, nbytes, name)
+    mapping = known.mapping
+    if mapping.name is not None and not mapping.name.held():
+        mapping.name = name
+    return known
 
 
 def _key(fd: int) -> tuple[int, int]:
@@ -159,6 +168,8 @@ def _known_as(fd: int) -> Storage | None:
 def _attached_to(fd: int, nbytes: int, name: shared_names.Name | None) -> Storage:
     key = _key(fd)
     mapping = Mapping(fd, None, True, name, key)  # closes the descriptor, whatever happens
+    if (held := os.fstat(fd).st_size) < nbytes:  # touching what is not there kills the process
+        raise RuntimeError(f"shared memory of {nbytes} bytes is expected, and has but {held}")
     address = _mapped(fd, nbytes)
     release = functools.partial(_munmap, address, nbytes)
     memory = Memory((address, False), (nbytes,), (1,), D.uint8, release=release)
@@ -249,7 +260,7 @@ def share(t: Tensor) -> None:
 
 def take_over(st: Storage, alone: Tensor | None = None) -> None:
     """Move a storage to shared memory; `alone` is the only tensor over it, if there is but one."""
-    block = create(st.nbytes())
+    block = create(st.nbytes(), by_name=strategy == BY_NAME)
     st._be.assign(block.vector(D.uint8), st.vector(D.uint8))
     move(st, block.buffer, D.uint8, block.mapping, alone)
     adopt(st, block)

@@ -8,6 +8,8 @@ import secrets
 import socket
 import subprocess
 import sys
+import threading
+import weakref
 
 from flambeau._storages import names_server
 from flambeau.plugin.forks import make_lock
@@ -18,6 +20,9 @@ SUPPORTED = sys.platform == "linux"
 _lock = make_lock()
 _home: str | None = None  # address of the server for names that are made here
 _connections: dict[str, socket.socket] = {}  # by address; of this process alone
+_living: weakref.WeakValueDictionary[int, Name] = weakref.WeakValueDictionary()  # by id
+# What threads that are forking made for their children: connections, and what these hold.
+_for_children: dict[int, tuple[dict[str, socket.socket], list[Name]]] = {}
 
 
 class Name:
@@ -28,17 +33,22 @@ class Name:
         name: that of the file.
     """
 
-    __slots__ = ("_pid", "home", "name")
+    __slots__ = ("__weakref__", "_pid", "home", "name")
 
     def __init__(self, home: str, name: str) -> None:
         self.home = home
         self.name = name
         self._pid = os.getpid()
         _tell(home, "+", name)
+        _living[id(self)] = self
+
+    def held(self) -> bool:
+        """Whether this process holds it: a fork that found no descriptor copies what does not."""
+        return self._pid == os.getpid()
 
     def sent(self) -> None:
         """Note that it is under way to somebody, who may come when all others have let it go."""
-        if self._pid != os.getpid():  # what a fork copies holds nothing
+        if not self.held():
             _tell(self.home, "+", self.name)
             self._pid = os.getpid()
         _tell(self.home, ">", self.name)
@@ -48,62 +58,89 @@ class Name:
         _tell(self.home, "<", self.name)
 
     def __del__(self) -> None:
-        if self._pid == os.getpid():
+        _living.pop(id(self), None)
+        if self.held():
             with contextlib.suppress(RuntimeError):
                 _tell(self.home, "-", self.name)
 
 
 def fresh(folder: str) -> Name:
     """A new name, of a file that is not in the folder yet."""
-    return Name(start(folder), f"{names_server.PREFIX}{os.getpid()}_{secrets.token_hex(8)}")
+    name = f"{names_server.PREFIX}{os.getpid()}_{secrets.token_hex(8)}"
+    try:
+        return Name(start(folder), name)
+    except RuntimeError:  # the connection has ended, and is forgotten now
+        return Name(start(folder), name)
 
 
 def start(folder: str) -> str:
-    """The address of the process that removes names; start it if no fork or call has done so."""
+    """The address of the process that removes names; start it where there is none."""
     global _home
     with _lock:
-        if _home is None:
-            address = f"flambeau-names-{secrets.token_hex(16)}"
-            with _socket() as listener:
-                listener.bind("\0" + address)
-                listener.listen(64)
-                fd = listener.fileno()
-                subprocess.run(
-                    [sys.executable, "-I", "-S", names_server.__file__, str(fd), folder],
-                    pass_fds=(fd,),
-                    start_new_session=True,  # Ctrl-C ends its clients, and they end it
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.DEVNULL,  # who reads this process's output shall not wait
-                    stderr=subprocess.DEVNULL,
-                    check=True,
-                )
-            _home = address
-        _connection(_home)
-        return _home
+        if _home is not None:
+            try:
+                _connection(_home)
+                return _home
+            except ConnectionRefusedError:  # it ended with the process that this is a fork of
+                _home = None
+        made = _started(folder)
+        _connection(made)
+        _home = made
+        return made
+
+
+def _started(folder: str) -> str:
+    address = f"flambeau-names-{secrets.token_hex(16)}"
+    with _socket() as listener:
+        listener.bind("\0" + address)
+        listener.listen(64)
+        fd = listener.fileno()
+        subprocess.run(
+            [sys.executable, "-I", "-S", names_server.__file__, str(fd), folder],
+            pass_fds=(fd,),
+            start_new_session=True,  # Ctrl-C ends its clients, and they end it
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,  # who reads this process's output shall not wait
+            stderr=subprocess.DEVNULL,
+            check=True,
+        )
+    return address
 
 
 def _socket() -> socket.socket:
     return socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
+def _connected(home: str) -> socket.socket:
+    made = _socket()
+    try:
+        made.connect("\0" + home)
+    except OSError:
+        made.close()
+        raise
+    return made
+
+
 def _connection(home: str) -> socket.socket:
     with _lock:
         if (made := _connections.get(home)) is None:
-            made = _socket()
-            try:
-                made.connect("\0" + home)
-            except OSError:
-                made.close()
-                raise
-            _connections[home] = made
+            made = _connections[home] = _connected(home)
         return made
 
 
 def _tell(home: str, what: str, name: str) -> None:
     try:
-        _connection(home).send(f"{what}{name}".encode())
+        _say(_connection(home), what, name)
     except OSError as error:
+        if isinstance(error, (BrokenPipeError, ConnectionResetError)):
+            with _lock:
+                if (ended := _connections.pop(home, None)) is not None:
+                    ended.close()
         raise gone(name) from error
+
+
+def _say(connection: socket.socket, what: str, name: str) -> None:
+    connection.send(f"{what}{name}".encode())
 
 
 def gone(name: str) -> RuntimeError:
@@ -114,11 +151,43 @@ def gone(name: str) -> RuntimeError:
     )
 
 
-def _forget() -> None:
-    # A copy of a connection would tell the server that this process's parent still lives.
-    while _connections:
-        _connections.popitem()[1].close()
+def _before() -> None:
+    # The child holds what it copies before its parent can let it go or end.  Each name is under way
+    # meanwhile, since what the two connections tell may come in any order.
+    connections: dict[str, socket.socket] = {}
+    names: list[Name] = []
+    _for_children[threading.get_ident()] = connections, names
+    for reference in _living.valuerefs():
+        if (name := reference()) is None or not name.held():
+            continue
+        with contextlib.suppress(OSError, RuntimeError):
+            if (made := connections.get(name.home)) is None:
+                made = connections[name.home] = _connected(name.home)
+            _tell(name.home, ">", name.name)
+            _say(made, "+", name.name)
+            _say(made, "<", name.name)
+            names.append(name)
+
+
+def _after_in_parent() -> None:
+    connections, _ = _for_children.pop(threading.get_ident(), ({}, []))
+    for each in connections.values():
+        each.close()
+
+
+def _after_in_child() -> None:
+    connections, names = _for_children.pop(threading.get_ident(), ({}, []))
+    # A copy of another connection would tell the server that this process's parent still lives.
+    for others, _ in [(_connections, None), *_for_children.values()]:
+        while others:
+            others.popitem()[1].close()
+    _for_children.clear()
+    _connections.update(connections)
+    for name in names:
+        name._pid = os.getpid()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(
+        before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child
+    )

@@ -70,7 +70,10 @@ def set_sharing_strategy(new_strategy: str) -> None:
             processes end, and each block needs a descriptor in each process.  ``"file_system"``:
             it has a name, which a process that is started here removes when all that use the
             block have let it go or ended, and no descriptors are needed; a process has to live
-            until what it sent was received.  Linux alone has it.
+            until what it sent was received.  What is pickled and never received, or belongs to
+            a message whose pickling failed, keeps its name and memory until the last process of
+            the job has ended.  Batches of a ``DataLoader`` travel by descriptor all the same.
+            Linux alone has it.
 
     Raises:
         ValueError: it is none of these.
