@@ -90,7 +90,7 @@ gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance ki
 foreign: $(VENV)/with-test ## the backend on JAX: its own tests, the digits, the kit's first verdict
 	@# Not into .venv, where `make test` would find it and run the whole kit on it.
 	@if [ -d build/with-jax/jax ] || $(RUN) -m pip install --quiet --target build/with-jax --group foreign; \
-	  then $(MAKE) --no-print-directory foreign-kit; \
+	  then $(MAKE) --no-print-directory JOBS=$(JOBS) foreign-kit; \
 	  else echo 'skipped: JAX cannot be installed here (no wheel for this Python, or no network)'; fi
 
 # Compiling is what takes the time.
@@ -100,7 +100,7 @@ foreign-kit:
 	PYTHONPATH=$(CURDIR)/build/with-jax \
 	$(PYTEST) tests/test_foreign_backends.py -k 'not conformance_kit and not toy' $(ARGS)
 	PYTHONPATH=$(CURDIR)/build/with-foreign:$(CURDIR)/build/with-jax \
-	$(PYTEST) --pyargs flambeau.testing.backend --device jax --quick $(KIT)
+	$(PYTEST) --pyargs flambeau.testing.backend --device jax --quick --seconds 0 $(KIT)
 
 # gcc's libraries have to be there before Python is.
 SANITIZING = LD_PRELOAD="$$(gcc -print-file-name=libasan.so) $$(gcc -print-file-name=libubsan.so)" \
