@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections import deque
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -184,3 +186,40 @@ def save_differently(rank: int, size: int, folder: str) -> None:
 def test_one_name_for_different_tensors_is_refused_on_all_ranks(tmp_path: Path) -> None:
     values(run_ranks(save_differently, 2, str(tmp_path)))
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "value", [datetime(2020, 1, 2), deque([1, 2]), (fb.ones(2), deque([3]))], ids=str
+)
+def test_what_could_not_be_loaded_is_refused_when_it_is_saved_and_keeps_the_former(
+    tmp_path: Path, value: Any
+) -> None:
+    dcp.save({"x": 1}, checkpoint_id=tmp_path)
+    before = parts(tmp_path)
+    with pytest.raises(fb.serialization.WeightsOnlyError, match="'x.y'.*FileSystemWriter"):
+        dcp.save({"x": {"y": value}}, checkpoint_id=tmp_path)
+    found = {"x": 0}
+    dcp.load(found, checkpoint_id=tmp_path)
+    assert found == {"x": 1}
+    assert parts(tmp_path) == before
+
+
+def test_any_object_is_saved_and_loaded_where_both_sides_ask_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("flambeau.serialization._load._said", True)  # it warns once per process
+    wanted = {"at": datetime(2020, 1, 2), "last": deque([1, 2]), "x": fb.ones(2)}
+    dcp.save(dict(wanted), storage_writer=dcp.FileSystemWriter(tmp_path, weights_only=False))
+    found: dict[str, Any] = {"at": None, "last": None, "x": fb.zeros(2)}
+    with pytest.raises(fb.serialization.WeightsOnlyError):
+        dcp.load(found, checkpoint_id=tmp_path)
+    dcp.load(found, storage_reader=dcp.FileSystemReader(tmp_path, weights_only=False))
+    assert plain(found) == plain(wanted)
+
+
+def test_containers_of_what_can_be_loaded_are_saved(tmp_path: Path) -> None:
+    wanted = {"a": [1, "b", None, 2.5], "b": (1, {2}), "c": b"bytes", "d": 1 + 2j}
+    dcp.save(dict(wanted), checkpoint_id=tmp_path)
+    found: dict[str, Any] = dict.fromkeys(wanted)
+    dcp.load(found, checkpoint_id=tmp_path)
+    assert found == wanted

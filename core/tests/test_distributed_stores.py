@@ -43,6 +43,15 @@ def test_values_are_bytes_and_may_be_anything(store: dist.Store) -> None:
     assert store.get("text") == "grün".encode()
 
 
+@pytest.mark.parametrize("odd", [5, 0.5, "1"])
+def test_a_timeout_that_is_no_timedelta_is_refused(store: dist.Store, odd: Any) -> None:
+    store.set("a", "1")
+    for call in (lambda: store.wait(["a"], odd), lambda: store.set_timeout(odd)):
+        with pytest.raises(TypeError, match="timedelta"):
+            call()
+    store.wait(["a"], timedelta(seconds=5))
+
+
 def test_numbers_add_up(store: dist.Store) -> None:
     assert [store.add("n", 3), store.add("n", -5), store.add("n", 0)] == [3, -2, -2]
     assert store.get("n") == b"-2"

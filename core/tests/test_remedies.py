@@ -101,6 +101,15 @@ def test_sources_that_are_only_on_the_path_know_their_checkout(installed, monkey
             {"url": "https://a.org/theirs", "vcs_info": {"vcs": "git", "commit_id": "1"}},
             "pip install --force-reinstall git+https://a.org/theirs",
         ),
+        (
+            {
+                "url": "https://a.org/theirs",
+                "subdirectory": "packages/theirs",
+                "vcs_info": {"vcs": "git", "commit_id": "1", "requested_revision": "v2"},
+            },
+            "pip install --force-reinstall "
+            "'git+https://a.org/theirs@v2#subdirectory=packages/theirs'",
+        ),
     ],
 )
 def test_packages_of_others_come_again_from_where_they_came(installed, record, wanted):

@@ -13,7 +13,16 @@ from datetime import timedelta
 
 from flambeau.distributed import _server
 from flambeau.distributed._errors import DistNetworkError, DistStoreError
-from flambeau.distributed._stores import DEFAULT, Store, Value, as_bytes, as_key, as_keys, late
+from flambeau.distributed._stores import (
+    DEFAULT,
+    Store,
+    Value,
+    as_bytes,
+    as_key,
+    as_keys,
+    as_timeout,
+    late,
+)
 
 
 class _Mail:
@@ -167,9 +176,10 @@ class TCPStore(Store):
         Raises:
             DistStoreError: they are not within `timeout`.
         """
-        limit = (timeout or self._timeout).total_seconds()
+        keys = as_keys(keys)
+        limit = as_timeout(timeout or self._timeout).total_seconds()
         try:
-            self.ask("wait", *map(as_bytes, as_keys(keys)), timeout=limit)
+            self.ask("wait", *map(as_bytes, keys), timeout=limit)
         except TimeoutError:
             raise late(keys, limit) from None
 

@@ -54,6 +54,10 @@ def install_command(distribution: str, option: str = "") -> str:
         return f"{start} --find-links {quote(str(path.parent))} {distribution}"
     if "vcs_info" in record:
         url = f"{record['vcs_info']['vcs']}+{url}"
+        if revision := record["vcs_info"].get("requested_revision"):
+            url += f"@{revision}"
+        if folder := record.get("subdirectory"):
+            url += f"#subdirectory={folder}"
     return f"{start} {quote(url) if url else distribution}"
 
 

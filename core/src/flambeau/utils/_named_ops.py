@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import flambeau as fb
 
-__all__ = ["ALL", "COMPOSITE", "DEFINED", "KEYS", "CustomOp", "define", "device_of"]
+__all__ = [
+    "ALL",
+    "COMPOSITE",
+    "DEFINED",
+    "KEYS",
+    "CustomOp",
+    "Overloads",
+    "arguments_of",
+    "define",
+    "device_of",
+    "find_or_define",
+    "parts_of",
+]
 
 DEFINED: dict[str, dict[str, CustomOp]] = {}
 """What programs and libraries defined, by namespace and name."""
@@ -27,6 +39,7 @@ class CustomOp:
     def __init__(self, name: str, function: Callable[..., Any] | None = None) -> None:
         self._name = name
         self.schema = ""
+        self.overload = ""
         self._kernels: dict[str, Callable[..., Any]] = {}
         self._apply: Callable[..., Any] = self._function
         self.__name__ = name.partition("::")[2]
@@ -48,9 +61,14 @@ class CustomOp:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._apply(*args, **kwargs)
 
+    def __getattr__(self, name: str) -> CustomOp:
+        if name.startswith("_") or name != self.overload:
+            raise AttributeError(f"the op '{self._name}' has no overload {name!r}")
+        return self
+
     @property
     def default(self) -> CustomOp:
-        """The overload without a name, the only one."""
+        """The only overload, with a name or without one."""
         return self
 
     def __repr__(self) -> str:
@@ -90,13 +108,167 @@ class CustomOp:
         self._apply = Recorded.apply
 
 
+class Overloads(CustomOp):
+    """Several ops of one name: of those that take the arguments it calls the first.
+
+    Each is an attribute by its own name, and `default` is the one without a name.
+    """
+
+    def __init__(self, name: str, first: CustomOp) -> None:
+        super().__init__(name)
+        self.schema = first.schema
+        self._ops = {first.overload: first}
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        for op in self._ops.values():
+            if _takes(op.schema, args, kwargs):
+                return op(*args, **kwargs)
+        told = "".join(f"\n  {op.schema or op!r}" for op in self._ops.values())
+        raise TypeError(f"no overload of '{self._name}' takes these arguments; there are{told}")
+
+    def __getattr__(self, name: str) -> CustomOp:
+        if name and not name.startswith("_") and name in self._ops:
+            return self._ops[name]
+        raise AttributeError(f"the op '{self._name}' has no overload {name!r}")
+
+    @property
+    def default(self) -> CustomOp:
+        """The overload without a name."""
+        if "" not in self._ops:
+            raise AttributeError(f"the op '{self._name}' has no overload without a name")
+        return self._ops[""]
+
+    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
+        """Refuse: each overload has functions of its own."""
+        raise self._ambiguous()
+
+    def register_autograd(
+        self, backward: Callable[..., Any], /, *, setup_context: Callable[..., Any] | None = None
+    ) -> None:
+        """Refuse: each overload has a gradient of its own."""
+        raise self._ambiguous()
+
+    def _ambiguous(self) -> RuntimeError:
+        names = ", ".join(f"'{op._name}'" for op in self._ops.values())
+        return RuntimeError(f"'{self._name}' has several overloads: say which of {names}")
+
+
 def define(space: str, schema: str) -> CustomOp:
-    """An op of a namespace from a schema or a name; the one that is there, if there is one."""
-    short = schema.partition("(")[0].strip().partition(".")[0]
+    """An op of a namespace from a schema or a name; the one that is there, if there is one.
+
+    Raises:
+        RuntimeError: it is said to be of another namespace.
+    """
+    name = schema.partition("(")[0].strip()
+    said, colons, short = name.rpartition("::")
+    if colons and said != space:
+        raise RuntimeError(f"'{name}' is not of the namespace {space!r} in which it is registered")
+    short, _, overload = short.partition(".")
     ops = DEFINED.setdefault(space, {})
-    if short not in ops:
-        ops[short] = CustomOp(f"{space}::{short}")
-    return ops[short]
+    known = ops.get(short)
+    if isinstance(known, Overloads):
+        if overload in known._ops:
+            return known._ops[overload]
+    elif known is not None and known.overload == overload:
+        return known
+    op = CustomOp(f"{space}::{short}")
+    op.overload = overload
+    if overload:
+        op._name += f".{overload}"
+    if known is None:
+        ops[short] = op
+        return op
+    if not isinstance(known, Overloads):
+        known = ops[short] = Overloads(f"{space}::{short}", known)
+    known._ops[overload] = op
+    return op
+
+
+def find_or_define(space: str, name: str) -> CustomOp:
+    """The op that a function is given for: without an overload's name, the only one.
+
+    Raises:
+        RuntimeError: there are several and none without a name, or as of `define`.
+    """
+    short = name.strip().removeprefix(f"{space}::")
+    known = DEFINED.get(space, {}).get(short)
+    if isinstance(known, Overloads) and "" not in known._ops:
+        raise known._ambiguous()
+    if known is not None and not isinstance(known, Overloads):
+        return known
+    return define(space, name)
+
+
+def arguments_of(schema: str) -> str:
+    """What is between the parentheses of a schema."""
+    return schema.partition("(")[2].rpartition("->")[0].rpartition(")")[0]
+
+
+def parts_of(arguments: str) -> list[str]:
+    """The arguments of a schema, one by one: commas in brackets and in texts part nothing."""
+    parts, depth, quote, escaped = [""], 0, "", False
+    for letter in arguments:
+        if quote:
+            quote = quote if escaped or letter != quote else ""
+            escaped = letter == "\\" and not escaped
+        elif letter in "\"'":
+            quote = letter
+        else:
+            depth += (letter in "([") - (letter in ")]")
+            if letter == "," and not depth:
+                parts.append("")
+                continue
+        parts[-1] += letter
+    return [part.strip() for part in parts if part.strip()]
+
+
+def _takes(schema: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
+    """Whether arguments fit a schema; all do where there is none."""
+    if "->" not in schema:
+        return True
+    by_place, left, named = list(args), dict(kwargs), False
+    for part in parts_of(arguments_of(schema)):
+        if part == "*":
+            named = True
+            continue
+        declared, equals, _ = part.partition("=")
+        kind, _, name = declared.strip().rpartition(" ")
+        if by_place and not named:
+            value = by_place.pop(0)
+        elif name in left:
+            value = left.pop(name)
+        elif equals:
+            continue
+        else:
+            return False
+        if not _is(value, kind.strip()):
+            return False
+    return not by_place and not left
+
+
+def _is(value: Any, kind: str) -> bool:
+    """Whether a value is of a schema's type; those that are not known here let in everything."""
+    if kind.endswith("?"):
+        return value is None or _is(value, kind[:-1])
+    if kind.endswith("]"):
+        each, _, size = kind[:-1].rpartition("[")
+        if isinstance(value, list | tuple):
+            return all(_is(item, each) for item in value)
+        return bool(size) and _is(value, each)
+    types = _TYPES.get(kind.partition("(")[0])
+    return types is None or isinstance(value, types)
+
+
+_TYPES: dict[str, tuple[type, ...]] = {
+    "Tensor": (fb.Tensor,),
+    "Scalar": (int, float, complex),
+    "SymInt": (int,),
+    "bool": (bool,),
+    "complex": (int, float, complex),
+    "float": (int, float),
+    "int": (int,),
+    "str": (str,),
+}
 
 
 def device_of(key: str) -> str | None:

@@ -6,8 +6,11 @@ import contextlib
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from io import BytesIO
 from typing import Any
 
+from flambeau import Tensor
+from flambeau.serialization import WeightsOnlyError
 from flambeau.serialization import load as _load
 from flambeau.serialization import save as _save
 
@@ -51,17 +54,27 @@ class FileSystemWriter:
 
     Args:
         path: the folder; it is made if there is none.
+        weights_only: refuse what `flambeau.load` with ``weights_only=True`` would not let in; False
+            writes any object, for a `FileSystemReader` with ``weights_only=False``.
 
     >>> import flambeau.distributed.checkpoint as dcp
     >>> dcp.FileSystemWriter("step_100").path
     'step_100'
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], weights_only: bool = True) -> None:
         self.path = os.fspath(path)
+        self.weights_only = weights_only
 
     def write_part(self, name: str, values: Mapping[str, Any]) -> None:
-        """Write what belongs to one process into a file that no checkpoint names yet."""
+        """Write what belongs to one process into a file that no checkpoint names yet.
+
+        Raises:
+            WeightsOnlyError: a reader with ``weights_only=True`` could not load it again.
+        """
+        if self.weights_only:
+            for key, value in values.items():
+                _require_loadable(key, value)
         os.makedirs(self.path, exist_ok=True)
         _save(dict(values), os.path.join(self.path, name + _PART))
 
@@ -86,6 +99,11 @@ class FileSystemWriter:
 class FileSystemReader:
     """Reads the checkpoint of a folder.
 
+    Args:
+        path: the folder.
+        weights_only: let in tensors and plain containers alone, as `flambeau.load` does; False runs
+            whatever the files say, with your rights.
+
     >>> import flambeau as fb, tempfile
     >>> import flambeau.distributed.checkpoint as dcp
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -94,8 +112,9 @@ class FileSystemReader:
     (2, 3)
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], weights_only: bool = True) -> None:
         self.path = os.fspath(path)
+        self.weights_only = weights_only
 
     def read_metadata(self) -> Metadata:
         """The table of contents.
@@ -120,6 +139,25 @@ class FileSystemReader:
     def read_part(self, name: str) -> dict[str, Any]:
         """What one file holds, its sums checked; objects are limited as `flambeau.load` has it."""
         found: dict[str, Any] = _load(
-            os.path.join(self.path, name + _PART), map_location="cpu", weights_only=True
+            os.path.join(self.path, name + _PART),
+            map_location="cpu",
+            weights_only=self.weights_only,
         )
         return found
+
+
+def _require_loadable(key: str, value: Any) -> None:
+    """Load back what is written of a value, unless it is a plain tensor."""
+    if type(value) is Tensor or value is None or type(value) in (bool, int, float, str):
+        return
+    file = BytesIO()
+    _save(value, file)
+    file.seek(0)
+    try:
+        _load(file, map_location="cpu", weights_only=True)
+    except WeightsOnlyError as error:
+        raise WeightsOnlyError(
+            f"{key!r} is a {type(value).__name__} that could not be loaded again with "
+            f"weights_only=True: {error}. Save it in another form, or use FileSystemWriter and "
+            "FileSystemReader with weights_only=False"
+        ) from error

@@ -147,6 +147,9 @@ def save(
     are on the disk the folder keeps its former checkpoint; then the new one takes its place at
     once.
 
+    Objects that `flambeau.load` would not let in with ``weights_only=True`` are refused; for those
+    there are `FileSystemWriter` and `FileSystemReader` with ``weights_only=False``.
+
     Args:
         state_dict: nested dictionaries and lists of tensors and values, and objects with
             ``state_dict`` and ``load_state_dict``.
@@ -156,8 +159,10 @@ def save(
         no_dist: this process saves alone.
 
     Raises:
-        CheckpointException: a process could not write its part; the former checkpoint is whole.
+        CheckpointException: a process could not write its part; alone, the error itself.  The
+            former checkpoint is whole.
         ValueError: no folder is given, or a name means different tensors on different ranks.
+        WeightsOnlyError: a value could not be loaded again.
 
     >>> import flambeau as fb, tempfile
     >>> import flambeau.distributed.checkpoint as dcp
@@ -215,7 +220,7 @@ def load(
     Args:
         state_dict: as of `save`; its keys say what is loaded.
         checkpoint_id: the folder.
-        storage_reader: says the folder instead.
+        storage_reader: says the folder instead, and may let in any object.
         process_group: who loads; all by default.
         no_dist: this process loads alone.
 

@@ -209,24 +209,18 @@ def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) 
     device = _named_ops.device_of(key)
     if device is None:
         return
-    op = _named_ops.define(space, name)
+    op = _named_ops.find_or_define(space, name)
     names = _arguments(op.schema)
     op.register_kernel(device, _by_name(function, names) if names else function)
 
 
 def _arguments(schema: str) -> dict[str, Any]:
     """The arguments of a schema with their defaults, `_MISSING` for those that have none."""
-    inside = schema.partition("(")[2].rpartition("->")[0].rpartition(")")[0]
+    inside = _named_ops.arguments_of(schema)
     found: dict[str, Any] = {}
-    depth, part = 0, ""
-    for letter in f"{inside},":
-        depth += (letter in "([") - (letter in ")]")
-        if letter != "," or depth:
-            part += letter
-            continue
-        declared, _, default = part.strip().partition("=")
-        part = ""
-        name = declared.rpartition(" ")[2]
+    for part in _named_ops.parts_of(inside):
+        declared, _, default = part.partition("=")
+        name = declared.strip().rpartition(" ")[2]
         if name in ("", "*"):
             continue
         try:
