@@ -14,8 +14,10 @@ import pytest
 
 import flambeau as fb
 import flambeau.multiprocessing as mp
+from flambeau._storages import shared
 from flambeau.multiprocessing import ProcessExitedException, ProcessRaisedException
 from flambeau.utils import hooks
+from flambeau.utils.data import DataLoader, Dataset
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="descriptors and signals of Unix"),
@@ -147,8 +149,9 @@ def descriptors():
     return len(os.listdir("/proc/self/fd"))
 
 
-def names():
-    return {each for each in os.listdir("/dev/shm") if each.startswith(f"torch_{os.getpid()}_")}
+def names(of=None):
+    prefix = f"torch_{of or os.getpid()}_"
+    return {each for each in os.listdir(shared._FOLDER) if each.startswith(prefix)}
 
 
 def come_to(wanted, found):
@@ -162,8 +165,9 @@ def come_to(wanted, found):
 def by_name():
     if "file_system" not in mp.get_all_sharing_strategies():
         pytest.skip("names of shared memory need sockets of Linux")
+    before = names()
     mp.set_sharing_strategy("file_system")
-    yield
+    yield lambda: names() - before
     mp.set_sharing_strategy("file_descriptor")
 
 
@@ -187,11 +191,11 @@ def test_blocks_that_travel_by_name_need_no_descriptors(by_name):
     queue.put(fb.ones(1))  # starts what is started once
     queue.get()
     before = descriptors()
-    xs = [fb.ones(100).share_memory_() for _ in range(20)]
-    assert descriptors() == before
-    assert len(names()) >= 20
+    xs = [fb.ones(100).share_memory_() for _ in range(100)]
+    assert descriptors() < before + 50  # other threads of this process may open some
+    assert len(by_name()) >= 100
     del xs
-    assert come_to(set(), names) == set()
+    assert come_to(set(), by_name) == set()
 
 
 @linux
@@ -207,9 +211,9 @@ def test_processes_write_into_one_tensor_that_travels_by_name(method, by_name):
     process.join(60)
     assert process.exitcode == 0
     assert x.sum() == 2000
-    assert len(names()) == 1
+    assert len(by_name()) == 1
     del x
-    assert come_to(set(), names) == set()
+    assert come_to(set(), by_name) == set()
 
 
 @linux
@@ -217,7 +221,7 @@ def test_a_name_stays_while_its_block_is_under_way(by_name):
     queue = mp.SimpleQueue()
     queue.put(fb.arange(5.0))  # nobody else has it
     assert queue.get().tolist() == [0, 1, 2, 3, 4]
-    assert come_to(set(), names) == set()
+    assert come_to(set(), by_name) == set()
 
 
 def hold(told):
@@ -235,15 +239,11 @@ def test_no_name_stays_when_a_process_is_killed(method, by_name):
     process = context.Process(target=hold_by_name, args=(tell,), daemon=True)
     process.start()
     assert told.poll(60)
-    prefix = f"torch_{told.recv()}_"
-
-    def its_names():
-        return [each for each in os.listdir("/dev/shm") if each.startswith(prefix)]
-
-    assert len(its_names()) == 1
+    pid = told.recv()
+    assert len(names(of=pid)) == 1
     process.kill()
     process.join()
-    assert come_to([], its_names) == []
+    assert come_to(set(), lambda: names(of=pid)) == set()
 
 
 def hold_by_name(tell):
@@ -255,9 +255,175 @@ def hold_by_name(tell):
 def test_what_is_gone_before_it_was_received_is_an_error_that_says_why(by_name):
     x = fb.ones(3)
     message = bytes(ForkingPickler.dumps(x))
-    (path,) = names()
-    os.unlink(os.path.join("/dev/shm", path))
+    (path,) = by_name()
+    os.unlink(os.path.join(shared._FOLDER, path))
     del x
     code = f"import pickle; pickle.loads({message!r})"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "has to live until they have been received" in found.stderr
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return fb.full((1000,), index)  # too large for the pipe
+
+
+def name_by_name(index):
+    mp.set_sharing_strategy("file_system")
+
+
+@linux
+def test_batches_come_from_workers_that_share_by_name(by_name):
+    loader = DataLoader(Rows(), batch_size=2, num_workers=1)
+    assert [batch[:, 0].tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+
+@linux
+def test_batches_come_from_workers_that_choose_to_share_by_name():
+    loader = DataLoader(Rows(), batch_size=2, num_workers=1, worker_init_fn=name_by_name)
+    assert [batch[:, 0].tolist() for batch in loader] == [[0, 1], [2, 3]]
+
+
+def send_on(x, parent_let_go, back):
+    parent_let_go.recv()
+    twin = ForkingPickler.loads(ForkingPickler.dumps(x))
+    twin += 1
+    back.send(x.tolist())
+
+
+@linux
+def test_a_fork_sends_on_what_its_parent_has_let_go(by_name):
+    context = mp.get_context("fork")
+    parent_let_go, let_go = context.Pipe(duplex=False)
+    told, tell = context.Pipe(duplex=False)
+    x = fb.ones(3).share_memory_()
+    process = context.Process(target=send_on, args=(x, parent_let_go, tell), daemon=True)
+    process.start()
+    tell.close()
+    del x
+    gc.collect()
+    let_go.send(None)
+    assert told.recv() == [2, 2, 2]
+    process.join()
+    assert process.exitcode == 0
+    assert come_to(set(), by_name) == set()
+
+
+BY_NAME = """
+import os, time
+import flambeau as fb
+import flambeau.multiprocessing as mp
+from flambeau._storages import shared, shared_names
+from multiprocessing.reduction import ForkingPickler
+
+def over(x):
+    return ForkingPickler.loads(ForkingPickler.dumps(x))
+
+def wait_for_the_end_of(parent):
+    while os.getppid() == parent:
+        time.sleep(0.01)
+
+def has_name(x):
+    name = x.untyped_storage()._st.mapping.name.name
+    return os.path.exists(os.path.join(shared._FOLDER, name))
+
+mp.set_sharing_strategy("file_system")
+parent = os.getpid()
+"""
+
+
+def said_by_name(code):
+    """What a script says whose processes share by name."""
+    found = subprocess.run([sys.executable, "-c", BY_NAME + code], capture_output=True, text=True)
+    assert found.returncode == 0 and not found.stderr, found.stderr
+    return found.stdout.split()
+
+
+@linux
+def test_a_fork_shares_by_name_after_its_parent_and_the_names_server_have_ended():
+    said = said_by_name(
+        """
+if os.fork():
+    os._exit(0)
+wait_for_the_end_of(parent)
+ended = shared_names._home
+while True:
+    try:
+        shared_names._connected(ended).close()
+    except ConnectionRefusedError:
+        break
+    time.sleep(0.01)
+x = fb.ones(3).share_memory_()
+y = fb.ones(3).share_memory_()
+print(has_name(x), shared_names._home != ended, int(over(x).sum()))
+"""
+    )
+    assert said == ["True", "True", "3"]
+
+
+@linux
+def test_a_fork_keeps_names_whose_maker_ends_at_once():
+    said = said_by_name(
+        """
+x = fb.ones(3).share_memory_()
+home = shared_names._home
+if os.fork():
+    os._exit(0)
+wait_for_the_end_of(parent)
+y = fb.ones(3).share_memory_()
+over(x).add_(1)
+print(has_name(x), shared_names._home == home, int(x.sum()))
+"""
+    )
+    assert said == ["True", "True", "6"]
+
+
+@linux
+def test_a_fork_that_had_no_descriptor_left_holds_a_name_from_its_first_message_on():
+    said = said_by_name(
+        """
+import resource
+x = fb.ones(3).share_memory_()
+name = x.untyped_storage()._st.mapping.name
+message = bytes(ForkingPickler.dumps(x))
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+child = os.fork()
+resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+if child:
+    os._exit(os.waitpid(child, 0)[1])
+print(name.held())
+received = ForkingPickler.loads(message)
+now = x.untyped_storage()._st.mapping.name
+print(now is not name, now.held(), has_name(x), int(over(received).sum()))
+"""
+    )
+    assert said == ["False", "True", "True", "True", "3"]
+
+
+@linux
+def test_a_process_whose_names_server_was_killed_shares_by_name_again():
+    said = said_by_name(
+        """
+import socket
+x = fb.ones(3).share_memory_()
+home = shared_names._home
+shared_names._connections[home].shutdown(socket.SHUT_RDWR)  # it ends with its last connection
+while has_name(x):
+    time.sleep(0.01)
+y = fb.ones(3).share_memory_()
+print(has_name(y), int(over(y).sum()))
+"""
+    )
+    assert said == ["True", "3"]
+
+
+@linux
+def test_a_block_whose_file_is_too_small_is_refused_and_not_mapped():
+    fd = os.open(shared._FOLDER, os.O_TMPFILE | os.O_RDWR, 0o600)
+    os.write(fd, bytes(10))
+    with pytest.raises(RuntimeError, match="of 4096 bytes is expected, and has but 10"):
+        shared.attach(fd, 4096)

@@ -148,8 +148,7 @@ def attach_named(home: str, file: str, nbytes: int) -> Storage:
         raise shared_names.gone(file) from error
     if (known := _known_as(fd)) is None:
         return _attached_to(fd, nbytes, name)
-    mapping = known.mapping
-    if mapping.name is not None and not mapping.name.held():
+    if (mapping := known.mapping) is not None and not (mapping.name and mapping.name.held()):
         mapping.name = name
     return known
 
