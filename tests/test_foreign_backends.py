@@ -126,7 +126,10 @@ def test_a_lazy_device_computes_once_somebody_looks_and_what_its_library_compute
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(
     ("examples", "options"),
-    [(["lazy", "toy"], ["--quick", "-k", "not corners"]), (["simulated"], ["--quick"])],
+    [
+        (["lazy", "toy"], ["--quick", "--seconds", "0", "-k", "not corners"]),
+        (["simulated"], ["--quick", "--seconds", "0"]),
+    ],
 )
 def test_a_first_verdict_on_a_device_that_puts_work_off(
     examples: list[str], options: list[str], tmp_path: Path

@@ -1,5 +1,8 @@
 """Scripted functions that repeat plans of themselves: results are those of the function."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import flambeau as fb
@@ -195,3 +198,25 @@ def test_modes_see_the_calls_of_functions_that_have_plans():
     with Seen():
         scripted(x)
     assert "tanh" in seen
+
+
+def test_errors_are_the_same_ones_with_a_plan_and_without():
+    scripted, x = fb.jit.script(lambda x, y: x // y), fb.tensor([4, 6])
+    repeated(scripted, x, fb.tensor([2, 3]))
+    assert any(plan is not None for plan in plans_of(scripted))
+    with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+        scripted(x, fb.tensor([1, 0]))
+
+
+def test_threads_may_make_the_first_calls_at_once():
+    source = (
+        "def f(x):\n" + "".join(f"    x = x * {n} + {n}\n" for n in range(20)) + "    return x\n"
+    )
+    wanted = fb.jit.CompilationUnit(source).f(fb.ones(2)).tolist()
+    for _ in range(20):
+        function, start = fb.jit.CompilationUnit(source).f, threading.Barrier(4)
+        with ThreadPoolExecutor(4) as pool:
+            calls = [
+                pool.submit(lambda f=function, s=start: (s.wait(), f(fb.ones(2)))) for _ in range(4)
+            ]
+            assert [call.result()[1].tolist() for call in calls] == [wanted] * 4

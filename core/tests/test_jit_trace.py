@@ -418,3 +418,20 @@ def test_writes_to_a_tensor_from_outside_stay_writes_to_it():
     held = fb.zeros(2)
     traced = fb.jit.trace(lambda x: held.add_(x) * 1, fb.ones(2), check_trace=False)
     assert traced(fb.ones(2)).tolist() == [2.0, 2.0] == held.tolist()
+
+
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_compiled_function_that_has_a_plan_is_traced_through(recorded):
+    compiled = fb.compile(lambda y: y * 2 + 1)
+    with fb.set_grad_enabled(recorded):
+        for _ in range(10):
+            compiled(fb.ones(2))
+        traced = fb.jit.trace(lambda x: compiled(x) + 1, (fb.ones(2),), check_trace=False)
+        assert traced(fb.tensor([3.0, 4.0])).tolist() == [8.0, 10.0]
+
+
+def test_tensordot_over_fewer_than_no_dims_is_refused_in_scripts():
+    with pytest.raises(RuntimeError, match="tensordot expects dims >= 0, but got dims=-1"):
+        fb.jit.CompilationUnit("def f(x, y):\n    return torch.tensordot(x, y, -1)\n").f(
+            fb.ones(2), fb.ones(2)
+        )

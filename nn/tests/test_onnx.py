@@ -265,6 +265,33 @@ def test_an_error_names_the_node():
     assert "MatMul -> y" in raised.value.__notes__[-1]
 
 
+def test_an_error_names_the_node_of_a_linear_layer_too():
+    text = (
+        '<ir_version: 8, opset_import: ["": 18]> g (float[N,M] x, float[A,B] w) => (float[N,C] y) '
+    )
+    module = load(
+        parser.parse_model(text + "{ t = Transpose <perm = [1, 0]> (w) y = MatMul(x, t) }")
+    )
+    with pytest.raises(RuntimeError) as raised:
+        module(fb.ones(1, 3), fb.ones(2, 2))
+    assert "MatMul -> y" in raised.value.__notes__[-1]
+
+
+@pytest.mark.parametrize(("taken", "wanted"), [(True, [[19.0, 43.0]]), (False, [[5.0, 7.0]])])
+def test_branches_may_use_one_name_for_different_things(taken, wanted):
+    text = """<ir_version: 8, opset_import: ["": 18]>
+    g (bool c, float[1,2] x, float[2,2] w) => (float[1,2] y) {
+      t = Transpose <perm = [1, 0]> (w)
+      y = If (c) <
+        then_branch = g1 () => (float[1,2] b) { b = MatMul(x, t) },
+        else_branch = g2 () => (float[1,2] b) { b = Relu(x) }
+      >
+    }"""
+    module = load(parser.parse_model(text))
+    given = fb.tensor(taken), fb.tensor([[5.0, 7.0]]), fb.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert module(*given).tolist() == wanted
+
+
 @pytest.mark.parametrize("dims", [[3], [2, 2, 2], [0], [-1, 6], [2**62, 2**62]])
 def test_a_weight_whose_values_are_not_as_many_as_its_shape_says_is_refused_by_name(dims):
     weight = helper.make_tensor("w", onnx.TensorProto.FLOAT, [2], bytes(8), raw=True)

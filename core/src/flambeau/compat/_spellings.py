@@ -121,10 +121,12 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 def accept(names: Iterable[str]) -> None:
     """Let the functions and methods of these names take NumPy's names until the block ends."""
+    names = set(names)
+    if not names:
+        return
+    for below in names & _NAMESPACES:
+        getattr(flambeau, below)  # which imports it: not while others wait for the lock
     with _lock:
-        names = set(names)
-        for below in names & _NAMESPACES:
-            getattr(flambeau, below)
         for name in names:
             for function in _found(name):
                 if function not in stand_ins:

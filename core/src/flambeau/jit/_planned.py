@@ -174,7 +174,14 @@ class Planned:
         if plan is None:
             return self._counted(key, args, (*held, *given), leaves)
         state = plan.ready()
-        return self.raw(*args) if state is None else plan.give(leaves, state)
+        if state is None:
+            return self.raw(*args)
+        try:
+            return plan.give(leaves, state)
+        except (
+            Exception
+        ):  # whatever it is: a kernel's own words, which the ops have better ones for
+            return self.raw(*args)
 
     def _ready(self) -> bool:
         """Whether the function may have plans; one that may not is called itself from now on."""

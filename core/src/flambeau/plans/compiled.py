@@ -14,6 +14,7 @@ from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._memory.record import is_tensor
+from flambeau._tensor import function_modes
 from flambeau._types import dtype as D
 from flambeau._types.device import default_device
 from flambeau.amp import _setting
@@ -84,8 +85,9 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         told = self._told
         told.calls += 1
-        if _dispatch.modes or _capture.busy():
-            return self._plainly("a profiler, anomaly mode or another capture is on", args, kwargs)
+        if _dispatch.modes or function_modes.stack.modes or _capture.busy():
+            why = "a profiler, anomaly mode, function mode, trace or another capture is on"
+            return self._plainly(why, args, kwargs)
         leaves: list[Any] = []
         try:
             form = _form(args, leaves, {}) if not kwargs else _form((args, kwargs), leaves, {})

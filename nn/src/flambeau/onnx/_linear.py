@@ -7,7 +7,7 @@ program without ``perm``: products of programs stay products.  Other exporters m
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import flambeau.nn.functional as F
@@ -35,15 +35,22 @@ class Layer(NamedTuple):
         return product if bias is None else product + bias
 
 
-def layers(graph: Any) -> dict[str, Layer | None]:
-    """The layers by the name of what they make; None for a product that a layer has in it."""
+def layers(graph: Any, functions: Iterable[Any]) -> dict[str, Layer | None]:
+    """The layers by the name of what they make; None for a product that a layer has in it.
+
+    Branches, loops and functions may use the same names for different things: such names are left
+    to the operators.
+    """
+    once = _made_once([graph, *functions])
     uses = Counter(name for inner in _graphs(graph) for name in _read(inner))
     sizes = {t.name: list(t.dims) for inner in _graphs(graph) for t in inner.initializer}
     turned: dict[str, str] = {}
     found: dict[str, Layer | None] = {}
     for inner in _graphs(graph):
         for node in inner.node:
-            if node.domain or len(node.output) != 1 or len(node.input) != _INPUTS.get(node.op_type):
+            if node.domain or len(node.input) != _INPUTS.get(node.op_type):
+                continue
+            if len(node.output) != 1 or not once.issuperset((*node.input, *node.output)):
                 continue
             if node.op_type == "Transpose":
                 if any(list(a.ints) == [1, 0] for a in node.attribute):
@@ -60,6 +67,18 @@ def layers(graph: Any) -> dict[str, Layer | None]:
                         found[node.output[0]] = layer._replace(bias=bias)
                         break
     return found
+
+
+def _made_once(parts: Iterable[Any]) -> set[str]:
+    """The names that mean one thing in all parts of a model."""
+    made: Counter[str] = Counter()
+    for whole in parts:
+        for graph in _graphs(whole):
+            names = {tensor.name for tensor in getattr(graph, "initializer", ())}
+            names.update(getattr(each, "name", each) for each in graph.input)
+            made.update(names)
+            made.update(name for node in graph.node for name in node.output)
+    return {name for name, times in made.items() if times == 1}
 
 
 def _graphs(graph: Any) -> Iterator[Any]:

@@ -38,8 +38,8 @@ class ONNXModule(Module):
         self.opsets = {entry.domain or "": entry.version for entry in model.opset_import} or {"": 1}
         self.opsets.setdefault("", self.opsets.get("ai.onnx", 1))
         self._graph = model.graph
-        self._layers = layers(model.graph)
         self._functions = {(f.domain, f.name): f for f in model.functions}
+        self._layers = layers(model.graph, model.functions)
         self._paths: dict[str, str] = {}
         for tensor in model.graph.initializer:
             self._keep(tensor.name, tensor_of(tensor))
@@ -132,16 +132,18 @@ class ONNXModule(Module):
         layers: dict[str, Layer | None],
     ) -> None:
         for node in nodes:
-            if node.output[0] in layers:
-                layer = layers[node.output[0]]
-                if layer is not None:
-                    values[node.output[0]] = layer(values)
+            name = node.output[0] if node.output else ""
+            layer = layers.get(name)
+            if layer is None and name in layers:
                 continue
-            inputs = [values[name] if name else None for name in node.input]
             options = {a.name: _attribute(a, attributes) for a in node.attribute}
             options = {k: v for k, v in options.items() if v is not _ABSENT}
             try:
-                results = self._call(node, inputs, options, values, opsets)
+                if layer is None:
+                    inputs = [values[name] if name else None for name in node.input]
+                    results = self._call(node, inputs, options, values, opsets)
+                else:
+                    results = layer(values)
             except UnsupportedError as error:
                 raise UnsupportedError(f"{_place(node)}: {error}") from error
             except (IndexError, RuntimeError, TypeError, ValueError) as error:
@@ -198,7 +200,7 @@ class ONNXModule(Module):
         state["_graph"] = GraphProto.FromString(state["_graph"])
         functions = state["_functions"].items()
         state["_functions"] = {k: FunctionProto.FromString(f) for k, f in functions}
-        state["_layers"] = layers(state["_graph"])
+        state["_layers"] = layers(state["_graph"], state["_functions"].values())
         super().__setstate__(state)
 
     def extra_repr(self) -> str:

@@ -151,6 +151,8 @@ def _tensordot(c: _Call, a: Any, b: Any, dims: Any = 2) -> Value:
         count = dims.toIValue()
         if not isinstance(count, int):
             c.c.fail(c.at, "dims of tensordot has to be a constant, or two lists")
+        if count < 0:
+            c.c.fail(c.at, f"tensordot expects dims >= 0, but got dims={count}")
         return c.op("tensordot", a, b, c.ints(range(-count, 0)), c.ints(range(count)))
     if dims.type().kind == "Tuple":
         pairs: Sequence[Value] = unpack(c.c, dims)

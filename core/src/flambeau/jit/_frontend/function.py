@@ -22,9 +22,14 @@ from flambeau.jit._frontend.values import FunctionRef, Overloads, Sugar, constan
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema
 from flambeau.jit._types import ClassType, Type
+from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
     from flambeau.jit._graph import Graph
+
+_lock = (
+    make_lock()
+)  # a function that is being compiled and asked for by the same thread is recursive
 
 
 class Declaration:
@@ -122,6 +127,11 @@ class ScriptFunction:
         Raises:
             CompilationError: it is no TorchScript, or calls itself.
         """
+        if self._graph is None:
+            with _lock:
+                self._compiled()
+
+    def _compiled(self) -> None:
         if self._graph is not None:
             return
         declaration = self.declaration
@@ -143,6 +153,11 @@ class ScriptFunction:
 
     def compile_for(self, c: Compilation, node: Any) -> None:
         """Compile the function for a call of it; errors say where that is."""
+        if self._graph is None:
+            with _lock:
+                self._compiled_for(c, node)
+
+    def _compiled_for(self, c: Compilation, node: Any) -> None:
         if self._graph is not None:
             return
         declared = self._declared_return()
@@ -230,20 +245,26 @@ class ScriptFunction:
     def raw(self) -> Callable[..., Any]:
         """The compiled Python function, which checks and completes no arguments."""
         if self._raw is None:
-            python_function = compiler.execute.python_function
-
-            self.compile()
-            if self._compiling:
-                raise CompilationError(f"function '{self.name}' is a value in itself")
-            self._compiling = True
-            try:
-                self._raw = python_function(self)
-            except RecursionError:
-                raise _too_deep(self.name) from None
-            finally:
-                self._compiling = False
+            with _lock:
+                self._made_raw()
         assert self._raw is not None
         return self._raw
+
+    def _made_raw(self) -> None:
+        python_function = compiler.execute.python_function
+
+        if self._raw is not None:
+            return
+        self.compile()
+        if self._compiling:
+            raise CompilationError(f"function '{self.name}' is a value in itself")
+        self._compiling = True
+        try:
+            self._raw = python_function(self)
+        except RecursionError:
+            raise _too_deep(self.name) from None
+        finally:
+            self._compiling = False
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         run = self._run
