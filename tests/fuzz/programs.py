@@ -147,6 +147,8 @@ def _change(chance: random.Random, tree: ast.Module) -> None:
     calls = [n for n in ast.walk(where) if isinstance(n, ast.Call)]
     places: list[tuple[Callable[[ast.expr], None], ast.expr]] = []
     for node in ast.walk(where):
+        if isinstance(getattr(node, "ctx", None), ast.Store):
+            continue  # `np.float32 = ...` would concern all programs that follow
         for field, value in ast.iter_fields(node):
             if isinstance(node, ast.Call) and field == "func":
                 if isinstance(value, ast.Attribute) and not _is_name_of_module(value.value):

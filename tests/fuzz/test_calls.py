@@ -139,6 +139,38 @@ fb.utils.cpp_extension.check_compiler_abi_compatibility((2, 3))
 fb.onnx.export(fb.nn.Linear(3, 2), (fb.ones(2, 3),), dynamic_axes=1.5)
 fb.zeros(fb.device("meta", np.array("x")), 2, 2)
 fb.utils.hooks.unserializable_hook(("a", "b"))
+fb.tensor([0.0, fb.Tensor])
+fb.tensor([0.0, np.float32])
+fb.distributed.broadcast_multigpu("ii", 0)
+fb.distributed.PrefixStore("a", fb.zeros(2, 0, 3)).set("x", "1")
+fb.distributed.all_reduce_coalesced({})
+fb.futures.collect_all((1,) * 65)
+fb.jit.unused("")
+fb.jit.Node("mean", inputs=fb.ones(2, 3))
+fb.jit.export_opnames(fb.ones(3))
+fb.jit.CompilationUnit("def f(n: int):\n  return torch.ones([[1, 2], [3, n]])").f(1j)
+fb.nn.parallel.gather([fb.tensor([1, 2]), {}], "cpu")
+fb.serialization.register_format(b"x")
+fb.serialization.location_tag(3)
+fb.save([1], "x", 0)
+fb.optim.SGD([{}], lr=0.25)
+fb.nn.RNNCellBase(0, [None, 1], False, 2**31)
+fb.unbind(fb.ones(6).as_strided((2**31, 3), (0, 0)))
+fb.range(1, 0, np.uint64(2**64 - 1))
+fb.hamming_window(3, alpha=1.0, beta=10**400)
+fb.rrelu(fb.ones(3), lower=1.0, upper=10**400)
+fb.nn.Linear(2, fb.ones(2, 3).to_sparse())
+fb.array_api.roll(fb.rand(2, 3), np.array("x"))
+fb.distributions.Chi2(np.array("fro"))
+fb.ones(3, dtype=fb.complex64).sub(1, alpha=np.array("x"))
+fb.ones(3).__rtruediv__(np.array([None, 1], dtype=object))
+fb.profiler.schedule(wait=1, warmup=1, active=2, repeat=np.array("x"))
+fb.histc(fb.ones(3), bins=4, min=np.array("x"), max=3)
+fb.roll(fb.ones(3, 3), (2, 3), dims=np.array([1, 2], dtype=">i4"))
+fb.func.jacfwd(lambda x: fb.ones((1,) * 65) * x)(fb.ones(2))
+fb.pca_lowrank(fb.ones(3, 2), q=np.array("x"))
+fb.nn.functional.max_unpool1d(fb.ones(1, 1, 2), fb.zeros(1, 1, 2).long(), 2, np.array([1, 2]))
+fb.overrides.offer_calls({})
 fb.nn.utils.fuse_conv_bn_weights(*[fb.ones(3)] * 4, 1e-5, np.array([1.0, 2.0]), fb.ones(3))
 """.strip().splitlines()
 
@@ -182,6 +214,10 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.nn.parameter.UninitializedParameter(2**70).grad",
         "list(fb.utils.data.DistributedSampler(range(5), num_replicas=2**63, rank=1))",
         "fb.triangular_solve(fb.ones(2, 1), fb.eye(2), upper=(-1, 3)).solution",
+        "fb.linalg.solve_triangular(fb.eye(2), fb.ones(2, 1), upper=2**31 - 1)",
+        "fb.ones(4, 6)[::2, ::3].sum(keepdim=-(2**63) - 1)",
+        "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
+        "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
     ],
 )
 def test_what_once_took_for_ever_or_failed_has_a_result(call):

@@ -59,6 +59,9 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
     if not ours or inner.f_code.co_filename == PROGRAM:
         bound = not ours and inner.f_code.co_filename == PROGRAM
         return (OK if bound else USER), PROGRAM  # a call that Python itself did not begin
+    own = [i for i, (f, _) in enumerate(frames) if f.f_code.co_filename == PROGRAM]
+    if own and own[-1] > max(i for i, (f, _) in enumerate(frames) if (f, _) in ours):
+        return USER, PROGRAM  # a function of the program that the library called called others
     last, at = ours[-1]
     where = f"{'/'.join(Path(last.f_code.co_filename).parts[-2:])}:{at} {last.f_code.co_name}"
     if inner.f_code.co_filename.startswith("<") and inner is not last:
@@ -83,7 +86,7 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
         return FOREIGN, where
     if kind in WORDED or own:
         return (USER if raised or not SPOKEN.search(str(error)) else PYTHON), where
-    if raised and str(error).strip("'\" "):
+    if raised and (str(error).strip("'\" ") or last.f_code.co_name == "assert_close"):
         return USER, where  # `KeyError` of a `ParameterDict`, said on purpose
     return FOREIGN, where
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future as _Result
 from typing import Any, Generic, TypeVar
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.plugin.forks import make_lock
 
 __all__ = ["Future", "collect_all", "wait_all"]
@@ -110,6 +111,7 @@ class Future(Generic[T]):
         write()
 
 
+@takes_as_annotated
 def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     """A future that is done, with the list of these, when all of them are.
 

@@ -20,7 +20,7 @@ from flambeau._autograd.node import Binary, Node, Unary
 from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
-    from flambeau._dispatch.dispatch import wrap
+    from flambeau._dispatch.dispatch import out_of_memory, wrap
     from flambeau._memory.views import edge
     from flambeau._tensor.tensor import Tensor
     from flambeau.ops.declaration.namespace import TENSORS
@@ -132,6 +132,10 @@ def run(
         for callback in _pass.callbacks:
             callback()
         return found
+    except MemoryError as error:
+        if isinstance(error, RuntimeError):
+            raise  # has been said by an op
+        raise out_of_memory("backward", error, grads) from error
     finally:
         _pass.callbacks = outer
         _pass.to_leaves = outer_to

@@ -7,13 +7,15 @@ import inspect
 import operator
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
-from flambeau._dispatch.dispatch import said_on_purpose
+from flambeau._dispatch.dispatch import is_tensor, out_of_memory, said_on_purpose
 
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
+_TELLS_NOTHING = (AttributeError, ArithmeticError, KeyError, MemoryError, TypeError, ValueError)
+_OF_OURS = (KeyError, MemoryError, TypeError, ValueError)
 
 
 def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, Result]:
@@ -38,10 +40,14 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
     def checked(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         try:
             return function(*args, **kwargs)
-        except (AttributeError, ArithmeticError, TypeError, ValueError) as error:
-            if isinstance(error, (TypeError, ValueError)) and said_on_purpose(error):
+        except _TELLS_NOTHING as error:
+            if isinstance(error, _OF_OURS) and said_on_purpose(error):
                 raise
             worded = misfit(function, args, kwargs)
+            if worded is None and isinstance(error, (TypeError, ValueError)):
+                worded = _foreign(function, args, kwargs)
+            if worded is None and isinstance(error, MemoryError):
+                worded = out_of_memory(_title(function), error, args)
             if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):
                 worded = ValueError(f"{_title(function)}(): no result for these numbers: {error}")
             if worded is None and isinstance(error, AttributeError) and _is_ours(error):
@@ -107,6 +113,28 @@ def _within(part: Any, value: Any, depth: int = 3) -> bool:
         return False
     items = [*value, *value.values()] if isinstance(value, dict) else value
     return any(_within(part, item, depth - 1) for item in items)
+
+
+def _foreign(
+    function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Exception | None:
+    """What to raise for the first argument that is an array of another library, or has one in it,
+    whose terms the error speaks in; None if there is none."""
+    try:
+        given = inspect.signature(function).bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    for argument, value in given.items():
+        items = value if isinstance(value, (list, tuple)) else (value,)
+        for item in items:
+            if isinstance(getattr(type(item), "__array__", None), Callable) and not is_tensor(item):
+                shape = getattr(item, "shape", ())
+                return TypeError(
+                    f"{_title(function)}(): argument {argument!r} cannot be taken as an array of "
+                    f"{type(item).__module__}.{type(item).__name__} of dtype "
+                    f"{getattr(item, 'dtype', None)} and shape {tuple(shape)}"
+                )
+    return None
 
 
 def all_take_as_annotated(names: dict[str, Any]) -> None:
@@ -196,13 +224,18 @@ def _classes(annotation: Any, names: dict[str, Any]) -> list[type]:
     return [kind for kind in found if kind is not type(None)]
 
 
+_OF_PARTS = (Sequence, Iterable, Collection)
+
+
 def _refusal(value: Any, kind: type) -> Exception | None:
     """Why a value is not of a class; what becomes a number counts as one."""
     become: Any = {float: float, int: operator.index}.get(kind)
     try:
         if become is not None and not isinstance(value, str | bytes):
             become(value)
-        elif not isinstance(value, kind):
+        elif not isinstance(value, kind) or (
+            kind in _OF_PARTS and isinstance(value, str | bytes)  # whose parts are strings again
+        ):
             return TypeError(f"not {kind.__name__}")
     except Exception as error:
         return error

@@ -23,7 +23,7 @@ from flambeau.plugin.host import host
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
 
-_SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 12)}
+_SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 65)}
 _SCALARS_KEPT = 256
 _CPU = Device("cpu")
 

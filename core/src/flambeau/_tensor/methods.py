@@ -25,6 +25,7 @@ from flambeau._dispatch.dispatch import (
     record_scalar,
     record_unary,
     recording,
+    said_on_purpose,
     scalar_native,
     slow_binary,
     slow_unary,
@@ -1770,7 +1771,14 @@ class TensorMethods:
 
     def __rtruediv__(self, other: Tensor | Number) -> Tensor:
         # As in PyTorch, which saves the reciprocal: the tensor may be written to before backward.
-        return self.reciprocal() * other
+        try:
+            return self.reciprocal() * other
+        except (TypeError, ValueError) as error:
+            if isinstance(other, (Tensor, int, float, complex)) or said_on_purpose(error):
+                raise
+            raise TypeError(
+                f"unsupported operand type(s) for /: '{type(other).__name__}' and 'Tensor'"
+            ) from error
 
     def __rmatmul__(self, other: Tensor) -> Tensor:
         # Subclasses are asked first, also for the right operand.

@@ -154,7 +154,13 @@ class Overridable:
     def __getattr__(self, name: str) -> Any:
         if name == "_function":  # not there yet
             raise AttributeError(name)
-        return getattr(self._function, name)  # what only functions have: `__kwdefaults__`
+        try:
+            return getattr(self._function, name)  # what only functions have: `__kwdefaults__`
+        except AttributeError:
+            of = getattr(self._function, "__name__", "a function")
+            raise AttributeError(
+                f"function {of!r} has no attribute {name!r}", name=name, obj=self
+            ) from None
 
     def __eq__(self, other: object) -> bool:
         return self is other or other == self._function
@@ -199,6 +205,8 @@ def intercept_functions() -> None:
 
 def offer_calls(namespace: dict[str, Any]) -> None:
     """Treat the functions that a library's module lists in ``__all__`` like those of flambeau."""
+    if "__all__" not in namespace:
+        raise ValueError("offer_calls(): the namespace of a module has '__all__'; this has not")
     libraries.append(namespace)
     with _lock:
         if _intercepted or _offering:

@@ -17,7 +17,7 @@ from flambeau._dispatch import bound as _bound
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.arguments import check_values, checked
 from flambeau._dispatch.bound import BoundBackend
-from flambeau._dispatch.dispatch import OPS, wrap
+from flambeau._dispatch.dispatch import OPS, kernel_error, wrap
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.parameters import PLAIN, TENSOR
 from flambeau.ops.randomness.sampling import RandomOp
@@ -164,7 +164,10 @@ class Level:
         """The result of an op without tensors among its arguments, on the levels below."""
         if isinstance(op, RandomOp):
             be = drawing(be, self.depth)
-        native = be.fresh(getattr(be, op.name)(*args))
+        try:
+            native = be.fresh(getattr(be, op.name)(*args))
+        except be.error as error:
+            raise kernel_error(op.name, error, args) from error
         return wrap(be, native, be.dtype_of(native))
 
     def drawing(self, be: BoundBackend) -> LevelBackend | None:

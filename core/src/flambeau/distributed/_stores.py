@@ -202,6 +202,9 @@ class PrefixStore(Store):
     """
 
     def __init__(self, prefix: str, store: Store) -> None:
+        if not isinstance(store, Store):
+            kind = type(store).__name__
+            raise TypeError(f"PrefixStore(): argument 'store' must be Store, not {kind}")
         self.prefix = as_key(prefix)
         self._store = store
 

@@ -17,7 +17,12 @@ _IGNORED, _UNUSED, _EXPORTED = "ignored", "unused", "exported"
 
 def _mark(fn: Any, mark: str) -> Any:
     target = fn.fget if isinstance(fn, property) else fn
-    setattr(target, _MARK, mark)
+    try:
+        setattr(target, _MARK, mark)
+    except AttributeError:
+        raise TypeError(
+            f"{mark}: a function or method of Python is needed, got {type(target).__name__}"
+        ) from None
     return fn
 
 

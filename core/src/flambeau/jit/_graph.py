@@ -121,8 +121,14 @@ class Node:
         self.blocks_: list[Block] = []
         self.owner: Block | None = None
         self.place, self.schema = place, schema
-        for value in inputs:
-            self.add_input(value)
+        try:
+            for value in inputs:
+                self.add_input(value)
+        except AttributeError as error:
+            raise TypeError(
+                "Node(): argument 'inputs' must be values of a graph, got "
+                f"{type(error.obj).__name__}"
+            ) from error
 
     def add_input(self, value: Value) -> None:
         """Read one more value."""

@@ -247,7 +247,12 @@ def export_opnames(m: Any) -> list[str]:
     """
     graphs: list[Any] = [m.inlined_graph] if type(m) is ScriptFunction else []
     if not graphs:
-        graphs = [method.inlined_graph for method in vars(m)["_type_of_script"].methods.values()]
+        scripted_type = getattr(m, "__dict__", {}).get("_type_of_script")
+        if scripted_type is None:
+            raise TypeError(
+                f"export_opnames(): a scripted function or module is needed, got {type(m).__name__}"
+            )
+        graphs = [method.inlined_graph for method in scripted_type.methods.values()]
     found = set()
     for graph in graphs:
         for node in graph.block.all_nodes():

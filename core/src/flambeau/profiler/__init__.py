@@ -19,6 +19,7 @@ from enum import Enum
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.absence import tell as _tell
 from flambeau.autograd.profiler import EventList, record_function
 from flambeau.autograd.profiler import profile as _measurement
@@ -74,6 +75,7 @@ def supported_activities() -> set[ProfilerActivity]:
     return found
 
 
+@takes_as_annotated
 def schedule(
     *,
     wait: int,

@@ -8,6 +8,7 @@ from importlib.metadata import entry_points
 
 import pluggy
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.plugin import Format, hookspecs
 from flambeau.serialization import safetensors
 
@@ -17,6 +18,7 @@ _registered: dict[str, Format] = {}
 _scanned = False
 
 
+@takes_as_annotated
 def register_format(format: Format) -> None:
     """Add a format, or replace the one of that name.
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
 from flambeau._memory.record import Storage
 from flambeau._memory.views import storage_of
@@ -67,6 +68,7 @@ def register_package(priority: int, tagger: _Tagger, deserializer: _Restorer) ->
     _packages.sort(key=lambda package: package[0])
 
 
+@takes_as_annotated
 def location_tag(storage: Any) -> str:
     """The tag under which a storage is saved, such as ``"cpu"`` or ``"cuda:0"``."""
     for _, tagger, _ in _packages:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.typed import LEGACY, FloatStorage
 from flambeau.serialization import _formats
 from flambeau.serialization._archive import ALIGNMENT, ArchiveWriter
@@ -28,6 +29,7 @@ AS_ARCHIVES = True
 """Whether checkpoints are archives where nothing else is said, and not streams as before 1.6."""
 
 
+@takes_as_annotated
 def save(
     obj: Any,
     f: Any,

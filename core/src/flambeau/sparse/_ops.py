@@ -153,6 +153,7 @@ def mul(input: Any, other: Any) -> Any:
 
 
 def _by_dense(s: SparseTensor, dense: Any) -> SparseTensor:
+    need_tensor(dense, "mul", "other")
     shape = broadcast_shapes(tuple(s._a.shape), tuple(dense.shape))
     if tuple(shape) != tuple(s._a.shape):
         raise RuntimeError(
@@ -699,7 +700,9 @@ def zeros_like(
 @handles("zeros", "empty")
 def zeros(*shape: Any, size: Any = None, layout: Any = None, **options: Any) -> Any:
     """A sparse tensor without elements, for a sparse ``out=``."""
-    if any(isinstance(given, SparseTensor) for given in (*shape, size, *options.values())):
+    within = shape[0] if shape and isinstance(shape[0], (tuple, list)) else ()
+    given = (*shape, *within, size, *options.values())
+    if any(isinstance(x, SparseTensor) for x in given):
         raise TypeError("zeros(): a sparse tensor is neither a size nor an option")
     return fb.zeros(*shape, size=size, layout=fb.sparse_coo, **options)
 

@@ -227,7 +227,12 @@ class UninitializedTensorMixin:
 def _empty(cls: type, device: Device, dtype: fb.dtype | None, requires_grad: bool) -> Any:
     new: Any = object.__new__(cls)
     values = fb.empty(0, device=device, dtype=dtype)
-    new._stand_in, new._be, new.dtype, new._rg = values, values._be, values.dtype, requires_grad
+    new._stand_in, new._be, new.dtype, new._rg = (
+        values,
+        values._be,
+        values.dtype,
+        bool(requires_grad),
+    )
     return new
 
 

@@ -208,6 +208,8 @@ class Optimizer:
         """
         if not isinstance(param_group, dict):
             raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        if "params" not in param_group:
+            raise KeyError("param_group must have an entry 'params': the parameters of the group")
         params = param_group["params"]
         if isinstance(params, set):
             raise TypeError(

@@ -124,7 +124,7 @@ def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Calla
         if dtype.itemsize == 2 or a.size >= limit:
             return large(a, dims, keepdim)
         try:
-            r = reduce(a, dims, dtype, None, keepdim)
+            r = reduce(a, dims, dtype, None, bool(keepdim))  # any number, no C long
             return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
         except FloatingPointError:
             return large(a, dims, keepdim)

@@ -20,7 +20,7 @@ def triangular_solve(a: Array, b: Array, upper: bool, unitriangular: bool) -> Ar
         trsm = lapack("trsm", b.dtype)
         for i in each(b):
             # BLAS reads columns first: the transpose of a row-major matrix costs no copy.
-            result[i] = trsm(1, a[i].T, b[i], lower=upper, trans_a=1, diag=unitriangular)
+            result[i] = trsm(1, a[i].T, b[i], lower=bool(upper), trans_a=1, diag=unitriangular)
     return columns_first(result)
 
 

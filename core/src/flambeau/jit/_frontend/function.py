@@ -592,7 +592,7 @@ def literal_defaults(node: ast.FunctionDef, resolver: Resolver) -> dict[str, Any
         except ValueError:
             try:
                 found[argument.arg] = resolver.evaluate(written)
-            except AttributeError as error:
+            except (AttributeError, KeyError) as error:
                 raise CompilationError(f"the default of {argument.arg!r}: {error}") from None
     return found
 

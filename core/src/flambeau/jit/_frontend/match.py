@@ -120,7 +120,8 @@ def _retyped(value: Value, want: Type) -> Value | None:
     for at, member in enumerate(node.inputs_):
         if not T.is_subtype(member.type(), want.args[at % width]):
             inner = want.args[at % width]
-            if not (_nested_literal(member) and _retyped(member, inner)):
+            alike = member.type().kind == inner.kind and len(inner.args)
+            if not (alike and _nested_literal(member) and _retyped(member, inner)):
                 return None
     return value.setType(want)
 

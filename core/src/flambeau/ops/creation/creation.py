@@ -727,7 +727,8 @@ _NUMBERS, _NESTED = {bool, int, float, complex}, {list, tuple}
 
 def _is_array(x: Any) -> bool:
     """Whether `x` is an array, or a scalar, of another library."""
-    return hasattr(x, "__array__") and hasattr(x, "dtype") and not isinstance(x, Tensor)
+    found = hasattr(x, "__array__") and hasattr(x, "dtype")
+    return found and not isinstance(x, (Tensor, type))  # a class has what its objects have
 
 
 def _is_sequence(x: Any) -> bool:
@@ -786,10 +787,11 @@ def _number(data: Any, first: bool) -> Any:
     Raises:
         TypeError, ValueError, RuntimeError: it is not.
     """
-    if hasattr(data, "__index__"):
-        return operator.index(data)
-    if hasattr(data, "__float__"):
-        return float(data)
+    if not isinstance(data, type):
+        if hasattr(data, "__index__"):
+            return operator.index(data)
+        if hasattr(data, "__float__"):
+            return float(data)
     if _is_sequence(data):
         _check_self(data)
         raise TypeError(f"must be real number, not {type(data).__name__}: ragged nesting")

@@ -173,6 +173,7 @@ def logspace(
 
 
 @public(method=False)
+@takes_as_annotated
 def range(
     start: float,
     end: float | None = None,
@@ -239,14 +240,16 @@ def check_range(start: Any, end: Any, step: Any) -> None:
     """
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    backwards = False
     try:
         float(step)
         finite = math.isfinite(start) and math.isfinite(end)
+        backwards = finite and (end - start) * step < 0
     except OverflowError:  # an integer beyond all floats
         finite = False
     if not finite:
         raise RuntimeError(f"unsupported range: {start} -> {end}")
-    if (end - start) * step < 0:
+    if backwards:
         raise RuntimeError(
             "upper bound and lower bound inconsistent with step sign: "
             f"start={start}, end={end}, step={step}"

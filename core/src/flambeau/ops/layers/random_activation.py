@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._random.generator import Generator
 from flambeau._tensor.tensor import Tensor
@@ -12,6 +13,7 @@ from flambeau.ops.layers.activation import leaky_relu
 
 
 @public(method=False, inplace="function")
+@takes_as_annotated
 def rrelu(
     input: Tensor,
     lower: float = 1 / 8,

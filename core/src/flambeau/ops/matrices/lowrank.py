@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -10,6 +11,7 @@ from flambeau.ops.randomness.sampling import randn
 
 
 @public(method=False)
+@takes_as_annotated
 def svd_lowrank(
     A: Tensor, q: int | None = 6, niter: int | None = 2, M: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -51,6 +53,7 @@ def svd_lowrank(
 
 
 @public(method=False)
+@takes_as_annotated
 def pca_lowrank(
     A: Tensor, q: int | None = None, center: bool = True, niter: int = 2
 ) -> tuple[Tensor, Tensor, Tensor]:

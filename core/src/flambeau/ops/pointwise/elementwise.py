@@ -8,6 +8,7 @@ Sources of the formulas: Abramowitz & Stegun, Handbook of Mathematical Functions
 from __future__ import annotations
 
 import builtins
+import contextlib
 import math
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
@@ -1350,8 +1351,19 @@ def scaled(self: Any, other: Any, alpha: Any) -> Any:
     if isinstance(alpha, bool) and dtype is not D.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if not isinstance(other, Tensor):
+        _need_factor(alpha)
         return other * alpha
     return times(cast(other, dtype), alpha)
+
+
+def _need_factor(factor: Any) -> None:
+    if type(factor) not in (int, float, complex, bool):
+        with contextlib.suppress(OverflowError):  # `fitting` tells where that matters
+            try:
+                complex(factor)
+            except (TypeError, ValueError):
+                kind = type(factor).__name__
+                raise TypeError(f"argument must be Number, not {kind}") from None
 
 
 def times(x: Tensor, factor: Any) -> Tensor:
@@ -1365,6 +1377,7 @@ def times(x: Tensor, factor: Any) -> Tensor:
         if factor.requires_grad or factor.dim():
             raise TypeError("argument must be Number, not Tensor")
         factor = factor.item()
+    _need_factor(factor)
     if type(factor) is not bool and factor == 1:
         return x
     return x * (bool(factor) if x.dtype is D.bool_ else fitting(factor, x.dtype))

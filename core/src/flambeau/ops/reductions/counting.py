@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, overload
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -20,6 +21,7 @@ from flambeau.ops.shapes.movement import cat
 
 
 @public
+@takes_as_annotated
 def histc(
     input: Tensor,
     bins: int = 100,

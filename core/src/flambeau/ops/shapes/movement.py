@@ -12,6 +12,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
     dim_of,
     dims_of,
@@ -984,6 +985,7 @@ def flip(input: Tensor, dims: Ints) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def roll(input: Tensor, shifts: Ints, dims: Ints | None = None) -> Tensor:
     """The elements moved along dimensions, those pushed out entering on the other side.
 

@@ -290,5 +290,6 @@ def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     if not shape:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     d = dim_of(dim, len(shape))
+    _need_room(shape[d])
     lead = [_full(n) for n in shape[:d]]
     return make_slices(x, [(*lead, i) for i in range(shape[d])], "Unbind")

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
@@ -23,6 +24,7 @@ from flambeau.ops.declaration.public import public
 
 
 @public(method=False)
+@takes_as_annotated
 def bartlett_window(
     window_length: int,
     periodic: bool = True,
@@ -49,6 +51,7 @@ def bartlett_window(
 
 
 @public(method=False)
+@takes_as_annotated
 def blackman_window(
     window_length: int,
     periodic: bool = True,
@@ -75,6 +78,7 @@ def blackman_window(
 
 
 @public(method=False)
+@takes_as_annotated
 def hamming_window(
     window_length: int,
     periodic: bool = True,
@@ -103,6 +107,7 @@ def hamming_window(
 
 
 @public(method=False)
+@takes_as_annotated
 def hann_window(
     window_length: int,
     periodic: bool = True,
@@ -129,6 +134,7 @@ def hann_window(
 
 
 @public(method=False)
+@takes_as_annotated
 def kaiser_window(
     window_length: int,
     periodic: bool = True,

@@ -9,8 +9,10 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.functional._arguments import Size, readable, sizes
+from flambeau.overrides import takes_as_annotated
 
 
+@takes_as_annotated
 def max_unpool1d(
     input: Tensor,
     indices: Tensor,
@@ -37,6 +39,7 @@ def max_unpool1d(
     return _unpooled(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@takes_as_annotated
 def max_unpool2d(
     input: Tensor,
     indices: Tensor,
@@ -64,6 +67,7 @@ def max_unpool2d(
     return _unpooled(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@takes_as_annotated
 def max_unpool3d(
     input: Tensor,
     indices: Tensor,

@@ -9,6 +9,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.parallel._places import Device, device_type, placed
+from flambeau.overrides import all_take_as_annotated
 
 __all__ = ["gather", "scatter", "scatter_kwargs"]
 
@@ -109,3 +110,6 @@ def gather(outputs: Any, target_device: Device, dim: int = 0) -> Any:
         return type(first)(*parts) if _is_named(first) else type(first)(parts)
 
     return join(outputs)
+
+
+all_take_as_annotated(globals())

@@ -101,15 +101,24 @@ def model_proto(
 
     Raises:
         CheckerError: the package onnx finds it faulty.
+        OnnxExporterError: its blocks are nested more deeply than the package reads.
     """
+    from google.protobuf.message import DecodeError
+
     import flambeau as fb
     from onnx import helper
 
+    try:
+        whole = graph_proto(graph, name, docs, weights, also)
+    except DecodeError as error:  # protobuf reads a hundred messages within messages
+        raise OnnxExporterError(
+            "the program's blocks are nested more deeply than the package onnx reads"
+        ) from error
     imports = [helper.make_opsetid("", graph.opset)]
     for domain, version in graph.shared.domains.items():
         imports.append(helper.make_opsetid(domain, opsets.get(domain, version)))
     return helper.make_model(
-        graph_proto(graph, name, docs, weights, also),
+        whole,
         opset_imports=imports,
         ir_version=IR_VERSIONS.get(graph.opset) or helper.find_min_ir_version_for(imports[:1]),
         producer_name="flambeau",
