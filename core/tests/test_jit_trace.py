@@ -435,3 +435,53 @@ def test_tensordot_over_fewer_than_no_dims_is_refused_in_scripts():
         fb.jit.CompilationUnit("def f(x, y):\n    return torch.tensordot(x, y, -1)\n").f(
             fb.ones(2), fb.ones(2)
         )
+
+
+FILLED = [
+    lambda x: x.new(x.shape).uniform_(0, 1),
+    lambda x: x.new(x.shape).normal_(0, 1),
+    lambda x: x.new(x.shape).exponential_(2),
+    lambda x: x.new(x.shape).cauchy_(0, sigma=2),
+    lambda x: fb._standard_gamma(x),
+    lambda x: fb._sample_dirichlet(x),
+    lambda x: fb.distributions.Laplace(x, x).sample(),
+    lambda x: fb.distributions.Geometric(x).sample(),
+    lambda x: fb.distributions.StudentT(x).sample(),
+    lambda x: fb.distributions.Beta(x, x).sample(),
+]
+
+
+@pytest.mark.filterwarnings("ignore:torch.tensor results")
+@pytest.mark.parametrize("draw", FILLED)
+def test_random_numbers_of_a_trace_are_drawn_in_each_run(draw):
+    x = fb.tensor([0.25, 0.5, 0.75])
+    traced = fb.jit.trace(draw, (x,), check_trace=False)
+    assert any(node.isNondeterministic() for node in traced.graph.nodes())
+    fb.manual_seed(1)
+    expected = draw(x)
+    fb.manual_seed(1)
+    assert fb.allclose(traced(x), expected)
+    assert not fb.allclose(traced(x), expected)
+
+
+def test_two_draws_of_gamma_numbers_in_a_trace_are_two():
+    x = fb.full((8,), 2.0)
+    traced = fb.jit.trace(
+        lambda x: fb._standard_gamma(x) - fb._standard_gamma(x), (x,), check_trace=False
+    )
+    for _ in range(3):
+        assert (traced(x) != 0).all()
+
+
+def test_whole_numbers_stand_for_others_in_a_trace_where_an_op_wants_them():
+    x = fb.arange(4.0)
+    traced = fb.jit.trace(lambda x: x.quantile(1, keepdim=True), (x,))
+    assert kinds(traced.graph) == ["aten::quantile"]
+    assert traced(x + 1).tolist() == [4.0]
+
+
+def test_nodes_that_draw_nothing_are_deterministic():
+    graph = fb.jit.trace(
+        lambda x: fb.empty(2) * 0 + x.exp(), (fb.ones(2),), check_trace=False
+    ).graph
+    assert not any(node.isNondeterministic() for node in graph.nodes())

@@ -278,6 +278,7 @@ def _intercept_own() -> list[_Change]:
     changes = _intercept(_functions.__dict__, names)
     public = flambeau.__dict__
     changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
+    changes += _intercept(public, ("_standard_gamma", "_sample_dirichlet"))
     for namespace in libraries:
         changes += _intercept(namespace, namespace["__all__"])
     return changes

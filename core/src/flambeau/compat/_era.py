@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import flambeau.compat._earlier_distributions  # noqa: F401 - adds to what is earlier
 from flambeau.compat._earlier import earlier
 
 SETTINGS: dict[str, tuple[str, Any]] = {
@@ -16,6 +17,7 @@ SETTINGS: dict[str, tuple[str, Any]] = {
     "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
     "flambeau.ops.layers.normalization": ("EPS_IS_POSITIVE", False),
     "flambeau.ops.randomness.random": ("BOUNDS_FIT_DTYPES", False),
+    "flambeau.ops.randomness.sampling": ("STD_IS_POSITIVE", False),
     "flambeau._types.memory_format": ("KEEPS_ORDERS", False),
     "flambeau.optim.lr_scheduler._base": ("WARNS_OF_EPOCHS", False),
     "flambeau.serialization._save": ("AS_ARCHIVES", False),

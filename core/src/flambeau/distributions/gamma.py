@@ -16,7 +16,9 @@ __all__ = ["Gamma"]
 
 
 def _standard_gamma(concentration: Tensor) -> Tensor:
-    return fb._standard_gamma(concentration, exact_gradient=is_exact())
+    if is_exact():
+        return fb._standard_gamma(concentration, exact_gradient=True)
+    return fb._standard_gamma(concentration)  # as PyTorch spells it, for graphs
 
 
 class Gamma(GammaTails, ExponentialFamily):

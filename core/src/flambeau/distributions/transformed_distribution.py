@@ -15,6 +15,17 @@ from flambeau.distributions.utils import _sum_rightmost
 __all__ = ["TransformedDistribution"]
 
 
+def _listed(transforms: Any) -> list[Transform]:
+    """One transform, or several, as a list."""
+    if isinstance(transforms, Transform):
+        return [transforms]
+    if not isinstance(transforms, list):
+        raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+    if not all(isinstance(t, Transform) for t in transforms):
+        raise ValueError("transforms must be a Transform or a list of Transforms")
+    return transforms
+
+
 class TransformedDistribution(Distribution):
     """The distribution of Y = f(X), for X of a base distribution and invertible transforms f.
 
@@ -46,14 +57,7 @@ class TransformedDistribution(Distribution):
     def __init__(
         self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
     ) -> None:
-        if isinstance(transforms, Transform):
-            self.transforms = [transforms]
-        elif isinstance(transforms, list):
-            if not all(isinstance(t, Transform) for t in transforms):
-                raise ValueError("transforms must be a Transform or a list of Transforms")
-            self.transforms = transforms
-        else:
-            raise ValueError(f"transforms must be a Transform or list, but was {transforms}")
+        self.transforms = _listed(transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
         base_event_dim = len(base_distribution.event_shape)
         transform = ComposeTransform(self.transforms)

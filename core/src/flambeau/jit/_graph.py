@@ -95,6 +95,16 @@ class Kind(str):
         return self
 
 
+_DRAWS = frozenset(
+    """rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal
+    poisson dropout feature_dropout alpha_dropout feature_alpha_dropout rrelu rrelu_with_noise
+    lstm gru rnn_tanh rnn_relu scaled_dot_product_attention fractional_max_pool2d
+    fractional_max_pool3d binomial cauchy exponential geometric log_normal uniform random
+    _standard_gamma _sample_dirichlet""".split()
+)
+"""Ops that draw random numbers, without the mark of those that write."""
+
+
 class Node:
     """One step: its kind (``aten::add``), inputs, outputs, attributes and blocks.
 
@@ -233,6 +243,10 @@ class Node:
         return self.attributes[name]
 
     f = s = t = ival = g = i
+
+    def isNondeterministic(self) -> bool:
+        """Whether it draws random numbers, perhaps."""
+        return self.kind.removeprefix("aten::").rstrip("_") in _DRAWS
 
     def sourceRange(self) -> str:
         """The lines that it comes from, marked."""

@@ -177,7 +177,9 @@ def _(p: Any, q: Any) -> Tensor:
 def _(p: Any, q: Any) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
-    return kl_divergence(p.base_dist, q.base_dist)
+    # Transforms may have made dimensions of the batch ones of the event.
+    events = len(p.base_dist.batch_shape) - len(p.batch_shape)
+    return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), events)
 
 
 @register_kl(Independent, Independent)

@@ -442,10 +442,15 @@ class Recorder(Compilation):
         try:
             return call_op(self, op, given, named)
         except CompilationError:
-            if not any(isinstance(each, bool) for each in args[1:]):
+            if any(isinstance(each, bool) for each in args[1:]):
+                flags = [self.operand(args[0], x) if isinstance(x, bool) else x for x in args[1:]]
+                return call_op(self, op, [given[0], *map(self.value, flags)], named)
+            whole = {k: self.value(v) for k, v in _as_floats(op, dict(enumerate(args))).items()}
+            words = {k: self.value(v) for k, v in _as_floats(op, kwargs).items()}
+            if not whole and not words:
                 raise
-            flags = [self.operand(args[0], x) if isinstance(x, bool) else x for x in args[1:]]
-            return call_op(self, op, [given[0], *map(self.value, flags)], named)
+            given = [whole.get(at, each) for at, each in enumerate(given)]
+            return call_op(self, op, given, named | words)
 
     def _reflected(self, bare: str, args: list[Any]) -> Value:
         tensor, other = args
@@ -576,6 +581,18 @@ def _tensors(what: Any) -> list[Any]:
     if isinstance(what, dict):
         return _tensors(list(what.values()))
     return []
+
+
+def _as_floats(op: str, given: Mapping[Any, Any]) -> dict[Any, float]:
+    """The whole numbers that stand, by position or by name, where a signature wants others."""
+    wanted = {
+        key
+        for schema in schemas(op)
+        for at, each in enumerate(schema.arguments)
+        if each.type in (T.FLOAT, T.optional(T.FLOAT))
+        for key in (at, each.name)
+    }
+    return {key: float(each) for key, each in given.items() if type(each) is int and key in wanted}
 
 
 def _declared(what: Any, kind: Type | None) -> Any:

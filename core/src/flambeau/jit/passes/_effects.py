@@ -20,12 +20,8 @@ _EFFECTS = frozenset(
     aten::_unwrap_optional aten::seed aten::IntImplicit aten::FloatImplicit aten::ComplexImplicit
     aten::ScalarImplicit prim::ListUnpack""".split()
 )
-_RANDOM = frozenset(
-    """rand randn randint randperm rand_like randn_like randint_like bernoulli multinomial normal
-    poisson dropout feature_dropout alpha_dropout feature_alpha_dropout rrelu rrelu_with_noise
-    lstm gru rnn_tanh rnn_relu scaled_dot_product_attention fractional_max_pool2d
-    fractional_max_pool3d binomial empty empty_like empty_strided new_empty new_empty_strided
-    is_grad_enabled""".split()
+_UNSETTLED = frozenset(
+    """empty empty_like empty_strided new_empty new_empty_strided is_grad_enabled""".split()
 )
 
 
@@ -57,7 +53,7 @@ def block_has_effects(block: Block) -> bool:
 
 def is_random(node: Node) -> bool:
     """Whether a node gives something else each time."""
-    return node.kind.removeprefix("aten::").rstrip("_") in _RANDOM
+    return node.isNondeterministic() or node.kind.removeprefix("aten::") in _UNSETTLED
 
 
 def is_mutable(value: Value) -> bool:

@@ -50,6 +50,9 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
 
+STD_IS_POSITIVE = True
+"""Whether a tensor of standard deviations is refused if one of them is negative."""
+
 
 class RandomOp(Op):
     """A canonical random op: a stream of `ops.random` unless the backend has a kernel."""
@@ -598,7 +601,8 @@ def normal(
     if isinstance(std, Tensor):
         if std.dtype.is_complex:
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        check_values(std, 0.0, math.inf, "normal expects all elements of std >= 0.0")
+        if STD_IS_POSITIVE:
+            check_values(std, 0.0, math.inf, "normal expects all elements of std >= 0.0")
     else:
         _check_std(std)
     noise = randn(shape, generator=generator, dtype=like.dtype, device=like.device)

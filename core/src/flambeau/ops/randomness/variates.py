@@ -143,6 +143,10 @@ def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     return _sample_dirichlet(x.contiguous(), generator_for(x._be.device, generator))
 
 
+for _function in (standard_gamma, sample_dirichlet):  # their names for programs
+    _function.__name__ = _function.__qualname__ = f"_{_function.__name__}"
+
+
 def need_dtype(x: Tensor, name: str) -> Tensor:
     """`x` itself, of float32 or float64."""
     if x.dtype not in (D.float32, D.float64):
