@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import flambeau as fb
 from flambeau import Tensor
@@ -73,13 +73,61 @@ def _attended(
 
 
 class _Layer(Module):
-    """What the layers share: the feed-forward part and the choice of where to normalise."""
+    """What the layers share: self-attention, the feed-forward part, and where to normalise."""
 
-    linear1: Linear
-    linear2: Linear
-    dropout: Dropout
-    activation: Callable[[Tensor], Tensor]
-    norm_first: bool
+    # In the order in which they draw their weights; each has a norm and a dropout, and so has the
+    # feed-forward part.
+    _attentions: ClassVar[tuple[str, ...]] = ("self_attn",)
+
+    self_attn: MultiheadAttention
+    norm1: LayerNorm
+    norm2: LayerNorm
+    dropout1: Dropout
+    dropout2: Dropout
+
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation: Activation = relu,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        bias: bool = True,
+        device: Device = None,
+        dtype: fb.dtype | None = None,
+    ) -> None:
+        place: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
+        super().__init__()
+        for name in self._attentions:
+            attention = MultiheadAttention(
+                d_model, nhead, dropout=dropout, batch_first=batch_first, **place
+            )
+            setattr(self, name, attention)
+        self.linear1 = Linear(d_model, dim_feedforward, **place)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, **place)
+        self.norm_first = norm_first
+        parts = range(1, len(self._attentions) + 2)
+        for part in parts:
+            setattr(self, f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **place))
+        for part in parts:
+            setattr(self, f"dropout{part}", Dropout(dropout))
+        self.activation = _activation(activation)
+
+    # Subclasses written for PyTorch override and call the parts by their names.
+    def _sa_block(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None,
+        key_padding_mask: Tensor | None,
+        is_causal: bool = False,
+    ) -> Tensor:
+        return self.dropout1(
+            _attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
+        )
 
     def _fed_forward(self, x: Tensor) -> Tensor:
         return self.linear2(self.dropout(activated(self.linear1, self.activation, x)))
@@ -109,35 +157,6 @@ class TransformerEncoderLayer(_Layer):
     torch.Size([5, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Device = None,
-        dtype: fb.dtype | None = None,
-    ) -> None:
-        place: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__()
-        self.self_attn = MultiheadAttention(
-            d_model, nhead, dropout=dropout, batch_first=batch_first, **place
-        )
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = _activation(activation)
-
     def forward(
         self,
         src: Tensor,
@@ -149,18 +168,6 @@ class TransformerEncoderLayer(_Layer):
         masks = src_mask, src_key_padding_mask
         x = self._with_residual(src, self.norm1, self._sa_block, *masks, is_causal=is_causal)
         return self._with_residual(x, self.norm2, self._ff_block)
-
-    # Subclasses written for PyTorch override and call the parts by these names.
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        return self.dropout1(
-            _attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
-        )
 
     def _ff_block(self, x: Tensor) -> Tensor:
         return self.dropout2(self._fed_forward(x))
@@ -183,36 +190,11 @@ class TransformerDecoderLayer(_Layer):
     torch.Size([4, 3, 8])
     """
 
-    def __init__(
-        self,
-        d_model: int,
-        nhead: int,
-        dim_feedforward: int = 2048,
-        dropout: float = 0.1,
-        activation: Activation = relu,
-        layer_norm_eps: float = 1e-5,
-        batch_first: bool = False,
-        norm_first: bool = False,
-        bias: bool = True,
-        device: Device = None,
-        dtype: fb.dtype | None = None,
-    ) -> None:
-        place: dict[str, Any] = {"bias": bias, "device": device, "dtype": dtype}
-        super().__init__()
-        attention: dict[str, Any] = {"dropout": dropout, "batch_first": batch_first, **place}
-        self.self_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, **attention)
-        self.linear1 = Linear(d_model, dim_feedforward, **place)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, **place)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, **place)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = _activation(activation)
+    _attentions = ("self_attn", "multihead_attn")
+
+    multihead_attn: MultiheadAttention
+    norm3: LayerNorm
+    dropout3: Dropout
 
     def forward(
         self,
@@ -231,17 +213,6 @@ class TransformerDecoderLayer(_Layer):
         args, causal = (memory, memory_mask, memory_key_padding_mask), memory_is_causal
         x = self._with_residual(x, self.norm2, self._mha_block, *args, is_causal=causal)
         return self._with_residual(x, self.norm3, self._ff_block)
-
-    def _sa_block(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None,
-        key_padding_mask: Tensor | None,
-        is_causal: bool = False,
-    ) -> Tensor:
-        return self.dropout1(
-            _attended(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal)
-        )
 
     def _mha_block(
         self,
