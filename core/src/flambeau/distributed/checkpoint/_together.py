@@ -49,7 +49,7 @@ class _Job:
         made, text = None, ""
         try:
             made = make()
-        except Exception:
+        except Exception:  # whatever it is, the others wait for word of it
             if self.alone:
                 raise
             text = traceback.format_exc()

@@ -664,7 +664,7 @@ def _shape_of(data: Any) -> list[int]:
             return shape
         try:
             data = data[0]
-        except Exception as error:
+        except Exception as error:  # a sequence of the program's own may raise anything
             raise ValueError(
                 f"could not determine the shape of object type {type(data).__name__!r}"
             ) from error

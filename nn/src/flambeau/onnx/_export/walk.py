@@ -255,7 +255,7 @@ class Walk:
             return evaluate_with(step, known)
         except OnnxExporterError:
             raise
-        except Exception as error:
+        except Exception as error:  # an op's or a program's own error, told with its node
             raise OnnxExporterError(
                 f"it fails for the example: {type(error).__name__}: {error}"
             ) from error
