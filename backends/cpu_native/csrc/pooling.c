@@ -1,8 +1,12 @@
 /* Maximum with positions, and mean, over windows of planes; their gradients. */
 #include "avx512.h"
 
-/* Windows of two by two that share nothing, of floats, have a function of their own. */
+/* Windows of floats that are one or two apart have functions of their own; so have those of two by
+   two that share nothing. */
 static void quartered_step(const void *context, int64_t begin, int64_t end);
+static void few_columns_step(const void *context, int64_t begin, int64_t end);
+#define WIDEST 16 /* windows */
+static void windows_step(const void *context, int64_t begin, int64_t end);
 #if HAS_AVX512
 #define IS_QUARTERED has_avx512()
 #else
@@ -58,8 +62,121 @@ AVX512 static void quartered_step(const void *context, int64_t begin, int64_t en
         }
     }
 }
+
+/* Rows of up to eight windows: 32 elements, of several rows, have eight windows. */
+AVX512 static void few_columns_step(const void *context, int64_t begin, int64_t end) {
+    const Pool_f32 *c = context;
+    const int32_t w = (int32_t)c->w, plane = (int32_t)(c->h * c->w); /* a power of two */
+    int32_t at[16] = {0};
+    for (int32_t i = 0; i < 8; i++)
+        at[i] = i / (int32_t)c->ow * 2 * w + i % (int32_t)c->ow * 2;
+    const __m512i first = _mm512_loadu_si512(at);
+    const __m512i second = _mm512_add_epi32(first, _mm512_set1_epi32(1));
+    const __m512i third = _mm512_add_epi32(first, _mm512_set1_epi32(w));
+    const __m512i fourth = _mm512_add_epi32(second, _mm512_set1_epi32(w));
+    for (int64_t i = begin * c->ow; i < end * c->ow; i += 8) {
+        const int64_t count = end * c->ow - i;
+        const __mmask16 all = MASK_OF(count) & 0xFF;
+        const float *x = c->x + 4 * i;
+        const __m512 a = _mm512_maskz_loadu_ps(MASK_OF(4 * count), x);
+        const __m512 b = _mm512_maskz_loadu_ps(MASK_OF(4 * count - 16), x + 16);
+        __m512 best = _mm512_permutex2var_ps(a, first, b);
+        __m512i place = first;
+        TRY(_mm512_permutex2var_ps(a, second, b), second);
+        TRY(_mm512_permutex2var_ps(a, third, b), third);
+        TRY(_mm512_permutex2var_ps(a, fourth, b), fourth);
+        place = _mm512_add_epi32(place, _mm512_set1_epi32((int32_t)(4 * i & (plane - 1))));
+        place = _mm512_and_epi32(place, _mm512_set1_epi32(plane - 1));
+        _mm512_mask_storeu_ps(c->out + i, all, best);
+        _mm512_mask_storeu_epi64(c->places + i, (__mmask8)all,
+                                 _mm512_cvtepi32_epi64(_mm512_castsi512_si256(place)));
+    }
+}
+
+/* The bits of the columns from `column` on, two vectors of them, that lie in a row of `w`. */
+INLINE uint32_t columns_inside(int64_t column, int64_t w) {
+    const int64_t before = column < 0 ? -column : 0, beyond = w - column;
+    if (before >= 32 || beyond <= 0) return 0;
+    const uint32_t low = 0xFFFFFFFFu << before;
+    return beyond >= 32 ? low : low & ((1u << beyond) - 1);
+}
+
+/* Every other bit, from the first on. */
+INLINE __mmask16 even_bits(uint32_t bits) {
+    bits &= 0x55555555u;
+    bits = (bits | bits >> 1) & 0x33333333u;
+    bits = (bits | bits >> 2) & 0x0F0F0F0Fu;
+    bits = (bits | bits >> 4) & 0x00FF00FFu;
+    return (__mmask16)(bits | bits >> 8);
+}
+
+AVX512 static void windows_step(const void *context, int64_t begin, int64_t end) {
+    const Pool_f32 *c = context;
+    const int64_t h = c->h, w = c->w, ow = c->ow, kh = c->kh, kw = c->kw;
+    const int64_t apart = c->sw, dw = c->dw;
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i ways = apart == 2 ? even : _mm512_srli_epi32(even, 1);
+    uint32_t inside[WIDEST];
+    __mmask16 there[WIDEST];
+    int64_t masked = -1; /* the windows that these are of */
+    for (int64_t line = begin; line < end; line++) {
+        const int64_t plane = line / c->oh, top = line % c->oh * c->sh - c->ph;
+        const float *x = c->x + plane * h * w;
+        for (int64_t i = 0; i < ow; i += 16) {
+            const __mmask16 all = MASK_OF(ow - i);
+            const int64_t left = i * apart - c->pw;
+            if (masked != i) {
+                for (int64_t right = 0; right < kw; right++) {
+                    inside[right] = columns_inside(left + right * c->dw, w);
+                    there[right] = all & (apart == 2 ? even_bits(inside[right])
+                                                     : (__mmask16)inside[right]);
+                }
+                masked = i;
+            }
+            __m512 best = _mm512_setzero_ps();
+            __m512i place = _mm512_set1_epi32(-1);
+            __mmask16 empty = all;
+            for (int64_t down = 0; down < kh; down++) {
+                const int64_t row = top + down * c->dh;
+                if (row < 0 || row >= h) continue;
+                for (int64_t right = 0; right < kw; right++) {
+                    const int64_t start = row * w + left + right * dw;
+                    __m512 v = _mm512_maskz_loadu_ps((__mmask16)inside[right], x + start);
+                    if (apart == 2)
+                        v = _mm512_permutex2var_ps(
+                            v, even,
+                            _mm512_maskz_loadu_ps((__mmask16)(inside[right] >> 16), x + start + 16));
+                    /* As max_tap has it. */
+                    const __mmask16 anyway =
+                        _kand_mask16(there[right],
+                                     _kor_mask16(empty, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q)));
+                    const __mmask16 better = _kor_mask16(
+                        anyway, _mm512_mask_cmp_ps_mask(there[right], v, best, _CMP_GT_OQ));
+                    empty = _kandn_mask16(there[right], empty);
+                    best = _mm512_mask_mov_ps(best, better, v);
+                    place = _mm512_mask_add_epi32(place, better, ways,
+                                                  _mm512_set1_epi32((int32_t)start));
+                }
+            }
+            int64_t *places = c->places + line * ow + i;
+            _mm512_mask_storeu_ps(c->out + line * ow + i, all, best);
+            _mm512_mask_storeu_epi64(places, (__mmask8)all,
+                                     _mm512_cvtepi32_epi64(_mm512_castsi512_si256(place)));
+            _mm512_mask_storeu_epi64(places + 8, (__mmask8)(all >> 8),
+                                     _mm512_cvtepi32_epi64(_mm512_extracti32x8_epi32(place, 1)));
+        }
+    }
+}
 #else
 static void quartered_step(const void *context, int64_t begin, int64_t end) {
+    max_pool2d_step_f32(context, begin, end);
+}
+
+static void few_columns_step(const void *context, int64_t begin, int64_t end) {
+    max_pool2d_step_f32(context, begin, end);
+}
+
+static void windows_step(const void *context, int64_t begin, int64_t end) {
     max_pool2d_step_f32(context, begin, end);
 }
 #endif

@@ -82,7 +82,11 @@ static void NAME(max_pool2d)(const Args *k) {
     Step step = NAME(max_pool2d_step);
     if (IS_QUARTERED && sizeof(T) == 4 && c.kh == 2 && c.kw == 2 && c.sh == 2 && c.sw == 2 &&
         !c.ph && !c.pw && c.dh == 1 && c.dw == 1 && 2 * c.oh <= c.h && 2 * c.ow <= c.w)
-        step = quartered_step;
+        step = c.w <= 16 && 2 * c.ow == c.w && 2 * c.oh == c.h && !(c.h * c.w & (c.h * c.w - 1))
+                   ? few_columns_step
+                   : quartered_step;
+    else if (IS_QUARTERED && sizeof(T) == 4 && c.sw <= 2 && c.kw <= WIDEST)
+        step = windows_step;
     split(step, &c, n[0] * c.oh, team(k, n[0] * c.oh * c.ow * c.kh * c.kw));
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import ml_dtypes
 import numpy as np
 import pytest
@@ -540,6 +542,24 @@ def test_pooling(shape, pool):
             agree("avg_pool2d", x, *options)
             out = NUMPY["avg_pool2d"](x, *options)
             agree("avg_pool2d_backward", numbers(out.shape, dtype), shape, *options)
+
+
+@pytest.mark.parametrize("planes", [1, 7])
+@pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 4), (4, 8), (8, 8), (16, 16), (6, 8), (8, 6)])
+@pytest.mark.parametrize("side", [1, 2, 3, 16, 17])
+def test_the_greatest_of_windows_of_small_images_of_which_some_lie_in_the_padding(
+    planes, size, side
+):
+    """Several rows of windows at a time, rows of half a vector, and windows that end outside."""
+    x = np.round(numbers((planes, *size), np.float32))
+    random = np.random.default_rng(1)
+    x[random.random(x.shape) < 0.2] = -np.inf
+    x[random.random(x.shape) < 0.05] = np.nan
+    for stride, padding, dilation, ceil_mode in product((1, 2), (0, side // 2), (1, 2), (0, 1)):
+        reach = dilation * (side - 1)
+        if min(size) + 2 * padding > reach:
+            pairs = [(n, n) for n in (side, stride, padding, dilation)]
+            agree("max_pool2d", x, *pairs, bool(ceil_mode))
 
 
 @pytest.mark.parametrize("dtype", [*DTYPES, np.int32, np.int64, np.uint8, np.complex128])

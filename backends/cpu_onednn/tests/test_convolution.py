@@ -12,7 +12,7 @@ from flambeau_numpy.dtypes import BFLOAT16
 from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
-from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, Plans
+from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, Plans, used_taps
 
 RANDOM = np.random.default_rng(0)
 EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
@@ -40,6 +40,18 @@ NOTABLE = [
     ((2, 3, 5, 8), 4, (5, 8), (1, 1), (0, 0), (1, 1), 1),  # one pixel out
     ((2, 4, 1, 40), 8, (1, 9), (1, 4), (0, 12), (1, 3), 2),  # conv1d
     ((1, 2, 4, 4), 3, (2, 2), (1, 1), (4, 4), (1, 1), 1),  # padding wider than the kernel
+]
+SMALLER = [  # than the kernel: taps that meet nothing but padding
+    ((3, 4, h, w), 8, kernel, stride, padding, dilation, groups)
+    for (h, w), (kernel, padding), stride, dilation, groups in product(
+        [(1, 1), (2, 2), (1, 3)],
+        [((3, 3), (1, 1)), ((5, 4), (2, 2)), ((3, 1), (2, 0))],
+        [(1, 1), (2, 3)],
+        [(1, 1), (2, 1)],
+        [1, 2],
+    )
+    if h + 2 * padding[0] > dilation[0] * (kernel[0] - 1)
+    and w + 2 * padding[1] > dilation[1] * (kernel[1] - 1)
 ]
 VOLUME = [
     ((2, 4, 5, 6, 7), 6, kernel, stride, padding, dilation, groups)
@@ -101,10 +113,31 @@ def check(case: Any, bias: bool = True, dtype: Any = np.float32, demanded: bool 
         assert None not in kept, f"left to NumPy: {case}"
 
 
-@pytest.mark.parametrize("case", PLANE + NOTABLE, ids=str)
+@pytest.mark.parametrize("case", PLANE + NOTABLE + SMALLER, ids=str)
 def test_convolution_of_images_and_its_gradients_agree_with_float64(case):
     check(case)
     check(case, bias=False)
+
+
+def test_the_taps_that_are_used_are_all_that_meet_a_pixel_and_give_as_many_windows():
+    narrowed = 0
+    for n, k, stride, padding, dilation in product(
+        range(1, 6), range(1, 6), range(1, 4), range(5), range(1, 4)
+    ):
+        out = (n + 2 * padding - dilation * (k - 1) - 1) // stride + 1
+        if out < 1:
+            continue
+        taps = used_taps(n, k, out, stride, padding, dilation)
+        met = {
+            j
+            for i, j in product(range(out), range(k))
+            if 0 <= i * stride - padding + j * dilation < n
+        }
+        assert met <= set(range(taps.first, taps.first + taps.number))
+        width = n + taps.before + taps.after - dilation * (taps.number - 1) - 1
+        assert width // stride + 1 == out
+        narrowed += taps.number < k
+    assert narrowed > 100
 
 
 @pytest.mark.parametrize("case", VOLUME, ids=str)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import byref, c_char_p, c_void_p
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -109,11 +109,12 @@ class _Call:
 class _Plan:
     """Primitives that run one after the other, and the layouts of the memories they see.
 
-    A subclass says which memories are the caller's: those `given`, and the one `written`.
+    A subclass says which memories are the caller's, those `given` and the one `written`, and of
+    each how many bytes lie before the first element that is used.
     """
 
-    given: list[int]
-    written: int
+    given: list[tuple[int, int]]
+    written: tuple[int, int]
 
     def __init__(self, library: Library, dtype: np.dtype) -> None:
         self._library, self._type = library, _TYPES[dtype]
@@ -164,9 +165,10 @@ class _Plan:
         except IndexError:  # the first call, or others run at this time
             call = _Call(library, self)
         set_data, handles = library.set_data, call.handles
-        set_data(handles[self.written], address(out))
-        for which, array in zip(self.given, given, strict=True):
-            set_data(handles[which], address(array))
+        which, skipped = self.written
+        set_data(handles[which], address(out) + skipped)
+        for (which, skipped), array in zip(self.given, given, strict=True):
+            set_data(handles[which], address(array) + skipped)
         # Named, so that the memory lives until the last step has ended.
         held: list[Array] = []
         if not call.kept:
@@ -180,8 +182,39 @@ class _Plan:
         self._spare.append(call)
 
 
+class Taps(NamedTuple):
+    """Of a window along one dimension the taps that are used, and the padding that they need."""
+
+    first: int
+    number: int
+    before: int
+    after: int
+
+
+def used_taps(n: int, k: int, out: int, stride: int, padding: int, dilation: int) -> Taps:
+    """The taps of `k` that meet one of `n` pixels in one of `out` windows; all, where none does.
+
+    >>> used_taps(1, 3, 1, 1, 1, 1), used_taps(2, 3, 1, 2, 1, 1)
+    (Taps(first=1, number=1, before=0, after=0), Taps(first=1, number=2, before=0, after=0))
+    """
+    everything = Taps(0, k, padding, padding)
+    starts = range(-padding, (out - 1) * stride - padding + 1, stride)
+    used = [j for j in range(k) if any(0 <= start + j * dilation < n for start in starts)]
+    if not used or len(used) == k:
+        return everything
+    first, number = used[0], used[-1] - used[0] + 1
+    before, reach = padding - first * dilation, (number - 1) * dilation + 1
+    after = (out - 1) * stride + reach - n - before
+    if before < 0 or after < 0:  # pixels that no window meets
+        return everything
+    return Taps(first, number, before, after)
+
+
 class Convolution(_Plan):
     """A convolution of one kind for one geometry, or one of its gradients.
+
+    Taps of the weight that meet nothing but padding, as all but one do over an image of one
+    pixel, are left out: the primitive sees the others where they lie within the weight.
 
     Args:
         library: oneDNN.
@@ -211,10 +244,16 @@ class Convolution(_Plan):
             (n + 2 * p - d * (k - 1) - 1) // s + 1
             for n, k, s, p, d in zip(image[2:], weight[2:], stride, padding, dilation, strict=True)
         )
-        if groups > 1:
-            filters = (groups, weight[0] // groups, *weight[1:])
-        else:
-            filters = weight
+        taps = [
+            used_taps(*one)
+            for one in zip(image[2:], weight[2:], out, stride, padding, dilation, strict=True)
+        ]
+        used = tuple([tap.number for tap in taps])
+        self.clears = kind == BACKWARD_WEIGHTS and used != tuple(weight[2:])
+        features = (groups, weight[0] // groups) if groups > 1 else weight[:1]
+        filters = (*features, weight[1], *used)
+        strides = _row_major((*features, *weight[1:]))
+        skipped = sum(tap.first * n for tap, n in zip(taps, strides[-len(taps) :], strict=True))
         target = (image[0], weight[0], *out)
         shapes = {
             SOURCE: image,
@@ -233,10 +272,22 @@ class Convolution(_Plan):
         }[kind]
 
         shift = self._rows((weight[0],)) if bias else None
-        described = self._described(kind, image, filters, target, shift, geometry)
-        given = [self._added(self._rows(shapes[role])) for role in (*read, written)]
-        self.given = given[:-1]
-        self.written = given[-1]
+        window = (
+            DIMS(*stride),
+            DIMS(*(d - 1 for d in dilation)),  # oneDNN counts the pixels left out between taps
+            DIMS(*(tap.before for tap in taps)),
+            DIMS(*(tap.after for tap in taps)),
+        )
+        described = self._described(kind, image, filters, target, shift, window)
+        given, places = [], []
+        for role in (*read, written):
+            if role in (WEIGHTS, WEIGHTS_GRAD):
+                given.append(self._added(self._strided(filters, strides)))
+                places.append((given[-1], skipped * dtype.itemsize))
+            else:
+                given.append(self._added(self._rows(shapes[role])))
+                places.append((given[-1], 0))
+        *self.given, self.written = places
         operands, roles = [], []
         last: tuple[_Step, list[int]] | None = None
         for role, which in zip((*read, written), given, strict=True):
@@ -253,8 +304,8 @@ class Convolution(_Plan):
             operands.append(used)
             roles.append(role)
         if shift is not None:
-            self.given.append(self._added(shift))
-            operands.append(self.given[-1])
+            operands.append(self._added(shift))
+            self.given.append((operands[-1], 0))
             roles.append(BIAS)
         self._step(described, roles, operands)
         if last is not None:
@@ -274,11 +325,9 @@ class Convolution(_Plan):
         filters: tuple[int, ...],
         target: tuple[int, ...],
         shift: _Owned | None,
-        geometry: tuple[Any, ...],
+        window: tuple[Any, ...],
     ) -> _Owned:
-        library, (stride, padding, dilation, _) = self._library, geometry
-        # oneDNN counts the pixels left out between taps.
-        window = [DIMS(*stride), DIMS(*(d - 1 for d in dilation)), DIMS(*padding), DIMS(*padding)]
+        library = self._library
         source, weights, result = self._free(image), self._free(filters), self._free(target)
 
         def made(name: str, *arguments: Any) -> _Owned:
@@ -314,6 +363,8 @@ class Convolution(_Plan):
         grad).
         """
         out = empty(self.shape, given[0].dtype)
+        if self.clears:  # the gradient of taps that met nothing
+            out.fill(0)
         self.run(out, given)
         return out
 
@@ -361,9 +412,9 @@ class Product(_Plan):
         if shift is not None:
             roles.append(BIAS)
             layouts.append(shift)
-        self.given = [self._added(layout) for layout in layouts]
-        self.written = self._added(c)
-        self._step(described, [*roles, TARGET], [*self.given, self.written])
+        operands = [self._added(layout) for layout in (*layouts, c)]
+        *self.given, self.written = [(which, 0) for which in operands]
+        self._step(described, [*roles, TARGET], operands)
 
     def _matrices(self, shape: tuple[int, ...], turned: bool) -> _Owned:
         if not turned:
