@@ -77,3 +77,17 @@ def test_other_threads_and_errors_leave_nothing_behind():
     with pytest.raises(NotImplementedError, match="of its own"), TorchFunctionMode():
         x.exp()
     assert x.exp().shape == (2,)
+
+
+def test_a_mode_sees_reading_by_index_however_often_there_was_one():
+    def read():  # one place for both, as it specialises on the method that it finds
+        for _ in range(12):
+            _ = x[0]
+
+    x = fb.tensor([1.0, 2.0])
+    for _ in range(600):
+        read()
+        mode = Noting()
+        with mode:
+            read()
+        assert mode.seen == ["__getitem__"] * 12

@@ -50,12 +50,14 @@ def leave() -> None:
         _entered -= 1
         if _entered == 0:
             overrides.in_modes = None
+            seen = Tensor.__getitem__
             for name, original in _originals:
                 if original is None:
                     delattr(Tensor, name)
                 else:
                     setattr(Tensor, name, original)
             _originals.clear()
+            _forget_subscripts(seen)
 
 
 def _in_modes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -77,9 +79,22 @@ def _in_modes(func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str,
 
 
 def _intercept_plain_methods() -> None:
-    for name, method in overrides.interceptable():
+    before = Tensor.__getitem__
+    # All are looked up first: each look-up between two changes uses up one of the thousand versions
+    # that CPython 3.13 keeps of a class before it stops to cache its attributes.
+    for name, method in list(overrides.interceptable()):
         _originals.append((name, vars(Tensor).get(name)))
         setattr(Tensor, name, _seen(method))
+    _forget_subscripts(before)
+
+
+def _forget_subscripts(method: Any) -> None:
+    """Let ``x[i]`` be looked up again that had specialised on a method which is no longer it.
+
+    CPython 3.13.0 goes on calling it once the versions of the class are used up; that the
+    function is another one, as after each change of its defaults, it sees.
+    """
+    method.__defaults__ = method.__defaults__
 
 
 def _seen(method: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,7 +64,7 @@ def _begin() -> None:
     with _lock:
         _tracing += 1
         if _tracing == 1:
-            for owner, name, made in _replacements():
+            for owner, name, made in list(_replacements()):  # all are looked up before one changes
                 _replace(owner, name, made)
 
 
