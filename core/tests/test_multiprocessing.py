@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from multiprocessing.reduction import ForkingPickler
 
@@ -14,7 +15,7 @@ import pytest
 
 import flambeau as fb
 import flambeau.multiprocessing as mp
-from flambeau._storages import shared
+from flambeau._storages import names_server, shared, shared_names
 from flambeau.multiprocessing import ProcessExitedException, ProcessRaisedException
 from flambeau.utils import hooks
 from flambeau.utils.data import DataLoader, Dataset
@@ -419,6 +420,38 @@ print(has_name(y), int(over(y).sum()))
 """
     )
     assert said == ["True", "3"]
+
+
+@linux
+def test_a_connection_to_a_names_server_that_ends_is_served_or_refused(tmp_path):
+    served = 0
+    for round_ in range(300):
+        address = f"flambeau-names-{os.getpid()}-{round_}"
+        with shared_names._socket() as listener:
+            listener.bind("\0" + address)
+            listener.listen()
+            server = threading.Thread(target=names_server.Server(listener, str(tmp_path)).serve)
+            server.start()
+            last = shared_names._connected(address)
+            closing = threading.Thread(target=last.close)
+            closing.start()
+            try:
+                connection = shared_names._connected(address)
+            except ConnectionRefusedError:
+                connection = None
+            closing.join()
+            if connection is not None:
+                served += 1
+                path = tmp_path / f"torch_{round_}"
+                path.touch()
+                connection.send(f"+{path.name}".encode())
+                assert server.is_alive() and path.exists()
+                connection.close()
+                server.join(60)
+                assert not path.exists()
+        server.join(60)
+        assert not server.is_alive()
+    assert served
 
 
 @linux

@@ -21,6 +21,9 @@ import sys
 PREFIX = "torch_"
 """What names begin with: PyTorch's, which scripts that look after shared memory know."""
 
+WELCOME = b"!"
+"""What each client is told first: from then on the server lives as long as its connection."""
+
 _PATIENCE = 30.0  # seconds until the first connection
 _LARGEST = 256  # bytes of a message
 
@@ -38,7 +41,7 @@ class Server:
         self.selector.register(listener, selectors.EVENT_READ)
 
     def serve(self) -> None:
-        """Answer to nobody, and note what is said, until the last connection has ended."""
+        """Welcome clients, and note what they say, until the last connection has ended."""
         began = False
         while self.clients or not began:
             ready = self.selector.select(None if began else _PATIENCE)
@@ -49,6 +52,7 @@ class Server:
                     began = self._accept() or began
                 else:
                     self._read(key.fileobj)  # type: ignore[arg-type] - they are sockets
+        self.listener.close()  # whoever waits in its queue learns that nobody comes
         for name in {*self.holders, *self.under_way}:
             self._remove(name)
 
@@ -56,6 +60,11 @@ class Server:
         client, _ = self.listener.accept()
         told = client.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
         if struct.unpack("3i", told)[1] != os.getuid():  # somebody else's process
+            client.close()
+            return False
+        try:
+            client.send(WELCOME)
+        except OSError:  # it has ended already
             client.close()
             return False
         self.clients.add(client)

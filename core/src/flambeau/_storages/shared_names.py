@@ -115,8 +115,13 @@ def _connected(home: str) -> socket.socket:
     made = _socket()
     try:
         made.connect("\0" + home)
-    except OSError:
+        # A server that is ending lets connections queue that it will not serve.
+        if not made.recv(len(names_server.WELCOME)):
+            raise ConnectionResetError
+    except OSError as error:
         made.close()
+        if isinstance(error, ConnectionResetError):
+            raise ConnectionRefusedError(f"{home} is ending") from error
         raise
     return made
 
