@@ -13,11 +13,11 @@
 extern const Row pointwise_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
     rejection_rows[], multinomial_rows[],
     reduction_rows[], loss_rows[], pooling_rows[], indexing_rows[], product_rows[], sgemm_rows[],
-    recurrent_rows[];
+    recurrent_rows[], primitives_rows[];
 static const Row *const tables[] = {pointwise_rows, activation_rows, normalization_rows, optimizer_rows,
                                     random_rows,     rejection_rows,     multinomial_rows, reduction_rows,     loss_rows,
                                     pooling_rows,    indexing_rows,      product_rows,
-                                    sgemm_rows,      recurrent_rows};
+                                    sgemm_rows,      recurrent_rows,     primitives_rows};
 
 /* In a forked child the threads of the parent's pool are gone, and waiting for them would be forever:
    it has one thread, whatever is asked of it later. */

@@ -104,6 +104,47 @@ def product(function, a, b, out, bias=None, relu=False, alpha=1.0, beta=0.0):
     )
 
 
+def test_primitives_of_a_library_see_their_memories_and_threads_and_their_failures_are_told():
+    seen, data, statuses, threads = [], {}, [0, 0], [5]
+
+    def set_data(memory, address):
+        data[memory] = address
+        return 0
+
+    def execute(*run):
+        seen.append((*run, threads[-1]))
+        return statuses[len(seen) - 1]
+
+    pointer, number = ctypes.c_void_p, ctypes.c_int
+    functions = [
+        ctypes.CFUNCTYPE(number, pointer, pointer)(set_data),
+        ctypes.CFUNCTYPE(number, pointer, pointer, number, pointer)(execute),
+        ctypes.CFUNCTYPE(number)(lambda: threads[-1]),
+        ctypes.CFUNCTYPE(None, number)(threads.append),
+    ]
+    addresses = [ctypes.cast(function, pointer).value for function in functions]
+    arrays = [np.zeros(4, np.float32) for _ in range(3)]
+    scratch = np.zeros(128, np.uint8)
+    held = [(11, 0), (12, 4), (13, 0), (0, 0)]
+    numbers = [*addresses, 2, *sum(held, ()), 1, 2, 21, 64, 31, 32, 3, 33, 41, 42, 4, 43]
+    listed = (ctypes.c_int64 * len(numbers))(*numbers)
+    sizes = (16, 16, 16, 0, 128)
+    run = [*arrays, None, scratch, ctypes.addressof(listed), *sizes]
+    native.primitives(*run)
+    starts = [a.__array_interface__["data"][0] for a in (*arrays, scratch)]
+    assert data == {11: starts[0], 12: starts[1] + 4, 13: starts[2], 21: starts[3] + 64}
+    assert seen == [(31, 32, 3, 33, 2), (41, 42, 4, 43, 2)]
+    assert threads == [5, 2, 5]
+    statuses[0] = 1
+    seen.clear()
+    with pytest.raises(RuntimeError, match="failed"):
+        native.primitives(*run)
+    assert len(seen) == 1
+    assert threads == [5, 2, 5, 2, 5]
+    with pytest.raises(RuntimeError, match="bytes"):
+        native.primitives(*run[:-5], 20, *sizes[1:])
+
+
 @pytest.mark.parametrize("turned", [(0, 0), (0, 1), (1, 0), (1, 1)])
 @pytest.mark.parametrize(("m", "n"), [(200, 150), (150, 200), (131, 129)])
 @pytest.mark.parametrize("relu", [False, True])

@@ -41,10 +41,15 @@ def test_layers_ask_first_who_offers_them_and_compute_what_is_declined():
 
 
 def test_the_package_that_was_asked_first_counts_for_each_function():
-    first, second, sgemm = (lambda *args: None for _ in range(3))
+    first, second, sgemm, run = (lambda *args: None for _ in range(4))
     offer_products("first", linear=first)
     offer_products("second", linear=second, sgemm=sgemm)
     assert (offered.linear, offered.sgemm) == (first, sgemm)
+    assert offered.primitives is None
+    offer_products("third", primitives=run)
+    assert (offered.linear, offered.sgemm, offered.primitives) == (first, sgemm, run)
+    offer_products("third")
+    assert offered.primitives is None
     offer_products("first", linear=first)  # all are asked anew, in another order
     assert offered.linear is second
     offer_products("second")

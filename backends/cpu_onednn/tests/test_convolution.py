@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from flambeau_numpy.dtypes import BFLOAT16
+from flambeau_numpy.extending import offered
 from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
-from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, Plans, used_taps
+from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, used_taps
+from flambeau_onednn.runs import Plans
 
 RANDOM = np.random.default_rng(0)
 EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
@@ -138,6 +140,22 @@ def test_the_taps_that_are_used_are_all_that_meet_a_pixel_and_give_as_many_windo
         assert width // stride + 1 == out
         narrowed += taps.number < k
     assert narrowed > 100
+
+
+@pytest.mark.parametrize("case", [*NOTABLE, SMALLER[0], VOLUME[-1]], ids=str)
+def test_a_list_of_primitives_that_is_run_at_once_gives_the_bits_of_one_run_by_one(
+    case, monkeypatch
+):
+    native = pytest.importorskip("flambeau_native.extension").native
+    if native is None:
+        pytest.skip("flambeau-native is not compiled")
+    for name, arguments in calls(case, bias=True).items():
+        given = cast(arguments, np.float32)
+        monkeypatch.setattr(offered, "primitives", None)
+        wanted = KERNELS[name](*given)
+        monkeypatch.setattr(offered, "primitives", native.primitives)
+        for _ in range(2):
+            np.testing.assert_array_equal(KERNELS[name](*given), wanted)
 
 
 @pytest.mark.parametrize("case", VOLUME, ids=str)

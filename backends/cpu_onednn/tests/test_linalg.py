@@ -18,7 +18,7 @@ from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_numpy.kernels import linalg as general
 from flambeau_onednn.kernels import linalg
 from flambeau_onednn.library import onednn
-from flambeau_onednn.primitives import Plans
+from flambeau_onednn.runs import Plans
 from flambeau_onednn.threads import limited
 
 pytestmark = pytest.mark.skipif(

@@ -12,7 +12,8 @@ from flambeau_numpy.threads import followers
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
 from flambeau_onednn.library import Unsupported, onednn
-from flambeau_onednn.primitives import Convolution, Plans
+from flambeau_onednn.primitives import Convolution
+from flambeau_onednn.runs import Plans
 from flambeau_onednn.threads import get_num_threads, limited, set_num_threads
 
 RANDOM = np.random.default_rng(0)

@@ -26,7 +26,10 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
 
     follow("flambeau-native", native.set_threads)
     offer_products(
-        "flambeau-native", sgemm=native.sgemm, linear=linear if native.has_linear() else None
+        "flambeau-native",
+        sgemm=native.sgemm,
+        linear=linear if native.has_linear() else None,
+        primitives=native.primitives,
     )
     offer_plans("flambeau-native", _compile_plan)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)

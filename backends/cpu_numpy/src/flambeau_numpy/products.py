@@ -34,6 +34,7 @@ SMALLEST = 1 << 22
 
 Sgemm = Callable[..., object]
 Linear = Callable[[Array, Array, Array | None], Array | None]
+Primitives = Callable[..., object]
 
 
 class Offered:
@@ -50,23 +51,36 @@ class Offered:
             it computes what `sgemm` does not do better, in one thread, which the other two
             functions see to (0 where there are none).
         linear: ``linear(x, weight, bias)`` is x @ weightᵀ + bias, or None where others do better.
+        primitives: ``primitives(out, a, b, c, scratch, address, *sizes)`` runs a list of primitives
+            of a library in the manner of oneDNN on arrays, of which `c` and `scratch` may be None.
+            ``sizes`` are the bytes of each.  At the address are 64-bit numbers: the addresses of
+            ``set_data(memory, address)``, ``execute(primitive, stream, count, arguments)`` and of
+            the two functions that get and set the number of threads (0 where there are none); that
+            number; for each array but `scratch` its memory (0: none) and the bytes before the first
+            that is used; the number of places of `scratch`, and of runs; memory and first byte of
+            each place; primitive, stream, count and arguments of each run.
     """
 
-    __slots__ = ("linear", "sgemm")
+    __slots__ = ("linear", "primitives", "sgemm")
 
     def __init__(self) -> None:
         self.sgemm: Sgemm | None = None
         self.linear: Linear | None = None
+        self.primitives: Primitives | None = None
 
 
 offered = Offered()
 """What products ask for first: of each function that of the package that was asked first."""
 
-_offers: dict[str, tuple[Sgemm | None, Linear | None]] = {}
+_offers: dict[str, tuple[Sgemm | None, Linear | None, Primitives | None]] = {}
 
 
 def offer_products(
-    provider: str, *, sgemm: Sgemm | None = None, linear: Linear | None = None
+    provider: str,
+    *,
+    sgemm: Sgemm | None = None,
+    linear: Linear | None = None,
+    primitives: Primitives | None = None,
 ) -> None:
     """Let products ask a package first; `Offered` says what the functions are.
 
@@ -74,11 +88,12 @@ def offer_products(
     before is forgotten.  Of several packages the first one counts, as with kernels.
     """
     _offers.pop(provider, None)
-    if sgemm is not None or linear is not None:
-        _offers[provider] = sgemm, linear
+    if sgemm is not None or linear is not None or primitives is not None:
+        _offers[provider] = sgemm, linear, primitives
     offers = _offers.values()
-    offered.sgemm = next((sgemm for sgemm, _ in offers if sgemm is not None), None)
-    offered.linear = next((linear for _, linear in offers if linear is not None), None)
+    offered.sgemm = next((given[0] for given in offers if given[0] is not None), None)
+    offered.linear = next((given[1] for given in offers if given[1] is not None), None)
+    offered.primitives = next((given[2] for given in offers if given[2] is not None), None)
 
 
 _ROWS = 16  # parts begin at multiples of this: kernels compute tiles of so many

@@ -113,6 +113,9 @@ class Library:
         path: the file.
         version: such as ``3.2.0``.
         engine, attributes: the handles that all primitives share; kept until the process ends.
+        addresses: those of ``dnnl_sgemm`` and of what gets and sets the number of threads, 0 where
+            there are none.
+        runners: those of what gives a memory its data and runs a primitive, and the same two.
         has_lost_threads: whether OpenMP may wait for threads that only the parent process has.
     """
 
@@ -149,6 +152,10 @@ class Library:
         self.addresses = tuple(
             0 if function is None else cast(function, c_void_p).value or 0
             for function in (self.sgemm, self.get_threads, self.set_threads)
+        )
+        self.runners = tuple(
+            0 if function is None else cast(function, c_void_p).value or 0
+            for function in (self.set_data, self.execute, self.get_threads, self.set_threads)
         )
         self.has_lost_threads = _file_at(self.addresses[1]) in mapped
         self.call("set_primitive_cache_capacity", 0)  # `primitives` keeps them, with their memory

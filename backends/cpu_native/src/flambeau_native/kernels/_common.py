@@ -56,7 +56,9 @@ def alike(first: Array, *others: Array | None) -> bool:
     if not first.flags.c_contiguous:
         return False
     for other in others:
-        if other is not None and not (other.dtype == dtype and other.flags.c_contiguous):
+        if other is not None and not (
+            (other.dtype is dtype or other.dtype == dtype) and other.flags.c_contiguous
+        ):
             return False
     return True
 

@@ -59,9 +59,9 @@ class _Step:
 
     def __call__(self, given: tuple[Any, ...], lists: tuple[Arrays, ...], numbers: Numbers) -> None:
         """What the op is given, and lists that the compiled step takes; unused ones are empty."""
-        find = self.table.get
-        for i, param in enumerate(lists[0]):
-            own = tuple([arrays[i] if arrays else None for arrays in lists])
+        find, nothing = self.table.get, (None,) * len(lists[0])
+        for i, own in enumerate(zip(*[arrays or nothing for arrays in lists], strict=True)):
+            param = own[0]
             run, arrays = find(param.dtype), _dense(own)
             if run is not None and arrays is not None:
                 run(*arrays, param.size, *numbers(i))
@@ -108,11 +108,14 @@ def asgd_step_(s: AsgdStep) -> None:
 @takes(AdamStep)
 def adam_step_(s: AdamStep) -> None:
     decay, shrink, *moments = _constants(s)
+    known: dict[float, tuple[float, ...]] = {}  # all parameters are at one step, as a rule
 
     def numbers(i: int) -> tuple[float, ...]:
         step = advanced(s.steps[i])
-        rate = -s.lr / (1 - s.beta1**step)
-        return s.maximize, decay, shrink, rate, *moments, (1 - s.beta2**step) ** 0.5
+        if (found := known.get(step)) is None:
+            rate, correction = -s.lr / (1 - s.beta1**step), (1 - s.beta2**step) ** 0.5
+            found = known[step] = s.maximize, decay, shrink, rate, *moments, correction
+        return found
 
     largest = s.max_exp_avg_sqs if s.amsgrad else ()
     _adam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs, largest), numbers)

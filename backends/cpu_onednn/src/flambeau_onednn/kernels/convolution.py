@@ -15,15 +15,8 @@ import numpy as np
 from flambeau_numpy.extending import BFLOAT16
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_onednn.library import onednn
-from flambeau_onednn.primitives import (
-    BACKWARD_DATA,
-    BACKWARD_WEIGHTS,
-    FORWARD,
-    LIMIT,
-    Array,
-    Convolution,
-    Plans,
-)
+from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, FORWARD, Convolution
+from flambeau_onednn.runs import LIMIT, Array, Plans
 from flambeau_onednn.threads import get_num_threads, limited
 
 FLOAT32 = np.dtype(np.float32)
@@ -65,18 +58,20 @@ def run(
     # A primitive divides its work, and its scratchpad, among the threads it was made for.
     threads, bias = get_num_threads(), len(arrays) == 3
     key = (kind, image, weight, bias, geometry, dtype, threads)
+    plan = plans.kept.get(key) if len(plans.kept) < plans.limit else None
+    if plan is None:
 
-    def make() -> Convolution:
-        library = onednn()
-        assert library is not None  # the plugin offers these kernels only where there is one
-        return Convolution(library, kind, image, weight, bias, geometry, dtype)
+        def make() -> Convolution:
+            library = onednn()
+            assert library is not None  # the plugin offers these kernels only where there is one
+            return Convolution(library, kind, image, weight, bias, geometry, dtype)
 
-    with limited(threads):
-        plan = plans.find(key, make)
-        # oneDNN gets addresses: what does not have the plan's shapes is for NumPy to refuse.
-        if plan is None or tuple([array.shape for array in arrays]) != plan.takes:
-            return None
-        return plan(*map(np.ascontiguousarray, arrays))
+        with limited(threads):
+            plan = plans.find(key, make)
+    # oneDNN gets addresses: what does not have the plan's shapes is for NumPy to refuse.
+    if plan is None or tuple([array.shape for array in arrays]) != plan.takes:
+        return None
+    return plan(*map(np.ascontiguousarray, arrays))
 
 
 def _forward(name: str) -> Callable[..., Array]:

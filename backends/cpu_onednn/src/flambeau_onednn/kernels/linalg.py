@@ -27,7 +27,8 @@ from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.extending import empty, offered, parts, quiet, spread
 from flambeau_numpy.pointwise import FLOAT32, is_half, wide
 from flambeau_onednn.library import onednn
-from flambeau_onednn.primitives import LIMIT, Array, Plans, Product, address
+from flambeau_onednn.primitives import Product
+from flambeau_onednn.runs import LIMIT, Array, Plans, address
 from flambeau_onednn.threads import get_num_threads, limited
 
 LEAST = 1 << 22
