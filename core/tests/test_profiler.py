@@ -30,6 +30,33 @@ def only(events, name):
     return found
 
 
+@pytest.mark.parametrize("recorded", [False, True])
+def test_ops_of_functions_that_repeat_plans_are_seen_as_those_of_the_function(x, recorded):
+    def f(a):
+        return (a * 2).tanh().sum()
+
+    def called(function):
+        with profile() as prof:
+            found = function(x)
+            if recorded:
+                found.backward()
+        return names(prof.function_events)
+
+    forms = f, fb.compile(f, fullgraph=True), fb.jit.script(f)
+    with fb.set_grad_enabled(recorded):
+        for form in forms:
+            for _ in range(14):
+                found = form(x)
+            if recorded:
+                found.backward()
+        wanted, *seen = map(called, forms)
+        assert "tanh" in wanted
+        assert seen == [wanted, wanted]
+        replays = forms[1].explain().replays
+        forms[1](x)
+        assert forms[1].explain().replays == replays + 1
+
+
 def test_forward_operations_and_backward_nodes_are_seen_in_order(x):
     with profile() as prof:
         y = (x * 2).sum()

@@ -11,6 +11,7 @@ from functools import cache
 from operator import attrgetter, is_
 from typing import TYPE_CHECKING, Any
 
+from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._tensor import function_modes
@@ -158,7 +159,7 @@ class Planned:
         if self.calls < _AFTER:
             self.calls += 1
             return self.raw(*args)
-        if function_modes.stack.modes or _dispatch.modes or not self._ready():
+        if function_modes.stack.modes or _dispatch.modes or _watchers or not self._ready():
             return self.raw(*args)
         leaves: list[Any] = []
         held: tuple[Any, ...] = ()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
 
+from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -85,8 +86,10 @@ class Compiled:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         told = self._told
         told.calls += 1
+        if _watchers and not _dispatch.modes:  # that see ops: also of a function that is all plan
+            return self._plainly("a profiler looks on", args, kwargs, expected=True)
         if _dispatch.modes or function_modes.stack.modes or _capture.busy():
-            why = "a profiler, anomaly mode, function mode, trace or another capture is on"
+            why = "anomaly mode, a function mode, trace or another capture is on"
             return self._plainly(why, args, kwargs)
         leaves: list[Any] = []
         try:
