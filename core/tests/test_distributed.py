@@ -177,7 +177,7 @@ def _absent(rank: int, size: int) -> str:
 
 def test_a_rank_that_hangs_is_named_with_the_time() -> None:
     said = run_ranks(_absent, 2, timeout=0.8)[0]
-    assert "all_reduce #2 (float32[2], sum): not finished after 0.8 s" in said.value, said
+    assert "all_reduce #2 (float32[2], sum): Timed out after 0.8 s" in said.value, said
     assert "rank 1 waits in no collective" in said.value
 
 
@@ -299,6 +299,7 @@ def test_groups_know_their_members(alone: None) -> None:
     assert dist.get_process_group_ranks(group) == [0]
     assert dist.get_group_rank(group, 0) == dist.get_global_rank(group, 0) == 0
     assert dist.get_backend(group) == "reference"
+    dist.destroy_process_group(dist.GroupMember.NON_GROUP_MEMBER)
     mine, every = dist.new_subgroups(1)
     assert every == [mine]
     with pytest.raises(ValueError, match="world_size 1"):
@@ -308,6 +309,25 @@ def test_groups_know_their_members(alone: None) -> None:
     dist.destroy_process_group(group)
     with pytest.raises(dist.DistBackendError, match="destroyed"):
         dist.barrier(group)
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [("GLOO", "gloo"), ("cpu:gloo,cuda:nccl", "gloo"), ("cuda:nccl", "nccl"), (None, "reference")],
+)
+def test_the_backend_has_the_name_that_was_asked_for(
+    asked: str | None, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from flambeau.distributed import _engines
+
+    engines = {"cpu": _engines.named("reference")}
+    monkeypatch.setattr(_engines, "chosen", lambda name: engines)
+    dist.init_process_group(asked, store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        assert dist.get_backend() == dist.get_backend(dist.new_group([0])) == told
+        assert dist.get_backend(dist.new_group([0], backend="mpi")) == "mpi"
+    finally:
+        dist.destroy_process_group()
 
 
 def _outside(rank: int, size: int) -> list[Any]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import io
 from typing import Any
 
 import pytest
@@ -90,6 +92,44 @@ def test_training_in_parts_is_training_on_the_whole(options: dict[str, Any]) -> 
     assert one == other  # to the last bit
     for found, wanted in zip(one, _whole(), strict=True):
         assert fb.allclose(fb.tensor(found), wanted.flatten(), rtol=1e-4, atol=1e-6)
+
+
+def _copied(rank: int, size: int, way: str) -> list[list[float]]:
+    fb.manual_seed(0)
+    first = DistributedDataParallel(Plain())
+    x, y = data()
+    trained(first, x[rank::size], y[rank::size], steps=2)
+    if way == "deepcopy":
+        other = copy.deepcopy(first)
+    else:
+        file = io.BytesIO()
+        fb.save(first, file)
+        file.seek(0)
+        with pytest.warns(UserWarning, match="runs the code"):
+            other = fb.load(file, weights_only=False)
+    assert other.process_group is dist.group.WORLD
+    models = first, other
+    trained(first, x[rank::size], y[rank::size])
+    trained(other, x[rank::size], y[rank::size])
+    return [[v for p in model.parameters() for v in p.flatten().tolist()] for model in models]
+
+
+@pytest.mark.parametrize("way", ["deepcopy", "save"])
+def test_copies_and_saved_models_average_as_well(way: str) -> None:
+    results = values(run_ranks(_copied, 2, way))
+    assert results[0] == results[1]
+    for first, other in results:
+        assert first == other
+
+
+def test_models_of_another_group_are_not_saved() -> None:
+    class Alone:
+        def size(self) -> int:
+            return 1
+
+    model = DistributedDataParallel(nn.Linear(1, 1), process_group=Alone())
+    with pytest.raises(RuntimeError, match="default process group"):
+        copy.deepcopy(model)
 
 
 def _unused(rank: int, size: int, static: bool) -> dict[str, Any]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import flambeau as fb
 from flambeau.testing.ranks import free_port
 
 pytest.importorskip("torch")
@@ -167,3 +169,14 @@ def test_a_program_of_two_processes_finds_what_gloo_finds(
         for name, value in theirs[0].items():
             assert ours[0][name] == value, name
         close(ours[1], theirs[1])
+
+
+@pytest.mark.skipif(not fb.distributed.is_available(), reason="needs flambeau-mpi")
+def test_the_benchmark_of_several_processes_has_a_ratio_for_each_row() -> None:
+    script = Path(__file__).resolve().parents[2] / "benchmarks" / "processes.py"
+    words = ["--ranks", "2", "--rounds", "2", "--sizes", "1024", "--models", "lenet"]
+    done = subprocess.run([sys.executable, script, *words], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    found = [line.split() for line in done.stdout.splitlines()[1:]]
+    assert [line[2:4] for line in found] == [["all-reduce", "1024"], ["step", "lenet"]]
+    assert all(float(figure) > 0 for line in found for figure in line[4:])

@@ -57,6 +57,22 @@ def _kill(rank: int, size: int, victim: int, name: str) -> float:
     return time.monotonic() - start
 
 
+def _late_member(rank: int, size: int) -> float:
+    group = dist.new_group(timeout=timedelta(seconds=0.5))
+    start = time.monotonic()
+    if rank == 0:
+        with pytest.raises(dist.DistTimeoutError, match="Timed out after 0.5 s"):
+            dist.barrier(group)
+    elapsed = time.monotonic() - start
+    dist.destroy_process_group(group)
+    dist.barrier()  # the job has lost nothing
+    return elapsed
+
+
+def test_the_first_operation_of_a_group_waits_as_long_as_the_group_says() -> None:
+    assert values(run_ranks(_late_member, 2, engine="mpi"))[0] < 10
+
+
 def _leftovers() -> set[str]:
     return {name for name in os.listdir("/dev/shm") if name.startswith("mpich_shm")}
 

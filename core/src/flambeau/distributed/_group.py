@@ -26,6 +26,7 @@ class ProcessGroup:
     """Some of the processes of a job; `new_group` and `init_process_group` make them.
 
     Attributes:
+        asked: the name of the engines as the program had written it, None if it had not.
         barriers: how often `monitored_barrier` was called.
         ranks: of its members, in the whole job.
         timeout: after which a wait names those who are missing.
@@ -40,16 +41,19 @@ class ProcessGroup:
         ranks: Sequence[int],
         timeout: timedelta,
         engines: dict[str, Engine],
+        asked: str | None = None,
     ) -> None:
         self.world = world
         self.group_name = name
         self.ranks = list(ranks)
         self.timeout = timeout
         self.engines = engines
+        self.asked = asked
         self.broken: str | None = None
         self.checks = os.environ.get("FLAMBEAU_DISTRIBUTED_CHECK", "1") != "0"
         self._rank = self.ranks.index(world.rank)
         self._communicators: dict[str, Communicator] = {}
+        self._splitting: ProcessGroup | None = None
         self.barriers = 0
         self._calls = 0
 
@@ -100,12 +104,20 @@ class ProcessGroup:
         if self is whole or whole is None:
             made = self.world.start(engine, kind, tensor, self._wait)
         else:
-            made = whole.communicator(tensor).split(self.ranks, self.group_name)
+            parent = whole.communicator(tensor)
+            whole._splitting = self
+            try:
+                made = parent.split(self.ranks, self.group_name)
+            finally:
+                whole._splitting = None
         self._communicators[kind] = made
         return made
 
     def _wait(self, test: Callable[[], bool], what: str) -> None:
-        Work(self, _Asked(test), what).wait()
+        # Engines wait by the function that they got at their start, but who is waited for, how
+        # long, and what is unusable if they do not come is the group that is being made.
+        group = self if self._splitting is None else self._splitting
+        Work(group, _Asked(test), what).wait()
 
     def collective(
         self,

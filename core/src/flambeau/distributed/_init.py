@@ -153,7 +153,7 @@ def init_process_group(
     elif not 0 <= rank < world_size:
         raise ValueError("rank and world_size are needed with store, 0 <= rank < world_size")
     made = World(rank, world_size, store, limit, owned)
-    made.group = ProcessGroup(made, "world", range(world_size), limit, engines)
+    made.group = ProcessGroup(made, "world", range(world_size), limit, engines, _asked(backend))
     made.groups["world"] = made.group
     try:
         for kind in engines:
@@ -165,6 +165,15 @@ def init_process_group(
     _world = made
     atexit.unregister(_at_exit)
     atexit.register(_at_exit)
+
+
+def _asked(backend: str | None) -> str | None:
+    """The name for the CPU in what a program wrote, or the only one."""
+    if not backend or ":" not in backend:
+        return backend.lower() if backend else None
+    pairs = [clause.lower().partition(":") for clause in backend.split(",")]
+    names = {device.strip(): name.strip() for device, _, name in pairs}
+    return names.get("cpu", next(iter(names.values())))
 
 
 def _at_exit() -> None:
@@ -180,6 +189,8 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         ValueError: there is no such group.
     """
     global _world
+    if not in_group(group):
+        return  # the members destroy it
     found = need_group(group)
     world = found.world
     if found is not world.group:
@@ -250,8 +261,19 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
-    """What the engine of a group is called."""
-    return need_group(group).name()
+    """The engine of a group by the name that the program gave; else what it is called.
+
+    The one for the CPU where there are several.
+
+    >>> import flambeau as fb
+    >>> dist = fb.distributed
+    >>> dist.init_process_group("reference", store=dist.HashStore(), rank=0, world_size=1)
+    >>> dist.get_backend()
+    'reference'
+    >>> dist.destroy_process_group()
+    """
+    found = need_group(group)
+    return found.asked or found.name()
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
@@ -342,7 +364,8 @@ def new_group(
         return GroupMember.NON_GROUP_MEMBER
     engines = whole.engines if backend is None else _engines.chosen(backend.lower())
     limit = whole.timeout if timeout is None else _as_timedelta(timeout)
-    made = ProcessGroup(world, name, members, limit, engines)
+    asked = whole.asked if backend is None else _asked(backend)
+    made = ProcessGroup(world, name, members, limit, engines, asked)
     world.groups[name] = made
     return made
 

@@ -155,7 +155,7 @@ class Work:
 
     def _give_up(self, limit: float) -> None:
         missing = self._group.whereabouts(self.what)
-        text = f"{self.what}: not finished after {limit:g} s; {missing}"
+        text = f"{self.what}: Timed out after {limit:g} s; {missing}"
         self._fail(DistTimeoutError(text), "an operation timed out")
 
     def _fail(self, error: DistBackendError, why: str) -> None:

@@ -197,18 +197,23 @@ class Reducer:
             return  # a gradient is missing: the next forward says so
         used = self._used_anywhere()
         for bucket in self._buckets:
-            self._settle(bucket)
+            divisor = self._settle(bucket)
             for parameter, view in zip(bucket.parameters(), bucket.views, strict=True):
                 if used is not None and id(parameter) not in used:
                     continue
                 with fb.no_grad():
-                    if parameter.grad is None:
-                        parameter.grad = view if self.as_views else view.clone()
-                    elif parameter.grad is not view:
+                    if self.as_views:
+                        parameter.grad = view
+                    elif parameter.grad is None:
+                        parameter.grad = view.div(divisor) if divisor != 1 else view.clone()
+                    elif divisor != 1:
+                        fb.div(view, divisor, out=parameter.grad)
+                    else:
                         parameter.grad.copy_(view)
         self._syncing = False
 
-    def _settle(self, bucket: GradBucket) -> None:
+    def _settle(self, bucket: GradBucket) -> int:
+        """Wait for a bucket; what its elements still have to be divided by."""
         pending, bucket.pending = bucket.pending, None
         with fb.no_grad():
             if self.hook is not None:
@@ -216,11 +221,14 @@ class Reducer:
                 result = result[0] if isinstance(result, (list, tuple)) else result
                 if result is not bucket.buffer():
                     bucket.set_buffer(result)
-                return
+                return 1
             if pending is not None:
                 pending.wait()
+            if not self.as_views:
+                return self.divisor  # by who copies them: one way through the memory, not two
             if self.divisor != 1:
                 bucket.buffer().div_(self.divisor)
+            return 1
 
     def _used_anywhere(self) -> set[int] | None:
         """The parameters that have a gradient in some process; None: all, nobody asks."""

@@ -56,6 +56,7 @@ class DistributedDataParallel(Module):
     """
 
     module: Module
+    process_group: Any
     require_backward_grad_sync: bool
 
     def __init__(
@@ -116,6 +117,35 @@ class DistributedDataParallel(Module):
             if init_sync:
                 self._broadcast([*module.parameters(), *module.buffers()])
             self._make_reducer(parameters)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the group, which is that of all processes wherever this is read.
+
+        Raises:
+            RuntimeError: it is another group.
+        """
+        self._need_default_group()
+        left_out = ("process_group", "_reducer", "_attendance")
+        return {key: value for key, value in self.__dict__.items() if key not in left_out}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take part in the group of all processes."""
+        super().__setstate__(state)
+        self.process_group = fb.distributed.group.WORLD
+        self._need_default_group()
+        self._attendance = None
+        self._reducer = None
+        if self.process_group.size() != 1:
+            self._make_reducer([p for p in self.module.parameters() if p.requires_grad])
+
+    def _need_default_group(self) -> None:
+        group = fb.distributed.group.WORLD
+        if group is None or self.process_group is not group:
+            raise RuntimeError(
+                "DDP Pickling/Unpickling are only supported when using DDP with the default "
+                "process group. That is, when you have called init_process_group and have not "
+                "passed process_group argument to DDP constructor"
+            )
 
     def _make_reducer(self, parameters: Sequence[Tensor]) -> Reducer:
         self._reducer = Reducer(
