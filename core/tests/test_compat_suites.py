@@ -384,3 +384,37 @@ def test_streams_of_python_2_are_read_with_their_strings_as_bytes(torch):
     assert b"U\x07storage" in data and b"U\x0dlittle_endian" in data
     found = torch.load(io.BytesIO(data), encoding="bytes", weights_only=True)
     assert found.tolist() == [0, 1, 2]
+
+
+def test_graphs_of_traces_run_and_types_are_made_of_others(torch):
+    trace, out = torch.jit.get_trace_graph(lambda x: x.exp() * 2, torch.ones(2))
+    run = torch._C._create_function_from_graph("forward", trace.graph())
+    assert torch.equal(run(torch.ones(2)), out)
+    whole = torch._C.DictType(torch._C.StringType.get(), torch._C.ListType(torch._C.IntType.get()))
+    assert whole.annotation_str == "Dict[str, List[int]]"
+    assert isinstance(whole, torch._C.DictType) and not isinstance(whole, torch._C.TupleType)
+    with torch.jit._disable_emit_hooks():
+        torch._C._jit_set_emit_hooks(None, None)
+
+
+def test_writes_and_shared_memory_have_marks_in_signatures(torch):
+    unit = torch.jit.CompilationUnit("def f(x, y):\n    return x.add_(y)\n")
+    x = torch.ones(2)
+    torch._C._jit_check_alias_annotation(unit.f.graph, (x, x.clone()), "add_")
+    shown = torch.jit.CompilationUnit("def f(x, y):\n    x.add_(y)\n    return x.exp()\n")
+    with pytest.raises(RuntimeError, match=r"aten::exp.* has no mark of writing"):
+        torch._C._jit_check_alias_annotation(shown.f.graph, (x, x.clone()), "exp")
+    torch._C._jit_assert_is_instance([1], torch._C.ListType(torch._C.IntType.get()))
+    with pytest.raises(TypeError):
+        torch._C._jit_assert_is_instance("a", torch._C.TensorType.get())
+
+
+def test_loops_are_shown_where_they_were_asked_for(torch):
+    unit = torch.jit.CompilationUnit("def f(x):\n    return (x * x).exp()\n")
+    assert "FusionGroup" not in str(unit.f.graph_for(torch.ones(2)))
+    torch._C._jit_override_can_fuse_on_cpu(True)
+    try:
+        assert torch._C._jit_can_fuse_on_cpu()
+        assert "FusionGroup" in str(unit.f.graph_for(torch.ones(2)))
+    finally:
+        torch._C._jit_override_can_fuse_on_cpu(False)

@@ -126,3 +126,70 @@ def test_lists_that_a_loop_adds_to_are_made_where_they_stand():
         return sizes
 
     assert f(3) == [1, 2, 0, 1, 2] and f(0) == [1, 2]
+
+
+def _both(x, y):
+    z = (x * y).sigmoid()
+    return z + y
+
+
+def test_nodes_with_gradients_that_depend_on_each_other_are_one_group():
+    graph = fb.jit.script(_both).graph.copy()
+    assert passes.group_differentiable(graph, 1)
+    (group,) = graph.findAllNodes("prim::DifferentiableGraph")
+    inner = group.g("Subgraph")
+    assert [n.kind for n in inner.nodes() if n.kind != "prim::Constant"] == [
+        "aten::mul",
+        "aten::sigmoid",
+        "aten::add",
+    ]
+    assert [n.kind for n in graph.nodes()] == ["prim::DifferentiableGraph"]
+    assert "with prim::DifferentiableGraph_0 = graph(" in str(graph)
+
+
+def test_groups_are_not_joined_around_a_node_between_them():
+    def between(x):
+        a = x.sigmoid()
+        b = fb.cumsum(a, 0)
+        return a * b
+
+    graph = fb.jit.script(between).graph.copy()
+    assert passes.group_differentiable(graph, 1)
+    kinds = [n.kind for n in graph.nodes() if n.kind != "prim::Constant"]
+    assert kinds == ["prim::DifferentiableGraph", "aten::cumsum", "prim::DifferentiableGraph"]
+
+
+def test_no_group_crosses_a_write():
+    def writes(x, y):
+        a = x * 2
+        y.add_(a)
+        return a * y
+
+    graph = fb.jit.script(writes).graph.copy()
+    passes.group_differentiable(graph, 1)
+    kinds = [n.kind for n in graph.nodes() if n.kind != "prim::Constant"]
+    assert kinds == ["prim::DifferentiableGraph", "aten::add_", "prim::DifferentiableGraph"]
+
+
+def test_groups_are_shown_where_an_argument_records_a_history_and_not_else():
+    def long(x):
+        return ((x * x).tanh() + x).sigmoid() * x
+
+    scripted = fb.jit.script(long)
+    kind = "prim::DifferentiableGraph"
+    assert scripted.graph_for(fb.ones(2, requires_grad=True)).findAllNodes(kind)
+    assert not scripted.graph_for(fb.ones(2)).findAllNodes(kind)
+    with fb.no_grad():
+        assert not scripted.graph_for(fb.ones(2, requires_grad=True)).findAllNodes(kind)
+
+
+def test_groups_of_loops_are_elementwise_and_of_two_nodes_at_least():
+    def mixed(x, y):
+        return (fb.mm(x, y) * y).relu()
+
+    graph = fb.jit.script(mixed).graph.copy()
+    assert passes.group_loops(graph)
+    (group,) = graph.findAllNodes("prim::FusionGroup")
+    assert [n.kind for n in group.g("Subgraph").nodes()] == ["aten::mul", "aten::relu"]
+    single = fb.jit.script(lambda x: x.relu()).graph.copy()
+    assert not passes.group_loops(single)

@@ -1,7 +1,9 @@
 """Scripting: how functions, classes and modules become graphs, and what runs."""
 
+import copy
 import dataclasses
 import enum
+import io
 import itertools
 from typing import Any, Final, NamedTuple, Optional
 
@@ -357,3 +359,45 @@ def test_a_list_of_constants_can_be_changed():
 
     found, y, z = changed(fb.ones(2))
     assert (tuple(found.shape), y, z) == ((1, 2), [1, 2, 3], [1, 2, 4])
+
+
+def test_a_module_whose_forward_is_a_text_is_called_copied_and_saved():
+    class Wrapped(fb.jit.ScriptModule):
+        def __init__(self):
+            super().__init__()
+            self.scale = 3.0
+
+    made = Wrapped()
+    made.define("def forward(self, x):\n    return x * self.scale\n")
+    x = fb.ones(2)
+    file = io.BytesIO()
+    made.save(file)
+    file.seek(0)
+    for each in (made, copy.deepcopy(made), fb.jit.load(file)):
+        assert each(x).tolist() == [3.0, 3.0]
+    with pytest.raises((AttributeError, NotImplementedError), match="forward"):
+        Wrapped()(x)
+
+
+def test_types_answer_to_the_names_of_pytorch():
+    @fb.jit.script
+    def f(x, a: list[int], b: tuple[int, float], c: dict[str, float], d: int | None):
+        return x
+
+    x, a, b, c, d = [value.type() for value in f.graph.inputs()]
+    assert [each.kind() for each in (x, a, b, c, d)] == [
+        "TensorType",
+        "ListType",
+        "TupleType",
+        "DictType",
+        "OptionalType",
+    ]
+    assert [each.str() for each in (a, b, c, d)] == [
+        "int[]",
+        "(int, float)",
+        "Dict(str, float)",
+        "int?",
+    ]
+    assert [str(each) for each in b.elements()] == ["int", "float"]
+    assert (str(c.getKeyType()), c.getValueType().annotation_str) == ("str", "float")
+    assert d.getElementType().isSubtypeOf(d) and not d.isSubtypeOf(d.getElementType())

@@ -6,11 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import jit
+from flambeau.compat._program_checks import (
+    _create_function_from_graph,
+    _jit_assert_is_instance,
+    _jit_check_alias_annotation,
+)
 from flambeau.jit import Block, Graph, Node, ScriptFunction, ScriptModule, Value, passes
 from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing.state import current
+from flambeau.jit.passes._groups import Settings
 
-__all__ = ["Block", "CompilationUnit", "Graph", "Node", "ScriptFunction", "ScriptModule", "Value"]
+__all__ = [
+    "Block",
+    "CompilationUnit",
+    "Graph",
+    "Node",
+    "ScriptFunction",
+    "ScriptModule",
+    "Value",
+    "_create_function_from_graph",
+    "_jit_assert_is_instance",
+    "_jit_check_alias_annotation",
+]
 
 CompilationUnit = jit.CompilationUnit
 _get_tracing_state = current
@@ -46,6 +63,10 @@ def _jit_get_schemas_for_operator(name: str) -> list[Any]:
     return list(schemas(name))
 
 
+def _jit_clear_class_registry() -> None:
+    """Forget the classes of scripts: each is known to what uses it, and no name is taken."""
+
+
 _settings: dict[str, Any] = {}
 
 
@@ -71,10 +92,29 @@ for _name in (
     "inline_everything_mode num_profiled_runs bailout_depth fusion_strategy llga_enabled "
     "tracer_state_warn te_must_use_llvm_cpu te_generate_block_code autocast_mode "
     "te_cuda_pointwise_loop_levels te_cuda_pointwise_block_count te_cuda_pointwise_block_size "
-    "texpr_reductions_enabled texpr_dynamic_shape_enabled symbolic_shapes_test_mode logging_option"
+    "texpr_reductions_enabled texpr_dynamic_shape_enabled symbolic_shapes_test_mode logging_option "
+    "emit_hooks"
 ).split():
     globals()[f"_jit_set_{_name}"] = _setter(_name)
     globals()[f"_jit_get_{_name}"] = _getter(_name)
+
+
+def _debug_set_autodiff_subgraph_inlining(enabled: bool) -> None:
+    """Whether `graph_for` leaves out small groups: with False, one node is a group."""
+    Settings.least = 5 if enabled else 1
+
+
+def _jit_override_can_fuse_on_cpu(value: bool) -> bool:
+    """Whether `graph_for` shows what one loop computes; the answer is what it did before."""
+    before, Settings.fuses = Settings.fuses, bool(value)
+    return before
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """What `_jit_override_can_fuse_on_cpu` was told."""
+    return Settings.fuses
+
+
 _jit_texpr_fuser_enabled = _getter("texpr_fuser_enabled")
 _jit_texpr_reductions_enabled = _getter("texpr_reductions_enabled")
 _jit_texpr_fallback_allowed = _getter("texpr_fallback_allowed")

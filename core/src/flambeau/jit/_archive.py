@@ -307,7 +307,7 @@ def load(
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,
 ) -> Any:
-    """Read an archive that `save`, or PyTorch 1.4 and newer, wrote: a `RecursiveScriptModule`.
+    """Read an archive that `save`, or PyTorch 1.0 and newer, wrote: a `RecursiveScriptModule`.
 
     Its code is compiled as `script` compiles, and nothing of it runs before a method is called.
 

@@ -375,12 +375,13 @@ class Graph:
     <BLANKLINE>
     """
 
-    __slots__ = ("__weakref__", "block", "into", "names")
+    __slots__ = ("__weakref__", "block", "into", "names", "parts")
 
     def __init__(self) -> None:
         self.block = Block(graph=self)
         self.into = self.block
         self.names: dict[Value, str] = {}
+        self.parts: list[Any] = []
 
     def addInput(self, name: str = "", type: Type = T.TENSOR) -> Value:
         """Be given one more value."""
@@ -478,9 +479,16 @@ class Graph:
         return found
 
     def __str__(self) -> str:
-        self.names = self._names()
+        parts: list[Any] = []
+        text = self._text("graph", parts)
+        for kind, inner in parts:  # grows while it is read: groups hold groups
+            text += inner._text(f"with {kind} = graph", parts)
+        return text
+
+    def _text(self, head: Any, parts: list[Any]) -> Any:
+        self.names, self.parts = self._names(), parts
         given = ",\n      ".join(f"%{self.names[v]} : {v.type().shown}" for v in self.block.inputs_)
-        lines = [f"graph({given}):"]
+        lines = [f"{head}({given}):"]
         for node in self.block.nodes_:
             self.print_node(node, "  ", lines)
         lines.append(f"  return ({', '.join(self._read(v) for v in self.block.outputs_)})")
@@ -503,14 +511,20 @@ class Graph:
         if not self.names:
             self.names = self._names()
         made = ", ".join(f"{self._read(v)} : {v.type().shown}" for v in node.outputs_)
-        shown = [f"{k}={shown_attribute(v)}" for k, v in node.attributes.items() if k[0] != "_"]
+        attributes_of = node.attributes
+        kind = str(node.kind)
+        if (inner := attributes_of.get("Subgraph")) is not None:
+            attributes_of = {k: v for k, v in attributes_of.items() if k != "Subgraph"}
+            kind = f"{kind}_{len(self.parts)}"
+            self.parts.append((kind, inner))
+        shown = [f"{k}={shown_attribute(v)}" for k, v in attributes_of.items() if k[0] != "_"]
         attributes = f"[{', '.join(shown)}]" if shown else ""
         reads = ", ".join(self._read(v) for v in node.inputs_)
         place = f" # {node.place.brief()}" if node.place else ""
-        lines.append(f"{pad}{made} = {node.kind}{attributes}({reads}){place}")
+        lines.append(f"{pad}{made} = {kind}{attributes}({reads}){place}")
         if not made:
             equals = "" if not node.blocks_ and node.kind not in _WITH_EQUALS else " = "
-            lines[-1] = f"{pad}{equals}{node.kind}{attributes}({reads}){place}"
+            lines[-1] = f"{pad}{equals}{kind}{attributes}({reads}){place}"
         for at, block in enumerate(node.blocks_):
             given = ", ".join(f"{self._read(v)} : {v.type().shown}" for v in block.inputs_)
             lines.append(f"{pad}  block{at}({given}):")

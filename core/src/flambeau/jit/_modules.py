@@ -207,6 +207,11 @@ class ScriptModule(nn.Module):
         kind = self.__dict__.get("_type_of_script")
         return kind.name.rpartition(".")[2] if kind is not None else type(self).__name__
 
+    @property
+    def forward(self) -> Any:  # type: ignore[override]
+        """The compiled `forward`."""
+        return self._method("forward")
+
     def define(self, src: str) -> None:
         """Add the methods that a text defines; the module is their `self`."""
         resolver = of_caller(1)
@@ -269,11 +274,6 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
     >>> net(fb.ones(3, 2)).shape
     torch.Size([3, 1])
     """
-
-    @property
-    def forward(self) -> Any:  # type: ignore[override]
-        """The compiled `forward`."""
-        return self._method("forward")
 
     @property
     def forward_magic_method(self) -> Any:

@@ -10,7 +10,8 @@ import importlib
 from typing import Any
 
 _HERE = frozenset(
-    "archive code decorators execute graph modules planned reader schemas script types".split()
+    """archive code decorators execute graph modules old_reader planned reader schemas script
+    types""".split()
 )
 """The parts in this folder; the others are in `_frontend`."""
 _TRACING = frozenset("interpret patches graphs recorder".split())

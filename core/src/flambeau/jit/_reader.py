@@ -19,6 +19,7 @@ from flambeau.jit._frontend import values as V
 from flambeau.jit._frontend.function import Declaration, ScriptFunction, literal_defaults, parse
 from flambeau.jit._frontend.resolve import Resolver
 from flambeau.jit._frontend.source import CompilationError, Source
+from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.serialization import _load, _names
 from flambeau.serialization._archive import ArchiveReader
@@ -38,6 +39,14 @@ class _Object:
 
     def __setstate__(self, state: Any) -> None:
         self.state = state
+
+
+class _Number(_Object):
+    """The number of a tensor, in archives of PyTorch 1.1."""
+
+
+class _Numbers(_Object):
+    """A list of integers there."""
 
 
 def _build(values: Any) -> list[Any]:
@@ -69,6 +78,11 @@ class _Values(_load._Reader):
     def __init__(self, source: Bytes, map_location: Any) -> None:
         super().__init__(source, map_location, None, True, None, True, {})
         self.made: dict[str, type] = {}
+        self.table: Any = None
+
+    def _numbered(self, at: Any) -> Any:
+        """A tensor of an older archive, by its number."""
+        return self.table.tensor(at)
 
     def open(self) -> ArchiveReader:
         """The archive; says so if it is none of programs."""
@@ -77,13 +91,9 @@ class _Values(_load._Reader):
             raise CheckpointError("this is no archive of a program", self.path, 0)
         self.archive = ArchiveReader(self.source, inflates=_MOST_CODE)
         records = self.archive.records
+        if "model.json" in records:
+            return self.archive
         if "constants.pkl" not in records or "data.pkl" not in records:
-            if "model.json" in records or "attributes.pkl" in records:
-                raise CheckpointError(
-                    "this is an archive of PyTorch 1.0 to 1.3, which this version cannot read: "
-                    "loading and saving it with a newer PyTorch makes one that it can",
-                    self.path,
-                )
             raise CheckpointError("this is a checkpoint and no program: use load", self.path)
         order = bytes(self.archive.read("byteorder")) if "byteorder" in records else b"little"
         if order not in (b"little", b"big"):
@@ -114,6 +124,11 @@ class _Values(_load._Reader):
         return machine.run(start)
 
     def _find(self, module: str, name: str) -> Any:
+        if self.table is not None:
+            if name == "build_tensor_from_id" and module == "torch.jit._pickle":
+                return self._numbered
+            if module == "__main__" and name in ("TensorID", "IntList"):
+                return _Number if name == "TensorID" else _Numbers
         if module.startswith("__torch__"):
             full = f"{module}.{name}"
             if full not in self.made:
@@ -123,6 +138,8 @@ class _Values(_load._Reader):
         return _names.find_safe(module, name) if found is None else found
 
     def _may_call(self, func: Any) -> bool:
+        if func == self._numbered:
+            return True
         if isinstance(func, type):
             return issubclass(func, _Object) or _names.may_call(func)
         if type(func) is FunctionType and func in (_build, _tagged):
@@ -210,8 +227,10 @@ class _CodeResolver(Resolver):
 class Code:
     """The sources of an archive, of which each is parsed when something in it is named."""
 
-    def __init__(self, archive: ArchiveReader, constants: tuple[Any, ...]) -> None:
-        self.archive, self.constants = archive, constants
+    def __init__(
+        self, archive: ArchiveReader, constants: tuple[Any, ...], folder: str = "code"
+    ) -> None:
+        self.archive, self.constants, self.folder = archive, constants, folder
         self.files: dict[str, tuple[Source, dict[str, ast.stmt]]] = {}
         self.known: dict[str, Any] = {}
         self.resolver = _CodeResolver(self)
@@ -221,14 +240,13 @@ class Code:
         if name in self.known:
             return self.known[name]
         space, _, short = name.rpartition(".")
-        path = f"code/{space.replace('.', '/')}.py"
+        path = f"{self.folder}/{space.replace('.', '/')}.py"
         if path not in self.archive.records:
             return None
         if path not in self.files:
-            text = bytes(self.archive.read(path)).decode("utf-8")
-            source = Source(tuple(text.splitlines()), path)
+            source, body = self.source(path)
             found: dict[str, ast.stmt] = {}
-            for node in parse(text, source).body:
+            for node in body:
                 if not isinstance(node, (ast.ClassDef, ast.FunctionDef)) or node.decorator_list:
                     raise CompilationError(f"{path} has something that is no class or function")
                 found[node.name] = node
@@ -238,6 +256,12 @@ class Code:
         if isinstance(node, ast.FunctionDef):
             return self._function(name, node, source)
         return self._class(name, node, source) if isinstance(node, ast.ClassDef) else None
+
+    def source(self, path: str) -> tuple[Source, list[ast.stmt]]:
+        """The source of a record, and its statements without the head that older files have."""
+        text = bytes(self.archive.read(path)).decode("utf-8")
+        source = Source(tuple(text.splitlines()), path)
+        return source, [each for each in parse(text, source).body if not _is_head(each)]
 
     def _function(self, name: str, node: ast.FunctionDef, source: Source) -> ScriptFunction:
         defaults = literal_defaults(node, self.resolver)
@@ -298,6 +322,13 @@ class Code:
         return made
 
 
+def _is_head(node: ast.stmt) -> bool:
+    """Whether a statement is ``op_version_set = 1`` or ``import __torch__.a``."""
+    if isinstance(node, ast.Import):
+        return all(each.name.startswith("__torch__") for each in node.names)
+    return isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "op_version_set"
+
+
 def _texts(node: ast.expr) -> list[str]:
     """The texts of a list or tuple in the code."""
     parts = node.elts if isinstance(node, (ast.List, ast.Tuple)) else [node]
@@ -314,13 +345,15 @@ def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
         values = _Values(source, map_location)
         values.budget = Budget(source.size)
         archive = values.open()
-        constants = values.pickle("constants.pkl", "constants")
-        if not isinstance(constants, tuple):
-            raise CheckpointError("the constants of an archive are no tuple", values.path)
-        root = values.pickle("data.pkl", "data")
-        code = Code(archive, constants)
+        old = "model.json" in archive.records
+        code = _old_code(values) if old else _code(values)
         try:
-            made = _Builder(code).value(root)
+            if old:
+                attributes = compiler.old_reader.attributes_of(values, values.table)
+                root = compiler.old_reader.root_of(values.table, code, _Object, attributes)
+            else:
+                root = values.pickle("data.pkl", "data")
+            made = _Builder(code, values.table).value(root)
             if not isinstance(made, _modules.ScriptModule):
                 raise CheckpointError("the archive holds no module", values.path)
             for kind in list(code.known.values()):
@@ -338,16 +371,34 @@ def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
     return made
 
 
+def _code(values: _Values) -> Code:
+    """The code of an archive, with the constants that it names."""
+    constants = values.pickle("constants.pkl", "constants")
+    if not isinstance(constants, tuple):
+        raise CheckpointError("the constants of an archive are no tuple", values.path)
+    return Code(values.archive, constants)
+
+
+def _old_code(values: _Values) -> Code:
+    """The code of an archive whose constants are in the table of all tensors."""
+    table = values.table = compiler.old_reader.Table(values, values.path)
+    return Code(values.archive, tuple(table.tensors), "libs")
+
+
 class _Builder:
     """Makes modules and objects of what the pickle holds."""
 
-    def __init__(self, code: Code) -> None:
-        self.code = code
+    def __init__(self, code: Code, table: Any = None) -> None:
+        self.code, self.table = code, table
         self.made: dict[int, Any] = {}
         self.depth = 0
 
     def value(self, value: Any) -> Any:
         """A value with the objects in it made."""
+        if isinstance(value, _Number):
+            return self.table.tensor(value.state)
+        if isinstance(value, _Numbers):
+            return self.value(value.state)
         if isinstance(value, _Object):
             return self._object(value)
         if isinstance(value, list):

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flambeau.jit._type_names import Asked
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -16,11 +18,20 @@ if TYPE_CHECKING:
 _made: dict[tuple[Any, ...], Type] = {}
 
 
-class Type:
+class Kind(str):
+    """What a type is: ``"List"``; called, the name of PyTorch's class of such types."""
+
+    __slots__ = ()
+
+    def __call__(self) -> str:
+        return _CLASSES.get(self, f"{self}Type")
+
+
+class Type(Asked):
     """A type: its kind (``"List"``) and the types it is made of."""
 
     __slots__ = ("args", "kind")
-    kind: str
+    kind: Kind
     args: tuple[Type, ...]
 
     def __new__(cls, kind: str, *args: Type) -> Type:
@@ -28,7 +39,7 @@ class Type:
         found = _made.get(key)
         if found is None:
             found = object.__new__(cls)
-            found.kind, found.args = kind, args
+            found.kind, found.args = Kind(kind), args
             _made[key] = found
         return found
 
@@ -63,10 +74,6 @@ class Type:
             return f"{self.kind}[{', '.join(each.annotation for each in self.args)}]"
         return self.kind
 
-    def kind_of(self) -> str:
-        """The name of PyTorch's class of such types: ``"TensorType"``."""
-        return _CLASSES.get(self.kind, f"{self.kind}Type")
-
     def is_optional(self) -> bool:
         """Whether None is a value of it beside others."""
         return self.kind == "Optional" or (self.kind == "Union" and NONE in self.args)
@@ -85,7 +92,7 @@ class NamedTupleType(Type):
         cls, name: str, fields: Sequence[str], args: Sequence[Type], maker: Any = None
     ) -> NamedTupleType:
         made: Any = object.__new__(cls)
-        made.kind, made.args = "Tuple", tuple(args)
+        made.kind, made.args = Kind("Tuple"), tuple(args)
         made.name, made.fields, made.maker = name, tuple(fields), maker
         made.defaults = dict(getattr(maker, "_field_defaults", {}))
         return made
@@ -118,7 +125,7 @@ class EnumType(Type):
 
     def __new__(cls, name: str, maker: Any, value_type: Type) -> EnumType:
         made: Any = object.__new__(cls)
-        made.kind, made.args = "Enum", ()
+        made.kind, made.args = Kind("Enum"), ()
         made.name, made.maker, made.value_type = name, maker, value_type
         return made
 
@@ -176,7 +183,7 @@ class ClassType(Type):
         cls, name: str, *, module: bool = False, interface: bool = False, maker: Any = None
     ) -> ClassType:
         made: Any = object.__new__(cls)
-        made.kind, made.args, made.name = "Class", (), name
+        made.kind, made.args, made.name = Kind("Class"), (), name
         made.attributes, made.methods, made.constants = {}, {}, {}
         made.parameters, made.buffers = set(), set()
         made.is_module, made.is_interface, made.maker = module, interface, maker

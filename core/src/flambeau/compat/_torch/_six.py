@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections.abc as container_abcs
 import queue
+from io import StringIO
 from math import inf, nan
 
 __all__ = [
@@ -12,6 +13,8 @@ __all__ = [
     "PY3",
     "PY37",
     "FileNotFoundError",
+    "StringIO",
+    "builtins",
     "container_abcs",
     "inf",
     "int_classes",

@@ -11,6 +11,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import flambeau as fb
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit import _decorators, passes
 from flambeau.jit import _types as T
@@ -22,6 +23,7 @@ from flambeau.jit._frontend.values import FunctionRef, Overloads, Sugar, constan
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema
 from flambeau.jit._types import ClassType, Type
+from flambeau.jit.passes._groups import Settings
 from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
@@ -48,6 +50,13 @@ class Declaration:
         self.self_type: Type | None = None
         self.owner: type | None = None
         self.setup: Callable[[Compilation], None] | None = None
+
+
+def _records(value: Any) -> bool:
+    """Whether an argument of a call records a history."""
+    if isinstance(value, (list, tuple)):
+        return any(map(_records, value))
+    return isinstance(value, fb.Tensor) and value.requires_grad
 
 
 class ScriptFunction:
@@ -198,9 +207,18 @@ class ScriptFunction:
         return self._inlined
 
     def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
-        """The graph that runs for such arguments: inlined, and simplified."""
+        """The graph that runs for such arguments: inlined, simplified, and with its groups.
+
+        Where an argument records a history, nodes with gradients are in
+        ``prim::DifferentiableGraph``; what one loop computes is a ``prim::FusionGroup`` if programs
+        asked for fusion on the CPU.
+        """
         graph = self.inlined_graph.copy()
         passes.optimize(graph)
+        if fb.is_grad_enabled() and any(map(_records, (*args, *kwargs.values()))):
+            passes.group_differentiable(graph)
+        if Settings.fuses:
+            passes.group_loops(graph)
         return graph
 
     @property

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from flambeau.jit.passes._common import eliminate_common_subexpressions
 from flambeau.jit.passes._constants import pool_constants, propagate_constants
 from flambeau.jit.passes._dead import eliminate_dead_code
+from flambeau.jit.passes._groups import group_differentiable, group_loops
 from flambeau.jit.passes._inline import inline
 from flambeau.jit.passes._peephole import peephole
 from flambeau.jit.passes._shapes import propagate_shapes
@@ -51,6 +52,8 @@ __all__ = [
     "clean",
     "eliminate_common_subexpressions",
     "eliminate_dead_code",
+    "group_differentiable",
+    "group_loops",
     "inline",
     "optimize",
     "peephole",

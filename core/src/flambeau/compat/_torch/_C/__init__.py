@@ -47,11 +47,20 @@ def _log_api_usage_once(event: str) -> None:
     """Count the use of a name: nothing is counted."""
 
 
+_PROGRAMS = frozenset(
+    """Block CompilationUnit Graph Node ScriptFunction ScriptModule Value
+    _create_function_from_graph _debug_set_autodiff_subgraph_inlining _get_tracing_state
+    _is_tracing ExtraFilesMap JITException parse_ir""".split()
+)
+
+
 def __getattr__(name: str) -> Any:
     """Names of scripts and traces, which are loaded when one is asked for."""
-    if name in ("Block", "CompilationUnit", "Graph", "Node", "ScriptFunction", "Value") or (
-        name.startswith(("_jit_", "_get_tracing", "_is_tracing"))
-    ):
+    if name.endswith("Type") and not name.startswith("_"):
+        kinds = importlib.import_module("flambeau.compat._program_types")
+        if name in kinds.__all__:
+            return getattr(kinds, name)
+    if name in _PROGRAMS or name.startswith("_jit_"):
         programs = importlib.import_module("flambeau.compat._programs")
         if hasattr(programs, name):
             return getattr(programs, name)
@@ -99,16 +108,13 @@ def _jit_set_profiling_executor(value: Any) -> bool:
 _jit_set_profiling_mode = _jit_set_nvfuser_enabled = _jit_set_nvfuser_guard_mode = (
     _jit_set_profiling_executor
 )
-_jit_override_can_fuse_on_cpu = _jit_override_can_fuse_on_gpu = _jit_set_profiling_executor
+_jit_override_can_fuse_on_gpu = _jit_set_profiling_executor
 _jit_set_texpr_fuser_enabled = _jit_set_profiling_executor
 
 
-def _jit_can_fuse_on_cpu() -> bool:
+def _jit_can_fuse_on_gpu() -> bool:
     """False."""
     return False
-
-
-_jit_can_fuse_on_gpu = _jit_can_fuse_on_cpu
 
 
 class DispatchKey(enum.Enum):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
+import flambeau as fb
 from flambeau.compat._torch.jit import annotations
 
 __all__ = [
+    "_disable_emit_hooks",
     "annotations",
     "enable_onednn_fusion",
     "fuser",
+    "get_trace_graph",
     "onednn_fusion_enabled",
     "optimized_execution",
     "set_fusion_strategy",
@@ -19,6 +22,43 @@ __all__ = [
 ]
 
 _enabled = False
+_disable_emit_hooks = nullcontext
+
+
+class _Trace:
+    """The graph of a trace, as PyTorch 1.2 gave it."""
+
+    def __init__(self, graph: Any) -> None:
+        self._graph = graph
+
+    def graph(self) -> Any:
+        """The graph."""
+        return self._graph
+
+    def set_graph(self, graph: Any) -> None:
+        """Keep another graph."""
+        self._graph = graph
+
+    def __str__(self) -> str:
+        return str(self._graph)
+
+
+def get_trace_graph(
+    f: Any,
+    args: Any = (),
+    kwargs: Mapping[str, Any] | None = None,
+    _force_outplace: bool = False,
+    return_inputs: bool = False,
+) -> Any:
+    """The trace of a call and what it returned, as programs for PyTorch 1.2 ask for it.
+
+    >>> import flambeau as fb
+    >>> trace, out = get_trace_graph(fb.neg, fb.ones(2))
+    >>> [node.kind() for node in trace.graph().nodes()]
+    ['aten::neg']
+    """
+    graph, *rest = fb.jit._get_trace_graph(f, args, kwargs, return_inputs=return_inputs)
+    return (_Trace(graph), *rest)
 
 
 @contextmanager
