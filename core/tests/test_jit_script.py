@@ -401,3 +401,34 @@ def test_types_answer_to_the_names_of_pytorch():
     assert [str(each) for each in b.elements()] == ["int", "float"]
     assert (str(c.getKeyType()), c.getValueType().annotation_str) == ("str", "float")
     assert d.getElementType().isSubtypeOf(d) and not d.isSubtypeOf(d.getElementType())
+
+
+@fb.jit.ignore
+def _left_to_python(a, b):
+    return a * b
+
+
+def test_what_python_runs_returns_a_tensor_unless_it_says_otherwise():
+    @fb.jit.script
+    def f(x, y):
+        return _left_to_python(x, y) + x
+
+    assert f(fb.ones(2), fb.full((2,), 3.0)).tolist() == [4.0, 4.0]
+
+
+def test_classes_of_the_enclosing_function_may_be_named_in_comments_and_in_themselves():
+    @fb.jit.script
+    class Held:
+        def __init__(self, x: int):
+            self.x = x
+
+        def twin(self, other):
+            # type: (Held) -> Held
+            return Held(other.x)
+
+    @fb.jit.script
+    def use(held):
+        # type: (Held) -> int
+        return held.twin(held).x
+
+    assert use(Held(3)) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 import typing
 from typing import Any, TypeVar
 
@@ -11,7 +12,7 @@ from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.function import ScriptFunction, declarations, scripted
-from flambeau.jit._frontend.resolve import Resolver, of_caller
+from flambeau.jit._frontend.resolve import Resolver, of_caller, seen_from
 from flambeau.jit._frontend.values import FunctionRef
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.state import tracing_now
@@ -58,7 +59,8 @@ def script(
             return obj
         return _modules.script_module(obj)
     if isinstance(obj, type):
-        return _class(obj)
+        with seen_from(sys._getframe(1 + _frames_up), {obj.__name__: obj}):
+            return _class(obj)
     if isinstance(obj, (dict, list)):
         return obj.copy()
     if inspect.isfunction(obj) or inspect.ismethod(obj) or isinstance(obj, functools.partial):
@@ -69,7 +71,8 @@ def script(
                 f"methods cannot be scripted by themselves: script the module that {obj} is of"
             )
         made = scripted(obj.__dict__.get("__original_fn", obj))
-        made.compile()
+        with seen_from(sys._getframe(1 + _frames_up), {}):
+            made.compile()
         made.__dict__["__wrapped__"] = obj
         return made
     if hasattr(obj, "__script_if_tracing_wrapper"):
@@ -87,8 +90,6 @@ def _enabled() -> bool:
 
 
 def _nn() -> Any:
-    import sys
-
     return sys.modules.get("flambeau.nn")
 
 

@@ -4,14 +4,36 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import math
 import sys
+import threading
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from flambeau.jit._types import Type
+
+
+class _Outside(threading.local):
+    """The scopes of who compiles now, for names that a source does not close over."""
+
+    scopes: tuple[Mapping[str, Any], ...] = ()
+
+
+_outside = _Outside()
+
+
+@contextlib.contextmanager
+def seen_from(frame: Any, also: Mapping[str, Any]) -> Iterator[None]:
+    """A block in which what a frame sees, and some names more, may be named in types and texts."""
+    before = _outside.scopes
+    _outside.scopes = (*before, also, frame.f_locals)
+    try:
+        yield
+    finally:
+        _outside.scopes = before
 
 
 class Resolver:
@@ -39,6 +61,9 @@ class Resolver:
         if self.scripted is not None and (found := self.scripted(name)) is not None:
             return found
         for scope in self.scopes:
+            if name in scope:
+                return scope[name]
+        for scope in _outside.scopes if self.known else ():
             if name in scope:
                 return scope[name]
         if self.known and name in ("torch", "math"):

@@ -258,6 +258,7 @@ class IgnoredRef(Sugar):
 
         declared = declaration_of(self.fn)
         arguments, back = arguments_of(declared)
+        back = T.TENSOR if back is None else back
         if self.of is not None:
             arguments = arguments[1:]
         schema = Schema(self.name, "", tuple(arguments), (Argument("", back),))

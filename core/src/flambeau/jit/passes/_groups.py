@@ -31,6 +31,8 @@ _ONE_LOOP = frozenset(
     remainder round rsqrt sigmoid sin sinh sqrt sub tan tanh threshold trunc type_as where
     """.split()
 )
+_OF_TWO_TENSORS = frozenset(("max", "min"))
+_OF_A_NUMBER = frozenset(("fmod", "remainder"))
 _NEEDS_CONSTANTS = {"dropout": (2,), "expand": (2,)}
 
 
@@ -83,6 +85,9 @@ def is_differentiable(node: Node) -> bool:
     if name == node.kind:
         return node.kind == "prim::ConstantChunk"
     if name not in _DIFFERENTIABLE or not _makes_tensors(node):
+        return False
+    tensors = sum(value.type() is T.TENSOR for value in node.inputs_)
+    if (name in _OF_TWO_TENSORS and tensors != 2) or (name in _OF_A_NUMBER and tensors != 1):
         return False
     return all(node.inputs_[at].is_constant() for at in _NEEDS_CONSTANTS.get(name, ()))
 
