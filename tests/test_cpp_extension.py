@@ -142,6 +142,12 @@ def test_what_an_index_gives_is_written_to(ext):
     assert x.tolist() == [[5, 5, 2.5], [6, 0, 2.5], [0, -1, 2.5], [0, -1, 2.5]]
 
 
+def test_operators_of_bits_have_their_names_of_python(ext):
+    x = fb.tensor([12, 5])
+    assert ext.by_names_of_python(x, fb.tensor([10, 4])).tolist() == [14, 5]
+    assert x.tolist() == [8, 4]
+
+
 def test_a_write_in_cpp_has_a_gradient_and_a_version(ext):
     base = fb.ones(4, 3, requires_grad=True)
     x = base * 1

@@ -291,6 +291,16 @@ def test_functions_of_programs_cast_their_operands(matrix):
     assert _Doubled.seen is fb.float32
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_scaler_of_the_former_names_is_one_of_its_device(device):
+    former = getattr(fb, device).amp.GradScaler
+    with pytest.warns(FutureWarning, match="torch.amp.GradScaler") as found:
+        scaler = former(init_scale=8.0, enabled=False)
+    assert found[0].filename == __file__
+    assert isinstance(scaler, fb.amp.GradScaler) and scaler._device == device
+    assert former.__module__ == f"flambeau.{device}.amp"
+
+
 def test_former_names_warn():
     with pytest.warns(FutureWarning, match="torch.amp.autocast"), fb.cpu.amp.autocast():
         assert fb.is_autocast_enabled("cpu")

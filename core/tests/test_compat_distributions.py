@@ -57,6 +57,14 @@ def test_what_families_could_not_do_is_not_implemented(torch, family, names, mak
             getattr(each, name)(*[torch.tensor([0.5, 0.5])] * (name != "entropy"))
 
 
+@pytest.mark.parametrize("name", ["HalfNormal", "HalfCauchy"])
+def test_half_families_have_no_density_below_0_where_arguments_are_checked(torch, name):
+    d = getattr(torch.distributions, name)(torch.ones(2), validate_args=True)
+    found = d.log_prob(torch.tensor([-1.0, 0.0]))
+    assert found[0] == -math.inf and found[1].isfinite()
+    assert d.log_prob(-1).tolist() == [-math.inf, -math.inf]
+
+
 def test_supports_are_those_of_their_time(torch):
     D = torch.distributions
     c, one = D.constraints, torch.ones(())

@@ -11,6 +11,7 @@ import pytest
 
 import flambeau as fb
 from flambeau.autograd import gradcheck
+from flambeau.ops.special_functions import incomplete_beta
 
 DEVICES = ["cpu", "ref"]
 
@@ -36,6 +37,21 @@ GAMMA = [
     (2000.0, 1930.0, 0.0574650587029597, 0.9425349412970403, 0.9823740418266511),
 ]
 
+# As above, for parameters so large that SciPy has few digits or none.
+WIDE_GAMMA = [
+    (250000.0, 247000.0, 8.534145837574694e-10, 0.9999999991465854),
+    (85379001.75, 85313099.25, 4.873019825526103e-13, 0.9999999999995127),
+    (1e9, 1000200000.0, 0.9999999998726802, 1.2731986553203086e-10),
+]
+
+# a, b, 1 - x, the logarithm of the distribution function of Beta(a, b) at x, and dx/da / (1 - x).
+THIN_BETA = [
+    (1e4, 0.75, 3e-4, -3.5424580375655967, 9.998624822892327e-05),
+    (5e7, 0.5, 3.7e-08, -2.9111619902949375, 1.9999999729999993e-08),
+    (1e9, 29.0, 5e-08, -7.580101648990207, 9.999999610000002e-10),
+    (4e5, 90.0, 2e-4, -0.1565616653863208, 2.499471936890662e-06),
+]
+
 
 def of(values: object, device: str) -> fb.Tensor:
     return fb.tensor(values, dtype=fb.float64, device=device)
@@ -54,6 +70,25 @@ def test_the_incomplete_beta_function_and_its_inverse(device: str) -> None:
     a, b, x, lower, _ = columns(BETA, device)
     near(fb.special.betainc(a, b, x), lower, 1e-11)
     near(fb.special.betaincinv(a, b, lower), x, 1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_tails_of_beta_distributions_with_one_parameter_that_is_very_large(device: str) -> None:
+    a, b, y, lower, derivative = columns(THIN_BETA, device)
+    near(fb.special.log_betainc(a, b, 1 - y, y), lower, 1e-12)
+    upper = fb.special.log_betainc(b, a, y, 1 - y)
+    near(upper.expm1().neg().log(), lower, 1e-12)
+    near(incomplete_beta.tails(a, b, 1 - y, y)[2], derivative, 1e-11)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_both_tails_of_gamma_distributions_whose_shape_is_very_large(device: str) -> None:
+    a, x, lower, upper = columns(WIDE_GAMMA, device)
+    near(fb.special.gammainc(a, x), lower, 2e-11)
+    near(fb.special.gammaincc(a, x), upper, 2e-11)
+    near(fb.special.log_gammainc(a, x).exp(), lower, 2e-11)
+    near(fb.special.gammaincinv(a, lower)[:2], x[:2], 1e-13)
+    near(fb.special.gammainccinv(a, upper)[2:], x[2:], 1e-13)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -243,6 +243,11 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("without_lock", &without_lock, py::call_guard<py::gil_scoped_release>());
   m.def("threads_of_its_own", &threads_of_its_own);
   m.def("packed", &packed);
+  m.def("by_names_of_python", [](const torch::Tensor& x, const torch::Tensor& y) {
+    auto mixed = x.__xor__(y).__or__(x.__and__(y)).__lshift__(1).__rshift__(1);
+    x.__iand__(y);
+    return mixed;
+  });
   m.def("write_parts", &write_parts);
   m.def("largest", &largest);
   m.def("sizes_of_temporaries", &sizes_of_temporaries);

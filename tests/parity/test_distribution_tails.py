@@ -229,6 +229,20 @@ def test_nothing_is_below_the_half_line(build: Any) -> None:
     assert d.survival_function(x).tolist() == [1.0, 1.0]
 
 
+def test_an_angle_next_to_the_end_of_a_turn_is_within_one_of_them() -> None:
+    d = D.VonMises(f64(0.0), f64(2.0))
+    for turn in range(-20, 20):
+        end = (2 * turn + 1) * math.pi
+        for x in (math.nextafter(end, -math.inf), end, math.nextafter(end, math.inf)):
+            assert d.cdf(f64(x)).item() == pytest.approx(turn + 1, abs=1e-14)
+    below = math.nextafter(math.pi, 0)
+    assert -1e-16 < d.log_cdf(f64(below)).item() <= 0
+    density = d.log_prob(f64(below)).item()
+    assert d.log_survival_function(f64(below)).item() == pytest.approx(
+        density + math.log(math.pi - below), rel=1e-5
+    )
+
+
 SMOOTH = [name for name in CASES if CASES[name][2] is not COUNTS and "Binomial" not in name]
 
 

@@ -5,6 +5,7 @@ A transform had one number of dimensions of an event, which said nothing of its 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -65,6 +66,19 @@ for _path in ("binomial:Binomial", "fishersnedecor:FisherSnedecor", "multinomial
 @_instead_of(f"{_PLACE}.half_cauchy:HalfCauchy.mean")
 def _(mean: Any) -> Any:
     return property(lambda self: fb.full_like(mean.fget(self), fb.nan))
+
+
+@_instead_of(f"{_PLACE}._symmetric:Folded.log_prob")
+def _(log_prob: Any) -> Any:
+    """Numbers below 0 have no density, and are not refused."""
+
+    @wraps(log_prob)
+    def anywhere(self: Any, value: Any) -> Any:
+        value = fb.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
+        found = self.base_dist.log_prob(value) + math.log(2)
+        return fb.where(value >= 0, found, -math.inf)
+
+    return anywhere
 
 
 @_instead_of(f"{_PLACE}.gamma:Gamma.log_prob")

@@ -100,6 +100,27 @@ class CategoricalOdds:
         return self._categorical.param_shape
 
 
+class Relaxed:
+    """What relaxed variables share: the parameters are those of the distribution that is bent."""
+
+    base_dist: Any
+
+    @property
+    def temperature(self) -> Tensor:
+        """How relaxed."""
+        return self.base_dist.temperature
+
+    @property
+    def logits(self) -> Tensor:
+        """The log-odds of 1, or the logarithms of the probabilities of the categories."""
+        return self.base_dist.logits
+
+    @property
+    def probs(self) -> Tensor:
+        """The probability of 1, or of each category."""
+        return self.base_dist.probs
+
+
 def all_values(count: int, dtype: Any, device: Any, batch_shape: Size, expand: bool) -> Tensor:
     """0, 1, …, count − 1 along a first dimension before those of the batch."""
     values = fb.arange(count, dtype=dtype, device=device).view(-1, *(1 for _ in batch_shape))

@@ -14,14 +14,27 @@ from flambeau.distributions.transforms import AbsTransform
 from flambeau.distributions.utils import _log_of_rest, broadcast_all
 
 
-class Symmetric(Distribution):
+class Located(Distribution):
+    """A distribution whose mean and mode are its location."""
+
+    loc: Tensor
+
+    @property
+    def mean(self) -> Tensor:
+        return self.loc
+
+    @property
+    def mode(self) -> Tensor:
+        return self.loc
+
+
+class Symmetric(Located):
     """A distribution of loc + scale·Z with Z as likely as −Z.
 
     A family says what Z has above a number (`_upper`, `_log_upper`), and where it has a given part
     of at most 1/2 (`_upper_quantile`); both tails are exact then.
     """
 
-    loc: Tensor
     scale: Tensor
 
     arg_constraints: Any = {"loc": constraints.real, "scale": constraints.positive}
@@ -32,14 +45,6 @@ class Symmetric(Distribution):
     def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         super().__init__(self.loc.size(), validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     def _upper(self, z: Tensor) -> Tensor:
         """P(Z > z)."""

@@ -152,14 +152,27 @@ def _all_of_events(result: Tensor, ndims: int) -> Tensor:
     return result.reshape((*result.shape[: result.dim() - ndims], -1)).all(-1)
 
 
-class _IndependentConstraint(Constraint):
-    """A constraint some of whose batch dimensions on the right belong to the event."""
+class _OfConstraint(Constraint):
+    """What constraints share that are made of another one."""
 
-    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+    def __init__(self, base_constraint: Constraint) -> None:
         if not isinstance(base_constraint, Constraint):
             raise AssertionError(
                 f"base_constraint must be a Constraint, got {type(base_constraint).__name__}"
             )
+        self.base_constraint = base_constraint
+        super().__init__()
+
+    @property
+    def is_discrete(self) -> bool:
+        return self.base_constraint.is_discrete
+
+
+class _IndependentConstraint(_OfConstraint):
+    """A constraint some of whose batch dimensions on the right belong to the event."""
+
+    def __init__(self, base_constraint: Constraint, reinterpreted_batch_ndims: int) -> None:
+        super().__init__(base_constraint)
         if not isinstance(reinterpreted_batch_ndims, int):
             raise AssertionError(
                 "reinterpreted_batch_ndims must be an int, "
@@ -169,13 +182,7 @@ class _IndependentConstraint(Constraint):
             raise AssertionError(
                 f"reinterpreted_batch_ndims must be >= 0, got {reinterpreted_batch_ndims}"
             )
-        self.base_constraint = base_constraint
         self.reinterpreted_batch_ndims = reinterpreted_batch_ndims
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:
@@ -192,23 +199,11 @@ class _IndependentConstraint(Constraint):
         return f"{name}({self.base_constraint!r}, {self.reinterpreted_batch_ndims})"
 
 
-class MixtureSameFamilyConstraint(Constraint):
+class MixtureSameFamilyConstraint(_OfConstraint):
     """The support of a mixture: what each of its components may be.
 
     `check` gives a result per batch, as the value lacks the dimension of the components.
     """
-
-    def __init__(self, base_constraint: Constraint) -> None:
-        if not isinstance(base_constraint, Constraint):
-            raise AssertionError(
-                f"base_constraint must be a Constraint, got {type(base_constraint).__name__}"
-            )
-        self.base_constraint = base_constraint
-        super().__init__()
-
-    @property
-    def is_discrete(self) -> bool:
-        return self.base_constraint.is_discrete
 
     @property
     def event_dim(self) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
 from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._symmetric import Located
 from flambeau.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv, _log_diagonal
 from flambeau.distributions.utils import _standard_normal, lazy_property
 
@@ -41,7 +41,7 @@ def _batch_lowrank_mahalanobis(
     return whole - _batch_mahalanobis(capacitance_tril, projected)
 
 
-class LowRankMultivariateNormal(Distribution):
+class LowRankMultivariateNormal(Located):
     """The multivariate normal distribution with covariance W·Wᵀ + D, D diagonal.
 
     Systems are solved in the size of the rank: by the Woodbury identity
@@ -116,14 +116,6 @@ class LowRankMultivariateNormal(Distribution):
 
     def _matrix_shape(self) -> Size:
         return self._batch_shape + self._event_shape + self._event_shape
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]

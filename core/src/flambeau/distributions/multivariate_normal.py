@@ -8,7 +8,13 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
 from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._scale_matrix import (
+    ScaleMatrix,
+    _precision_to_scale_tril,  # noqa: F401 - programs import it from here
+    cholesky_factor,
+    chosen_matrix,
+)
+from flambeau.distributions._symmetric import Located
 from flambeau.distributions.utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
@@ -48,19 +54,7 @@ def _batch_mahalanobis(tril: Tensor, vector: Tensor) -> Tensor:
     return squared.t().reshape(x.shape[:-1]).permute(order).reshape(shape)
 
 
-def _precision_to_scale_tril(precision: Tensor) -> Tensor:
-    """The Cholesky factor of the inverse, from one Cholesky and one triangular system.
-
-    With J the exchange of rows, P = J·F·Fᵀ·J for the factor F of J·P·J, so that the upper
-    triangular J·F·J inverts to the transpose of what is wanted.
-    """
-    factor = linalg.cholesky(fb.flip(precision, (-2, -1)))
-    inverse = fb.transpose(fb.flip(factor, (-2, -1)), -2, -1)
-    identity = fb.eye(precision.shape[-1], dtype=precision.dtype, device=precision.device)
-    return linalg.solve_triangular(inverse, identity, upper=False)
-
-
-class MultivariateNormal(Distribution):
+class MultivariateNormal(ScaleMatrix, Located):
     """The multivariate normal distribution with mean μ and covariance Σ.
 
     p(x) = exp(−½·(x − μ)ᵀ·Σ⁻¹·(x − μ)) / √det(2πΣ).
@@ -103,18 +97,7 @@ class MultivariateNormal(Distribution):
     ) -> None:
         if loc.dim() < 1:
             raise ValueError("loc must be at least one-dimensional.")
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [(name, value) for name, value in given.items() if value is not None]
-        if len(chosen) != 1:
-            raise ValueError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        name, matrix = chosen[0]
+        name, matrix = chosen_matrix(covariance_matrix, precision_matrix, scale_tril, ValueError)
         if matrix.dim() < 2:
             what = "scale_tril matrix" if name == "scale_tril" else name
             raise ValueError(
@@ -124,39 +107,12 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand((*batch_shape, -1, -1)))
         self.loc = loc.expand((*batch_shape, -1))
         super().__init__(batch_shape, self.loc.shape[-1:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
-
-    def _matrix_shape(self) -> Size:
-        return self._batch_shape + self._event_shape + self._event_shape
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor L of the covariance."""
-        return self._unbroadcasted_scale_tril.expand(self._matrix_shape())
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The covariance Σ."""
-        tril = self._unbroadcasted_scale_tril
-        return fb.matmul(tril, tril.mT).expand(self._matrix_shape())
+        self._unbroadcasted_scale_tril = cholesky_factor(name, matrix)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:
         """The inverse of the covariance."""
         return fb.cholesky_inverse(self._unbroadcasted_scale_tril).expand(self._matrix_shape())
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @property
     def variance(self) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions._odds import BinaryOdds
+from flambeau.distributions._odds import BinaryOdds, Relaxed
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import SigmoidTransform
@@ -67,7 +67,7 @@ class LogitRelaxedBernoulli(BinaryOdds, Distribution):
         return self.temperature.log() + diff - 2 * diff.exp().log1p()
 
 
-class RelaxedBernoulli(TransformedDistribution):
+class RelaxedBernoulli(Relaxed, TransformedDistribution):
     """A Bernoulli variable relaxed to a number between 0 and 1, so that samples have a gradient.
 
     Sources: as of `LogitRelaxedBernoulli`.
@@ -101,18 +101,3 @@ class RelaxedBernoulli(TransformedDistribution):
     ) -> None:
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
-
-    @property
-    def temperature(self) -> Tensor:
-        """How relaxed."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The log-odds of 1."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probability of 1."""
-        return self.base_dist.probs

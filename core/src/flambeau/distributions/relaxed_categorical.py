@@ -7,7 +7,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
-from flambeau.distributions._odds import CategoricalOdds
+from flambeau.distributions._odds import CategoricalOdds, Relaxed
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transformed_distribution import TransformedDistribution
@@ -76,7 +76,7 @@ class ExpRelaxedCategorical(CategoricalOdds, Distribution):
         return (score - score.logsumexp(dim=-1, keepdim=True)).sum(-1) + log_scale
 
 
-class RelaxedOneHotCategorical(TransformedDistribution):
+class RelaxedOneHotCategorical(Relaxed, TransformedDistribution):
     """A one-hot category relaxed to a point of the simplex, so that samples have a gradient.
 
     Sources: as of `ExpRelaxedCategorical`.
@@ -116,18 +116,3 @@ class RelaxedOneHotCategorical(TransformedDistribution):
             self._validate_sample(value)
         # A part of 0 has no logarithm; it counts as the least normal number.
         return super().log_prob(value.clamp(min=fb.finfo(value.dtype).tiny))
-
-    @property
-    def temperature(self) -> Tensor:
-        """How relaxed."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Tensor:
-        """The probabilities."""
-        return self.base_dist.probs

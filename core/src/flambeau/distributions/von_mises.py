@@ -9,7 +9,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor, linalg, special
 from flambeau.distributions import constraints
-from flambeau.distributions.distribution import Distribution
+from flambeau.distributions._symmetric import Located
 from flambeau.distributions.utils import _implicit, _log_of_rest, broadcast_all, lazy_property
 
 __all__ = ["VonMises"]
@@ -64,7 +64,7 @@ def _gauss_legendre(count: int, device_type: str) -> tuple[list[float], list[flo
     return (0.5 + 0.5 * nodes).tolist(), vectors[0].square().tolist()
 
 
-class VonMises(Distribution):
+class VonMises(Located):
     """The von Mises distribution of angles, p(x) = exp(κ·cos(x − loc)) / (2π·I₀(κ)).
 
     A value is any angle in radians; samples are in [−π, π).
@@ -96,14 +96,6 @@ class VonMises(Distribution):
         validate_args = self.__dict__.get("_validate_args")
         loc, concentration = self.loc.expand(batch_shape), self.concentration.expand(batch_shape)
         return type(self)(loc, concentration, validate_args=validate_args)
-
-    @property
-    def mean(self) -> Tensor:
-        return self.loc
-
-    @property
-    def mode(self) -> Tensor:
-        return self.loc
 
     @lazy_property
     def variance(self) -> Tensor:  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -187,7 +179,9 @@ class VonMises(Distribution):
         """The logarithms of both tails within a turn, and the distribution function."""
         difference = value.double() - self._loc
         turns = ((difference + math.pi) / (2 * math.pi)).floor().detach()
-        z = difference - 2 * math.pi * turns
+        # Just below an end of a turn the sum is rounded up to it.
+        turns = turns - (difference - 2 * math.pi * turns < -math.pi).to(turns)
+        z = (difference - 2 * math.pi * turns).clamp(-math.pi, math.pi)
         tail = self._log_below(fb.where(z > 0, -z, z))
         lower = fb.where(z > 0, _log_of_rest(tail.clamp(max=-0.5)), tail)
         upper = fb.where(z > 0, tail, _log_of_rest(tail.clamp(max=-0.5)))

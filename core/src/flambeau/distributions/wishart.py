@@ -10,9 +10,10 @@ from typing import Any
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
 from flambeau.distributions import constraints
+from flambeau.distributions._scale_matrix import ScaleMatrix, cholesky_factor, chosen_matrix
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.exp_family import ExponentialFamily
-from flambeau.distributions.multivariate_normal import _log_diagonal, _precision_to_scale_tril
+from flambeau.distributions.multivariate_normal import _log_diagonal
 from flambeau.distributions.utils import lazy_property
 
 __all__ = ["Wishart"]
@@ -29,7 +30,7 @@ def _mvdigamma(x: Tensor, p: int) -> Tensor:
     return fb.digamma(x.unsqueeze(-1) - halves.expand((*x.shape, -1))).sum(-1)
 
 
-class Wishart(ExponentialFamily):
+class Wishart(ScaleMatrix, ExponentialFamily):
     """The distribution of Σ x·xᵀ over df normal vectors x with mean 0 and covariance V.
 
     p(S) ∝ det(S)^((df−p−1)/2) · exp(−½·tr(V⁻¹·S)) for positive definite p×p matrices S.
@@ -76,18 +77,9 @@ class Wishart(ExponentialFamily):
         scale_tril: Tensor | None = None,
         validate_args: bool | None = None,
     ) -> None:
-        given = {
-            "covariance_matrix": covariance_matrix,
-            "precision_matrix": precision_matrix,
-            "scale_tril": scale_tril,
-        }
-        chosen = [(name, value) for name, value in given.items() if value is not None]
-        if len(chosen) != 1:
-            raise AssertionError(
-                "Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
-                "specified."
-            )
-        name, matrix = chosen[0]
+        name, matrix = chosen_matrix(
+            covariance_matrix, precision_matrix, scale_tril, AssertionError
+        )
         if matrix.dim() < 2:
             raise ValueError(
                 "scale_tril must be at least two-dimensional, with optional leading batch "
@@ -112,12 +104,7 @@ class Wishart(ExponentialFamily):
                 stacklevel=2,
             )
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = _precision_to_scale_tril(matrix)
+        self._unbroadcasted_scale_tril = cholesky_factor(name, matrix)
         self._set_batch()
 
     def _set_batch(self) -> None:
@@ -141,17 +128,6 @@ class Wishart(ExponentialFamily):
         new._set_batch()
         new._validate_args = self._validate_args
         return new
-
-    @lazy_property
-    def scale_tril(self) -> Tensor:
-        """The Cholesky factor of V."""
-        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape)
-
-    @lazy_property
-    def covariance_matrix(self) -> Tensor:
-        """The matrix V."""
-        tril = self._unbroadcasted_scale_tril
-        return (tril @ tril.transpose(-2, -1)).expand(self._batch_shape + self._event_shape)
 
     @lazy_property
     def precision_matrix(self) -> Tensor:

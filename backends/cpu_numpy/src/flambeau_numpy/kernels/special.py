@@ -88,8 +88,47 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Array]:
     return kernel
 
 
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
+
+
+def _wide_gamma_tail(a: Array, x: Array, lower: bool) -> Array:
+    """A tail of Gamma(a, 1) for large a, by quadrature of the smaller one over log(t/a).
+
+    There the integrand is nearly a bell; relative to its value at the end nothing cancels.
+    """
+    offset = (x - a) / a
+    below = offset <= 0
+    rate = np.maximum(np.abs(x - a), 4.5 * np.sqrt(a))  # ten deviations, or what counts of them
+    step = np.where(below, -22.5, 22.5) / rate
+    v = step[:, None] * (1 + _NODES)
+    lost = v - (1 + offset)[:, None] * np.expm1(v)
+    mass = np.abs(step) * (np.exp(a[:, None] * lost) @ _WEIGHTS)
+    stirling = 1 / (12 * a)  # the next term is less than what is rounded
+    tail = mass * np.exp(a * (np.log1p(offset) - offset) - stirling) * np.sqrt(a / (2 * pi))
+    return np.where(below == lower, tail, 1 - tail)
+
+
+def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
+    """SciPy's incomplete gamma function, which for large a loses digits, in the tail below all."""
+
+    @quiet
+    def tail(a: Array, x: Array) -> Array:
+        a, x = np.broadcast_arrays(wide(a), wide(x))
+        found = np.asarray(function(a, x))
+        large = (a > 3e4) & (a < 1e300) & (x > 0) & np.isfinite(x)
+        if large.any():
+            parts = a[large].astype(np.float64), x[large].astype(np.float64)
+            found[large] = _wide_gamma_tail(*parts, lower)
+        return found
+
+    return tail
+
+
+_gammainc, _gammaincc = _gamma_tail(special.gammainc, True), _gamma_tail(special.gammaincc, False)
+
+
 def _gamma_quantile(a: Array, level: Array, inverse: Any, tail: Any, sign: int) -> Array:
-    """SciPy's inverse, which for large a has few digits, and three steps of Newton's method there.
+    """SciPy's inverse, which for large a has few digits, and four steps of Newton's method there.
 
     By the same tail as in the level: it has all digits where it is small.
     """
@@ -97,21 +136,22 @@ def _gamma_quantile(a: Array, level: Array, inverse: Any, tail: Any, sign: int) 
     wide = (a > 1e3) & np.isfinite(found) & (found > 0)
     if wide.any():
         a, level, x = a[wide], level[wide], found[wide]
-        for _ in range(3):
+        for _ in range(4):
             offset = (x - a) / a
             density = np.exp(a * (np.log1p(offset) - offset)) * np.sqrt(a / (2 * pi)) / x
-            step = sign * (level - tail(a, x)) / density
+            reached = tail(a, x)
+            step = sign * reached * np.log(level / reached) / density
             x = x + np.where(np.abs(step) < 0.1 * x, step, 0)  # nan where the density underflows
         found[wide] = x
     return found
 
 
 def gammaincinv(a: Array, y: Array) -> Array:
-    return _gamma_quantile(a, y, special.gammaincinv, special.gammainc, 1)
+    return _gamma_quantile(a, y, special.gammaincinv, _gammainc, 1)
 
 
 def gammainccinv(a: Array, y: Array) -> Array:
-    return _gamma_quantile(a, y, special.gammainccinv, special.gammaincc, -1)
+    return _gamma_quantile(a, y, special.gammainccinv, _gammaincc, -1)
 
 
 KERNELS = {
@@ -119,8 +159,8 @@ KERNELS = {
     "betaincinv": _in_double(special.betaincinv),
     "gammaincinv": _in_double(gammaincinv),
     "gammainccinv": _in_double(gammainccinv),
-    "igamma": _widened_pair(special.gammainc),
-    "igammac": _widened_pair(special.gammaincc),
+    "igamma": _widened_pair(_gammainc),
+    "igammac": _widened_pair(_gammaincc),
     "zeta": _widened_pair(special.zeta),
     "erfc": _widened(special.erfc),
     "erfinv": erfinv,

@@ -2,7 +2,8 @@
 
 The decompositions compute in float64: a continued fraction (NIST Digital Library of Mathematical
 Functions, 8.17.22) on the side of the mean where it is fast, or, where both parameters are large,
-the integral by quadrature over log(t/(1 - t)), in which the integrand is nearly a bell.  Inverses
+or one is very large, the integral by quadrature over log(t/(1 - t)), in which the integrand is
+nearly a bell, or falls faster than exponentially.  Inverses
 are found by Newton's method on the logarithm of the smaller tail over log(x/(1 - x)): there it is
 concave, so that steps from below never pass the solution.
 """
@@ -25,6 +26,9 @@ from flambeau.ops.special_functions.incomplete_gamma import gauss_legendre
 from flambeau.ops.special_functions.special import digamma, lgamma
 
 _LARGE = 100.0  # from here on, for both parameters, the integral is taken by quadrature
+_VERY_LARGE = (
+    3e3  # or for one, where the fraction of what lies beyond its mean takes its root's steps
+)
 _MOST_STEPS = 500
 _TINY = 1e-300
 _EPSILON = 2.0**-53
@@ -40,25 +44,27 @@ def tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, T
     # Below the mean the fraction gives the lower tail, above the upper tail in exchanged roles.
     below = x * (a + b + 2) <= a + 1
     p, q, near, far = (where(below, *pair) for pair in ((a, b), (b, a), (x, y), (y, x)))
-    p1, q1, x1 = where(large, 1.0, p), where(large, 1.0, q), where(large, 0.25, near)
+    thin = ~large & (p >= _VERY_LARGE)
+    other = large | thin
+    p1, q1, x1 = where(other, 1.0, p), where(other, 1.0, q), where(other, 0.25, near)
     fraction, slopes = _fraction(p1, q1, x1)
-    y1 = where(large, 0.75, far)
+    y1 = where(other, 0.75, far)
     log_x1 = where(x1 > 0.5, log1p(-y1), log(x1))
     log_y1 = where(x1 > 0.5, log(y1), log1p(-x1))
     front = p1 * log_x1 + q1 * log_y1 - log(p1) - log_beta(p1, q1)
-    harmonic = digamma(where(large, 1.0, a)) - digamma(where(large, 2.0, a + b))
+    harmonic = _digamma_difference(where(other, 1.0, a), where(other, 1.0, b))
     x2 = where(below, x1, y1)
     rate = where(below, log_x1, log_y1) - harmonic
     lower = -(x2 / p1) * ((rate - 1 / p1) * fraction + slopes[0])
     upper = (x2 / p1) * (rate * fraction + slopes[1])
     found, follows = front + log(fraction), where(below, lower, upper)
-    wide = [where(large, value, fill) for value, fill in ((a, 2e3), (b, 2e3), (x, 0.5), (y, 0.5))]
-    wide_found, wide_below, wide_follows = _quadrature(*wide)
-    return (
-        where(large, wide_found, found),
-        where(large, wide_below, below),
-        where(large, wide_follows, follows),
+    wide_a, wide_b = where(other, a, 2e3), where(other, b, 2e3)
+    wide_x, wide_y = where(other, x, 0.5), where(other, y, 0.5)
+    found_wide = _quadrature(wide_a, wide_b, wide_x, wide_y, thin, below)
+    tail, is_below, change = (
+        where(other, *pair) for pair in zip(found_wide, (found, below, follows), strict=True)
     )
+    return tail, is_below, change
 
 
 def _fraction(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -108,16 +114,20 @@ def done(error: Tensor) -> bool:
     return bool((error <= 8 * _EPSILON).all().item())
 
 
-def _quadrature(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _quadrature(
+    a: Tensor, b: Tensor, x: Tensor, y: Tensor, thin: Tensor, thin_below: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The smaller tail, and where it is `thin` that beyond the mean of the larger parameter."""
     total = a + b
     mean, rest = a / total, b / total
     offset = (b * x - a * y) / total  # x less the mean, in few roundings
-    below = offset <= 0
+    below = where(thin, thin_below, offset <= 0)
     rate = (offset * total).abs()
     deviation = sqrt(total / (a * b))
     length = where(rate * 10 * deviation > 45, 45 / where(rate > 0, rate, 1.0), 10 * deviation)
+    length = where(thin, _thin_length(a, b, x, y, below), length)
     step = where(below, -length, length) * 0.5
-    harmonic = digamma(a) - digamma(total)
+    start = where(x > 0.5, log1p(-y), log(x)) - _digamma_difference(a, b)
     mass, moment = x * 0, x * 0
     for node, weight in gauss_legendre(40):
         v = step * (1 + node)
@@ -125,13 +135,35 @@ def _quadrature(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Ten
         log_x, log_y = -log1p(y * expm1(-v)), -log1p(x * expm1(v))
         density = exp(a * log_x + b * log_y) * weight
         mass = mass + density
-        moment = moment + density * (log(x) + log_x - harmonic)
+        moment = moment + density * (start + log_x)
     size = step.abs()
     front = a * log1p(offset / mean) + b * log1p(-offset / rest)
     front = front - 0.5 * log(2 * math.pi * deviation * deviation)
     front = front + stirling_end(total) - stirling_end(a) - stirling_end(b)
+    thin_front = a * where(x > 0.5, log1p(-y), log(x)) + b * where(x > 0.5, log(y), log1p(-x))
+    front = where(thin, thin_front - log_beta(a, b), front)
     follows = where(below, -x, x) * moment * size
     return front + log(mass * size), below, follows
+
+
+def _thin_length(a: Tensor, b: Tensor, x: Tensor, y: Tensor, below: Tensor) -> Tensor:
+    """Until where the integrand has lost 45 in its logarithm, about c·(exp(v) - 1) - q·v."""
+    c, q = where(below, a * y, b * x), where(below, b, a)
+    length = log1p(45 / c)
+    for _ in range(4):
+        length = log1p((45 + q * length) / c)
+    return length
+
+
+def _digamma_difference(a: Tensor, b: Tensor) -> Tensor:
+    """ψ(a) - ψ(a + b); where a is large, by the expansions, whose logarithms cancel first."""
+    wide = a >= _LARGE
+    large, total = where(wide, a, _LARGE), where(wide, a, _LARGE) + b
+    one, other = 1 / (large * large), 1 / (total * total)
+    ends = (one - other) / 12 - (one**2 - other**2) / 120 + (one**3 - other**3) / 252
+    series = -log1p(b / large) - b / (2 * large * total) - ends
+    near = where(wide, 1.0, a)
+    return where(wide, series, digamma(near) - digamma(near + b))
 
 
 def stirling_end(a: Tensor) -> Tensor:

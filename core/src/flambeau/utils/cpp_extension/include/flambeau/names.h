@@ -49,13 +49,15 @@
   _(square_) _(squeeze_) _(swapaxes_) _(t_) _(tan_) _(tanh_) _(transpose_) _(tril_) _(triu_)    \
   _(true_divide_) _(trunc_) _(uniform_) _(unsqueeze_) _(xlogy_) _(zero_)                       
 
-#define FLAMBEAU_METHODS(_)                                                                 \
-  _(coalesce) _(contiguous) _(cpu) _(cuda) _(expand) _(expand_as) _(indices) _(mH) _(mT)    \
-  _(new_empty) _(new_full) _(new_ones) _(new_zeros) _(pin_memory) _(repeat) _(reshape_as)   \
-  _(sum_to_size) _(to_dense) _(to_sparse) _(type_as) _(unfold) _(values) _(view) _(view_as)
+#define FLAMBEAU_METHODS(_)                                                                   \
+  _(__and__) _(__lshift__) _(__or__) _(__rshift__) _(__xor__) _(coalesce) _(contiguous)       \
+  _(cpu) _(cuda) _(expand) _(expand_as) _(indices) _(mH) _(mT) _(new_empty) _(new_full)       \
+  _(new_ones) _(new_zeros) _(pin_memory) _(repeat) _(reshape_as) _(sum_to_size) _(to_dense)   \
+  _(to_sparse) _(type_as) _(unfold) _(values) _(view) _(view_as)
 
-#define FLAMBEAU_METHOD_WRITES(_)                             \
-  _(copy_) _(requires_grad_) _(resize_) _(resize_as_) _(set_)
+#define FLAMBEAU_METHOD_WRITES(_)                                                             \
+  _(__iand__) _(__ilshift__) _(__ior__) _(__irshift__) _(__ixor__) _(copy_) _(requires_grad_) \
+  _(resize_) _(resize_as_) _(set_)
 
 #define FLAMBEAU_FUNCTIONS(_)                                                                   \
   _(adaptive_avg_pool1d) _(adaptive_avg_pool2d) _(adaptive_avg_pool3d) _(adaptive_max_pool2d)   \
