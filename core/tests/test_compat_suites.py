@@ -6,6 +6,7 @@ import copy
 import functools
 import importlib
 import io
+import pickle
 import re
 import warnings
 
@@ -291,6 +292,19 @@ def test_elements_that_share_memory_are_found(torch):
 def test_errors_of_layers_are_those_of_their_time(torch, call, error, words):
     with pytest.raises(error, match=words):
         call(torch)
+
+
+def test_attributes_of_tensors_stay_behind_in_copies_and_files():
+    with torch_alias("1.2") as torch:
+        x = torch.ones(2)
+        x.owner = lambda: x  # which no file could hold
+        file = io.BytesIO()
+        torch.save(x, file)
+        file.seek(0)
+        read = torch.load(file, weights_only=True)
+        for other in (read, pickle.loads(pickle.dumps(x)), copy.deepcopy(x)):
+            assert other.tolist() == [1, 1] and not hasattr(other, "owner")
+    assert copy.deepcopy(x).owner is x.owner
 
 
 def test_gradients_become_zeros_and_are_not_copied(torch):

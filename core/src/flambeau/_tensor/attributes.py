@@ -13,8 +13,14 @@ OWN = frozenset(
 """The names in a tensor's dictionary that make it a tensor."""
 
 
+ATTRIBUTES_TRAVEL = True
+"""Whether copies and files of a tensor have the attributes that were set on it."""
+
+
 def attributes_of(t: Any) -> dict[str, Any]:
-    """The attributes that were set on a tensor and that its class knows nothing of."""
+    """What copies and files of a tensor have of it that was set and that its class knows not."""
+    if not ATTRIBUTES_TRAVEL:
+        return {}
     kind = _dispatch.Tensor_
     return {k: v for k, v in state_of(t).items() if k not in OWN and not hasattr(kind, k)}
 

@@ -12,6 +12,7 @@ import flambeau.compat._earlier_distributions  # noqa: F401 - adds to what is ea
 from flambeau.compat._earlier import earlier
 
 SETTINGS: dict[str, tuple[str, Any]] = {
+    "flambeau._tensor.attributes": ("ATTRIBUTES_TRAVEL", False),
     "flambeau._tensor.tensor": ("DATA_KEEPS_ITS_KIND", False),
     "flambeau.nn.functional.grid": ("ALIGNS_CORNERS", True),
     "flambeau.ops.creation.creation": ("FULL_OF_DEFAULT_DTYPE", True),
