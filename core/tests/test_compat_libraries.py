@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import importlib
 import pickle
 import subprocess
 import sys
@@ -434,3 +435,63 @@ def test_tensors_that_are_pickled_under_the_name_are_read_without_it():
     with torch_alias() as torch:
         text = pickle.dumps(torch.ones(2))
     assert pickle.loads(text).tolist() == [1.0, 1.0] and b"torch" not in text
+
+
+def test_lists_of_tensors_are_grouped_by_device_and_dtype_with_their_places(torch):
+    from torch.utils._foreach_utils import _group_tensors_by_device_and_dtype as grouped
+
+    a, b, c = torch.ones(1), torch.ones(2, dtype=torch.float64), torch.ones(3)
+    found = grouped([[a, b, c], [], [c, None, a]], with_indices=True)
+    lists, places = found[a.device, torch.float32]
+    assert places == [0, 2]
+    assert lists[0][1] is c and lists[1] == [] and lists[2][0] is c
+    assert found[a.device, torch.float64] == ([[b], [], [None]], [1])
+
+
+def test_a_timer_tells_its_times_and_leaves_the_threads_as_they_were(torch):
+    from torch.utils.benchmark import Compare, Timer
+
+    threads = torch.get_num_threads()
+    timer = Timer("x + x", globals={"x": torch.ones(2)}, label="sums", sub_label="two")
+    found = timer.blocked_autorange(min_run_time=0.01)
+    assert 0 < found.median <= max(found.times)
+    assert found.times == [each / found.number_per_run for each in found.raw_times]
+    assert torch.get_num_threads() == threads
+    assert "two" in str(Compare([found, timer.timeit(3)]))
+
+
+def test_functions_make_their_tensors_on_the_device_of_a_decorator(torch):
+    from torch.utils._device import DeviceContext, set_device
+
+    assert set_device("meta")(lambda: torch.ones(2))().device.type == "meta"
+    with DeviceContext("meta"):
+        assert torch.zeros(1).device.type == "meta"
+    assert torch.zeros(1).device.type == "cpu"
+
+
+@pytest.mark.parametrize(
+    "path",
+    """autograd.grad_mode.no_grad cuda.memory.empty_cache cuda.random.manual_seed_all
+    cuda.streams.Stream multiprocessing.spawn.spawn multiprocessing.pool.Pool
+    optim._multi_tensor.AdamW onnx.utils.export testing._creation.make_tensor
+    utils.data._utils.pin_memory.pin_memory utils.checkpoint.CheckpointPolicy
+    utils._python_dispatch.TorchDispatchMode""".split(),
+)
+def test_files_of_pytorch_have_what_flambeau_keeps_elsewhere(torch, path):
+    module, _, name = path.rpartition(".")
+    found = getattr(importlib.import_module(f"torch.{module}"), name)
+    assert callable(found) and not getattr(found, "_path", None)
+
+
+def test_a_file_of_pytorchs_hides_no_function_of_its_name(torch):
+    import torch.multiprocessing.spawn
+    import torch.utils.checkpoint
+
+    assert torch.multiprocessing.spawn.__name__ == "spawn"
+    assert callable(torch.multiprocessing.spawn)
+    assert callable(torch.utils.checkpoint.checkpoint)
+
+
+@pytest.mark.parametrize("name", ["nnpack", "cusparselt", "kleidiai", "miopen"])
+def test_libraries_that_are_not_used_say_so(torch, name):
+    assert importlib.import_module(f"torch.backends.{name}").is_available() is False

@@ -136,3 +136,15 @@ def test_buffers_of_normalisation_after_three_batches(name, momentum, affine, tr
         states.append(found + [b.flatten().tolist() for b in layer.buffers()])
     for a, b in zip(*states, strict=True):
         assert a == pytest.approx(b, rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("key", ["np.array(True)", "(0, np.array(False))", "np.array(2)"])
+def test_numpys_values_without_dimensions_index_as_in_pytorch(key):
+    found = []
+    for lib in (fb, torch):
+        x = lib.arange(9.0).reshape(3, 3)
+        where = eval(key, {"np": np})
+        y = x.clone()
+        y[where] = -1.0
+        found.append((x[where].tolist(), y.tolist()))
+    assert found[0] == found[1]

@@ -1,8 +1,9 @@
-"""Where the profilers listen: around kernels, backward nodes and named blocks.
+"""Where profilers listen and modes step in: around kernels, backward nodes and named blocks.
 
 While at least one listener is present, every kernel of every device in use is replaced by one that
-tells the listeners, and the backward pass tells them of its nodes.  Without listeners nothing is
-wrapped, so the path of an op has no test and no cost.
+tells the listeners, and the backward pass tells them of its nodes.  A handler, which belongs to one
+thread, is called instead of the kernel.  Without either nothing is wrapped, so the path of an op
+has no test and no cost.
 """
 
 from __future__ import annotations
@@ -34,7 +35,19 @@ class Listener(Protocol):
     def end(self, token: Any) -> None: ...
 
 
+Handler = Callable[[str, Callable[..., Any], tuple[Any, ...], Any], Any]
+"""What is called with the name of an op, its kernel, the arguments and the device's backend."""
+
+
+class _Handling(threading.local):
+    """The handlers of a thread, innermost last; one that is handling a kernel is out of it."""
+
+    handlers: tuple[Handler, ...] = ()
+
+
+handling = _Handling()
 _listeners: list[Listener] = []
+_handlers = 0  # of all threads
 _originals: list[tuple[dict[str, Any], str, Any]] = []  # (namespace, name, kernel) as they were
 _lock = make_lock()
 
@@ -43,10 +56,7 @@ def listen(listener: Listener) -> None:
     """Tell `listener` about everything from now on; devices not used so far are left out."""
     with _lock:
         if not _listeners:
-            with suppress(RuntimeError, ImportError):  # whoever uses the device will be told
-                _bound.bind(None)
-            for be in set(_bound._bound.values()):
-                _wrap_kernels(be)
+            _take_kernels()
             engine.watchers.append(_around_node)
         _listeners.append(listener)
 
@@ -57,9 +67,42 @@ def ignore(listener: Listener) -> None:
         _listeners.remove(listener)
         if not _listeners:
             engine.watchers.remove(_around_node)
-            for namespace, name, kernel in _originals:
-                namespace[name] = kernel
-            _originals.clear()
+            _give_kernels_back()
+
+
+def handle(handler: Handler) -> None:
+    """Call `handler` in this thread instead of kernels; what it calls itself goes further out."""
+    global _handlers
+    with _lock:
+        _take_kernels()
+        _handlers += 1
+    handling.handlers = (*handling.handlers, handler)
+
+
+def release() -> None:
+    """Take the innermost handler of this thread out."""
+    global _handlers
+    handling.handlers = handling.handlers[:-1]
+    with _lock:
+        _handlers -= 1
+        _give_kernels_back()
+
+
+def _take_kernels() -> None:
+    """Wrap the kernels of the devices in use, once."""
+    if not _originals:
+        with suppress(RuntimeError, ImportError):  # whoever uses the device will be told
+            _bound.bind(None)
+        for be in set(_bound._bound.values()):
+            _wrap_kernels(be)
+
+
+def _give_kernels_back() -> None:
+    """Put the kernels back once nobody listens or handles."""
+    if not _listeners and not _handlers:
+        for namespace, name, kernel in _originals:
+            namespace[name] = kernel
+        _originals.clear()
 
 
 def begin(name: str, scope: int, sequence: int, args: tuple[Any, ...], be: Any) -> Any:
@@ -91,6 +134,14 @@ def _wrap_kernels(be: _bound.BoundBackend) -> None:
 
 def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., Any]:
     def run(*args: Any, **kwargs: Any) -> Any:
+        if before := handling.handlers:
+            handling.handlers = before[:-1]
+            try:
+                return before[-1](name, run, args, be)
+            finally:
+                handling.handlers = before
+        if not _listeners:
+            return kernel(*args, **kwargs)
         tokens = begin(name, FORWARD, next_sequence(), args, be)
         try:
             return kernel(*args, **kwargs)

@@ -8,6 +8,13 @@ from typing import Any
 _LAZY = "flambeau.nn.modules.lazy_layers"
 
 MOVED = {
+    "_linalg_utils": {"flambeau": "matmul"},
+    "_lowrank": {"flambeau": "svd_lowrank pca_lowrank"},
+    "_vmap_internals": {"flambeau": "vmap"},
+    "autograd.anomaly_mode": {"flambeau.autograd": "detect_anomaly set_detect_anomaly"},
+    "autograd.grad_mode": {
+        "flambeau.autograd": "no_grad enable_grad set_grad_enabled inference_mode"
+    },
     "cpu.amp.autocast_mode": {"flambeau.cpu.amp": "autocast"},
     "cpu.amp.grad_scaler": {"flambeau.cpu.amp": "GradScaler"},
     "cuda.amp.autocast_mode": {"flambeau.cuda.amp": "autocast custom_bwd custom_fwd"},
@@ -15,6 +22,20 @@ MOVED = {
         "flambeau.amp.grad_scaler": "OptState",
         "flambeau.cuda.amp": "GradScaler",
     },
+    "cuda.graphs": {
+        "flambeau.cuda": """CUDAGraph graph graph_pool_handle is_current_stream_capturing
+            make_graphed_callables""",
+    },
+    "cuda.memory": {
+        "flambeau.cuda": """empty_cache max_memory_allocated max_memory_cached max_memory_reserved
+            mem_get_info memory_allocated memory_cached memory_reserved memory_stats memory_summary
+            reset_max_memory_allocated reset_max_memory_cached reset_peak_memory_stats""",
+    },
+    "cuda.random": {
+        "flambeau.cuda": """get_rng_state get_rng_state_all initial_seed manual_seed manual_seed_all
+            seed seed_all set_rng_state set_rng_state_all""",
+    },
+    "cuda.streams": {"flambeau.cuda": "Event Stream"},
     "distributed.distributed_c10d": {
         "flambeau.distributed": """Backend P2POp ProcessGroup ReduceOp Store Work all_gather
             all_reduce barrier broadcast default_pg_timeout destroy_process_group gather get_rank
@@ -23,6 +44,12 @@ MOVED = {
     "distributed.optim": {"flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"},
     "distributions.transforms": {
         "flambeau.distributions.transforms._elementwise": "_clipped_sigmoid"
+    },
+    "multiprocessing.pool": {"flambeau.multiprocessing": "Pool"},
+    "multiprocessing.queue": {"flambeau.multiprocessing": "Queue SimpleQueue"},
+    "multiprocessing.spawn": {
+        "flambeau.multiprocessing": """ProcessContext ProcessExitedException ProcessRaisedException
+            SpawnContext spawn start_processes""",
     },
     "nn.modules.activation": {
         "flambeau.nn.modules.attention": "MultiheadAttention",
@@ -56,6 +83,13 @@ MOVED = {
         "flambeau.nn.modules.unpooling": "_MaxUnpoolNd MaxUnpool1d MaxUnpool2d MaxUnpool3d",
     },
     "nn.modules.rnn": {"flambeau.nn.modules.rnn_cell": "RNNCellBase RNNCell LSTMCell GRUCell"},
+    "onnx.errors": {"flambeau.onnx": "UnsupportedOperatorError"},
+    "onnx.utils": {"flambeau.onnx": "export register_custom_op_symbolic"},
+    "optim._multi_tensor": {
+        "flambeau.optim": "Adadelta Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD"
+    },
+    "testing._creation": {"flambeau.testing": "make_tensor"},
+    "utils.data._utils.pin_memory": {"flambeau.utils.data._utils.pin": "pin_memory"},
 }
 """Paths below ``torch``, and what is found there, by the module that has it."""
 

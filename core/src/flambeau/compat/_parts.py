@@ -120,7 +120,16 @@ PARTS = (
     Part("torch.storage", "real", "the classes of storages"),
     Part("torch.torch_version", "real", "versions that compare"),
     Part("torch.types", "real", "names for annotations"),
+    Part(
+        "torch.utils._python_dispatch",
+        "partial",
+        "`TorchDispatchMode` sees the calls of kernels, forward and backward, by the names of "
+        "`torch.ops.aten` where there is one; subclasses of Tensor have `__torch_function__` only",
+    ),
     Part("torch.utils._pytree", "real", "nested containers as a list of leaves and a structure"),
+    Part(
+        "torch.utils.benchmark", "partial", "`Timer`, `Measurement`, `Compare`; no C++, no counts"
+    ),
     Part("torch.utils.collect_env", "real", "prints what `python -m flambeau doctor` finds"),
     Part(
         "torch.utils.cpp_extension",

@@ -25,11 +25,19 @@ from flambeau._random.generator import default_generators
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd import Function, backward
 from flambeau.random import fork_rng
+from flambeau.utils._selective_checkpoint import (
+    CheckpointPolicy,
+    SelectiveCheckpointContext,
+    create_selective_checkpoint_contexts,
+)
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
+    "SelectiveCheckpointContext",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
     "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",

@@ -175,7 +175,11 @@ def _is_index_list(key: Any) -> bool:
 def _needs_tensor(k: Any) -> bool:
     if isinstance(k, Tensor):
         return False
-    return _is_index_list(k) and not (hasattr(k, "__index__") and getattr(k, "shape", None) == ())
+    if not _is_index_list(k):
+        return False
+    # Numbers of an array library are numbers, but a truth value is a mask.
+    number = hasattr(k, "__index__") and getattr(k, "shape", None) == ()
+    return not number or getattr(getattr(k, "dtype", None), "kind", None) == "b"
 
 
 def _as_index(x: Tensor, key: Any) -> Tensor:

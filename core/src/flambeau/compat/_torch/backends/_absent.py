@@ -1,0 +1,28 @@
+"""What is said of libraries that flambeau does not use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+__all__ = ["is_available", "switches"]
+
+
+def is_available() -> bool:
+    """False: it is not used."""
+    return False
+
+
+def switches(
+    *names: str,
+) -> tuple[Callable[..., tuple[bool, ...]], Callable[..., AbstractContextManager[None]]]:
+    """Functions ``set_flags`` and ``flags`` that change nothing: all that can be set stays off."""
+
+    def set_flags(*args: Any, **kwargs: Any) -> tuple[bool, ...]:
+        return (False,) * len(names)
+
+    def flags(*args: Any, **kwargs: Any) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    return set_flags, flags

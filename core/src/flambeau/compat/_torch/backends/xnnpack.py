@@ -1,0 +1,5 @@
+"""A library of kernels for phones, which flambeau does not use."""
+
+__all__ = ["enabled"]
+
+enabled = False

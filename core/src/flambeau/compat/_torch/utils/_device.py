@@ -1,0 +1,35 @@
+"""Functions whose new tensors are made on a device."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import flambeau as fb
+from flambeau.compat._torch.utils._contextlib import context_decorator
+
+__all__ = ["DeviceContext", "device_decorator", "set_device"]
+
+
+class DeviceContext:
+    """A block whose new tensors are made on a device."""
+
+    def __init__(self, device: Any) -> None:
+        self.device = fb.device(device)
+
+    def __enter__(self) -> DeviceContext:
+        self.device.__enter__()
+        return self
+
+    def __exit__(self, *exc: Any) -> None:
+        self.device.__exit__(*exc)
+
+
+def device_decorator(device: Any, func: Callable[..., Any]) -> Any:
+    """The function, which makes its tensors on a device."""
+    return context_decorator(lambda: DeviceContext(device), func)
+
+
+def set_device(device: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A decorator: the function makes its tensors on a device."""
+    return lambda func: device_decorator(fb.device(device), func)

@@ -1,0 +1,5 @@
+"""Whether new memory is filled where only deterministic algorithms are allowed."""
+
+__all__ = ["fill_uninitialized_memory"]
+
+fill_uninitialized_memory = True

@@ -1,0 +1,3 @@
+"""Defaults of `load` and `save`."""
+
+__all__: list[str] = []
