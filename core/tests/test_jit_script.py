@@ -432,3 +432,75 @@ def test_classes_of_the_enclosing_function_may_be_named_in_comments_and_in_thems
         return held.twin(held).x
 
     assert use(Held(3)) == 3
+
+
+def test_without_an_annotation_a_function_that_does_not_always_return_gives_none_else():
+    def branch(x):
+        if bool(x):
+            return 1
+
+    def loop(x):
+        for i in range(3):
+            if bool(x) and i == 1:
+                return i
+
+    for f, found in ((branch, 1), (loop, 1)):
+        scripted = fb.jit.script(f)
+        assert str(next(scripted.graph.outputs()).type()) == "Optional[int]"
+        assert scripted(fb.ones(())) == found and scripted(fb.zeros(())) is None
+
+    def annotated(x) -> int | None:
+        if bool(x):
+            return 1
+
+    with pytest.raises(RuntimeError, match="does not return along all paths"):
+        fb.jit.script(annotated)
+
+
+def test_comments_may_leave_out_what_is_returned():
+    def f(n, x):
+        # type: (int, Tensor)
+        return x * n
+
+    assert fb.jit.script(f)(2, fb.ones(1)).tolist() == [2.0]
+
+
+def test_generators_are_lists_and_lists_of_several_types_have_a_union():
+    @fb.jit.script
+    def f(x):
+        return any(i > 1 for i in [1, 2]), [1, 2.5], {"a": 1, "b": 2.5}, len([x, 1])
+
+    assert f(fb.ones(1)) == (True, [1, 2.5], {"a": 1, "b": 2.5}, 2)
+    kinds = next(f.graph.outputs()).type().elements()
+    assert [str(kind) for kind in kinds[1:3]] == [
+        "List[Union[float, int]]",
+        "Dict[str, Union[float, int]]",
+    ]
+
+
+def test_what_is_returned_becomes_what_is_annotated_member_by_member():
+    def numbers(x):
+        # type: (Tensor) -> Tuple[int, float]
+        return x.item(), x.item()
+
+    def either(x) -> int | fb.Tensor:
+        if bool(x):
+            return 1
+        return x
+
+    assert fb.jit.script(numbers)(fb.ones(())) == (1, 1.0)
+    scripted = fb.jit.script(either)
+    file = io.BytesIO()
+    fb.jit.save(scripted, file)
+    file.seek(0)
+    assert "_0 : Union[Tensor, int] = 1" in scripted.code
+    for each in (scripted, fb.jit.load(file)):
+        assert each(fb.ones(())) == 1 and each(fb.zeros(())).tolist() == 0.0
+
+
+def test_functions_of_nn_functional_are_scripted_by_themselves():
+    import flambeau.nn.functional as F  # the tests of the core run without nn, too
+
+    padded = fb.jit.script(F.pad)
+    assert padded(fb.ones(2), [1, 1]).tolist() == [0.0, 1.0, 1.0, 0.0]
+    assert fb.jit.script(F.relu)(fb.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]

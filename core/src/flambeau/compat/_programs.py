@@ -30,6 +30,8 @@ __all__ = [
 ]
 
 CompilationUnit = jit.CompilationUnit
+ExtraFilesMap = dict
+JITException = jit.Error
 _get_tracing_state = current
 _is_tracing = jit.is_tracing
 

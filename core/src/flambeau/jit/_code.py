@@ -270,9 +270,17 @@ class _Printer:
             self.lines.append(f"{pad}else:" if at else f"{pad}if {self.read(node.inputs_[0])}:")
             before = len(self.lines)
             self.block(block, pad + "  ")
-            if outs:
-                values = ", ".join(map(self.read, block.outputs_))
-                self.lines.append(f"{pad}  {', '.join(outs)} = {values}")
+            plain: list[tuple[str, str]] = []
+            for name, made, value in zip(outs, node.outputs_, block.outputs_, strict=True):
+                if made.type().kind == "Union" and not at:  # branches may have different members
+                    self.constants.needs(made.type())
+                    kind = made.type().annotation
+                    self.lines.append(f"{pad}  {name} : {kind} = {self.read(value)}")
+                else:
+                    plain.append((name, self.read(value)))
+            if plain:
+                names, values = (", ".join(each) for each in zip(*plain, strict=True))
+                self.lines.append(f"{pad}  {names} = {values}")
             if len(self.lines) == before:
                 self.lines.append(f"{pad}  pass")
 

@@ -581,11 +581,17 @@ def _python(w: _Writer, node: Node) -> None:
     w.globals["_given_back"] = _given_back
     kind = w.object(node.output().type())
     given = ", ".join(map(w.read, node.inputs_))
-    w.assign(node, f"_given_back({function}({given}), {kind}, {node.attributes['name']!r})")
+    name, told = node.attributes["name"], node.attributes.get("_told", True)
+    w.assign(node, f"_given_back({function}({given}), {kind}, {name!r}, {told})")
 
 
-def _given_back(value: Any, kind: Type, name: str) -> Any:
-    """What a function of Python returned, if it is of the type that it is annotated with."""
+def _given_back(value: Any, kind: Type, name: str, told: bool) -> Any:
+    """What a function of Python returned, if it is of the type that it is annotated with.
+
+    One without an annotation may return nothing where nobody reads it.
+    """
+    if value is None and not told:
+        return None
     try:
         return cast(value, kind)
     except TypeError:

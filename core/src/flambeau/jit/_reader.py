@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import enum
 import math
+import textwrap
 from types import FunctionType
 from typing import Any
 
@@ -259,7 +260,7 @@ class Code:
 
     def source(self, path: str) -> tuple[Source, list[ast.stmt]]:
         """The source of a record, and its statements without the head that older files have."""
-        text = bytes(self.archive.read(path)).decode("utf-8")
+        text = textwrap.dedent(bytes(self.archive.read(path)).decode("utf-8"))
         source = Source(tuple(text.splitlines()), path)
         return source, [each for each in parse(text, source).body if not _is_head(each)]
 

@@ -9,6 +9,7 @@ import typing
 from typing import Any, TypeVar
 
 from flambeau._dispatch.annotated import takes_as_annotated
+from flambeau.jit import _decorators
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.function import ScriptFunction, declarations, scripted
@@ -63,6 +64,7 @@ def script(
             return _class(obj)
     if isinstance(obj, (dict, list)):
         return obj.copy()
+    obj = _decorators.plain(obj)
     if inspect.isfunction(obj) or inspect.ismethod(obj) or isinstance(obj, functools.partial):
         if isinstance(obj, functools.partial):
             raise RuntimeError("partial functions cannot be scripted: script the function itself")
@@ -70,6 +72,10 @@ def script(
             raise RuntimeError(
                 f"methods cannot be scripted by themselves: script the module that {obj} is of"
             )
+        own = compiler.functional.scripted(obj)
+        if isinstance(own, FunctionRef) and isinstance(own.function, ScriptFunction):
+            own.function.compile()
+            return own.function
         made = scripted(obj.__dict__.get("__original_fn", obj))
         with seen_from(sys._getframe(1 + _frames_up), {}):
             made.compile()

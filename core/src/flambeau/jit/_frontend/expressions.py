@@ -72,7 +72,6 @@ _KINDS: dict[type, str] = {
     ast.Await: "await expressions",
     ast.Set: "Set literals",
     ast.SetComp: "Set comprehensions",
-    ast.GeneratorExp: "Generator expressions",
     ast.NamedExpr: "Assignment expressions",
 }
 
@@ -289,7 +288,7 @@ def _list(c: Compilation, node: ast.List, hint: Type | None) -> Any:
                 )
             parts[at] = converted
     else:
-        element = _common(c, node, parts, "list") if parts else T.TENSOR
+        element = _common(c, node, parts, "list", True) if parts else T.TENSOR
     return c.emit("prim::ListConstruct", parts, T.list_of(element), at=node, _open=True)
 
 
@@ -300,10 +299,10 @@ def _inside(hint: Type | None, kind: str) -> tuple[Type, ...]:
     return next((each.args for each in choices if each.kind == kind), ())
 
 
-def _common(c: Compilation, node: Any, parts: list[Value], what: str) -> Type:
+def _common(c: Compilation, node: Any, parts: list[Value], what: str, unions: bool = False) -> Type:
     kind = parts[0].type()
     for part in parts[1:]:
-        joined = T.unify(kind, part.type())
+        joined = T.unify(kind, part.type(), unions)
         if joined is None:
             c.fail(
                 node,
@@ -324,7 +323,7 @@ def _dict(c: Compilation, node: ast.Dict, hint: Type | None) -> Any:
         keys.append(value(c, key))
         values.append(value(c, each, wanted[1] if wanted else None))
     kinds = wanted or (
-        (_common(c, node, keys, "dict"), _common(c, node, values, "dict"))
+        (_common(c, node, keys, "dict"), _common(c, node, values, "dict", True))
         if keys
         else (T.STR, T.TENSOR)
     )
@@ -544,7 +543,9 @@ def _index_value(c: Compilation, part: ast.expr, found: Value) -> Value:
     )
 
 
-def _list_comprehension(c: Compilation, node: ast.ListComp, hint: Type | None) -> Any:
+def _list_comprehension(
+    c: Compilation, node: ast.ListComp | ast.GeneratorExp, hint: Type | None
+) -> Any:
     comprehension = compiler.loops.comprehension
 
     wanted = _inside(hint, "List")
@@ -591,6 +592,7 @@ _FORMS: dict[type[ast.expr], Callable[..., Any]] = {
     ast.List: _list,
     ast.Dict: _dict,
     ast.Subscript: _subscript,
+    ast.GeneratorExp: _list_comprehension,
     ast.ListComp: _list_comprehension,
     ast.DictComp: _dict_comprehension,
     ast.JoinedStr: _joined,

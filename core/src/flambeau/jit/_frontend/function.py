@@ -331,20 +331,14 @@ def compile_declaration(
         status = statements(c, node.body)
 
         def falls() -> Any:
-            if c.declared_return not in (None, T.NONE, T.ANY) and not (
-                c.declared_return is not None and c.declared_return.is_optional()
-            ):
+            if c.declared_return not in (None, T.NONE, T.ANY):
                 c.fail(
                     node,
                     "Function was not annotated as having type None, but does not return along "
                     "all paths",
                 )
-            if c.returned not in (T.UNKNOWN, T.NONE) and not c.returned.is_optional():
-                c.fail(
-                    node,
-                    "Function was not annotated as having type None, but does not return along "
-                    "all paths",
-                )
+            if c.returned not in (T.UNKNOWN, T.NONE):
+                c.returned = T.optional(c.returned)
             c.frame.variables[RETURNED] = c.constant(None, T.NONE)
             return EXITS
 
@@ -381,19 +375,25 @@ def compile_declaration(
     return c.graph, returned
 
 
-def _comment_types(declaration: Declaration) -> tuple[list[ast.expr] | None, ast.expr] | None:
-    """The types of ``# type: (int, Tensor) -> Tensor``; None for the arguments of ``(...)``."""
+def _comment_types(
+    declaration: Declaration,
+) -> tuple[list[ast.expr] | None, ast.expr | None] | None:
+    """The types of ``# type: (int, Tensor) -> Tensor``; None for the arguments of ``(...)``.
+
+    Without an arrow the type of the result is not said.
+    """
     comment = declaration.node.type_comment
     if not comment:
         return None
     head, arrow, back = comment.rpartition("->")
-    if not arrow:
+    head = (head if arrow else back).strip()
+    if not (head.startswith("(") and head.endswith(")")):
         raise CompilationError(
             f"Expected a type comment of the form (...) -> ..., got {comment!r}",
             Place.of(declaration.source, declaration.node),
         )
-    inside = head.strip()[1:-1].strip()
-    returned = ast.parse(back.strip(), mode="eval").body
+    inside = head[1:-1].strip()
+    returned = ast.parse(back.strip(), mode="eval").body if arrow else None
     if inside == "...":
         return None, returned
     tree = ast.parse(f"({inside},)" if inside else "()", mode="eval").body

@@ -16,6 +16,9 @@ from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, Type
 
+_SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp)
+"""What has variables of its own."""
+
 
 class Iteration(Sugar):
     """Something to go over: how often, and what is there at each step.
@@ -172,7 +175,9 @@ def assigned(body: list[ast.stmt]) -> set[str]:
     found: set[str] = set()
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.DictComp)):
+        if isinstance(
+            node, (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp)
+        ):
             return
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             found.add(node.id)
@@ -395,7 +400,10 @@ def _again(
 
 
 def comprehension(
-    c: Compilation, node: ast.ListComp | ast.DictComp, parts: list[ast.expr], wanted: Type | None
+    c: Compilation,
+    node: ast.ListComp | ast.GeneratorExp | ast.DictComp,
+    parts: list[ast.expr],
+    wanted: Type | None,
 ) -> Any:
     """``[element for x in it if test]``, and the same of dicts."""
     if len(node.generators) != 1:

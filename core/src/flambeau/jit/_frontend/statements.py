@@ -208,7 +208,11 @@ def _join(
     kind = live[0].type()
     for each in live[1:]:
         declared = outer.declaration(name) or _declared(arms, name)
+        if name == RETURNED and declared is None:
+            declared = c.declared_return
         joined = T.unify(kind, each.type())
+        if name == RETURNED and declared is None and T.UNKNOWN in (kind, each.type()):
+            joined = c.returned  # what a loop is left with is known only now
         if declared is not None and all(T.is_subtype(k.type(), declared) for k in live):
             joined = declared
         if joined is None and name == RETURNED:
@@ -252,6 +256,23 @@ def _declared(arms: list[tuple[Block, Frame, Any]], name: str) -> Any:
     return next((f.declared[name] for _, f, _ in arms if name in f.declared), None)
 
 
+def _member_by_member(c: Compilation, node: Any, made: Value, wanted: Any) -> Value | None:
+    """A tuple that was just made, with its members converted to those of another type."""
+    if made.node is None or made.node.kind != "prim::TupleConstruct" or wanted.kind != "Tuple":
+        return None
+    members = list(made.node.inputs())
+    if len(members) != len(wanted.args):
+        return None
+    found = [
+        convert(c, member, kind, allow=True, at=node)
+        for member, kind in zip(members, wanted.args, strict=True)
+    ]
+    known = [each for each in found if each is not None]
+    if len(known) != len(found):
+        return None
+    return c.emit("prim::TupleConstruct", known, wanted, at=node)
+
+
 def _return(c: Compilation, node: ast.Return) -> Any:
     wanted = c.declared_return
     if node.value is None:
@@ -261,6 +282,8 @@ def _return(c: Compilation, node: ast.Return) -> Any:
     if (wanted is not None and wanted is not T.NONE) or (wanted is T.NONE and node.value):
         assert wanted is not None
         converted = convert(c, made, wanted, allow=True, at=node)
+        if converted is None:
+            converted = _member_by_member(c, node, made, wanted)
         if converted is None:
             c.fail(
                 node,

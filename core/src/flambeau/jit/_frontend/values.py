@@ -258,6 +258,7 @@ class IgnoredRef(Sugar):
 
         declared = declaration_of(self.fn)
         arguments, back = arguments_of(declared)
+        told = back is not None
         back = T.TENSOR if back is None else back
         if self.of is not None:
             arguments = arguments[1:]
@@ -272,7 +273,9 @@ class IgnoredRef(Sugar):
             return c.uninitialized(back)
         if self.of is not None:
             inputs = [self.of, *inputs]
-        return c.emit("prim::PythonOp", inputs, back, at=node, name=self.name, _function=self.fn)
+        return c.emit(
+            "prim::PythonOp", inputs, back, at=node, name=self.name, _function=self.fn, _told=told
+        )
 
 
 class NamedOp(Sugar):
