@@ -16,6 +16,8 @@ from typing import Any
 from flambeau.plugin import Job
 from flambeau_mpi import manager
 
+_STARTERS = ("PMI_", "PMIX_", "HYDI_", "HYDRA_")
+
 _started: tuple[str, Any, int, int] | None = None
 
 
@@ -80,6 +82,8 @@ def _start(job: Job) -> tuple[str, Any, int, int]:
         "PMI_SIZE": str(job.size),
         **_interfaces(),
     }
+    # What another starter has said of its own way to start MPI is not for this one.
+    theirs = {key: os.environ.pop(key) for key in [*os.environ] if key.startswith(_STARTERS)}
     os.environ.update(given)
     try:
         import mpi4py
@@ -93,6 +97,7 @@ def _start(job: Job) -> tuple[str, Any, int, int]:
     finally:
         for key in given:
             os.environ.pop(key, None)
+        os.environ.update(theirs)
     rank, size = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size()
     if (rank, size) != (job.rank, job.size):
         raise RuntimeError(

@@ -13,6 +13,7 @@ from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _engines
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._rendezvous import rendezvous
+from flambeau.distributed._starters import started
 from flambeau.distributed._stores import Store
 from flambeau.distributed._world import World
 
@@ -118,8 +119,9 @@ def init_process_group(
         backend: ``"mpi"``, an engine of another name, PyTorch's ``"gloo"`` and ``"nccl"`` for the
             engines of CPUs and GPUs, ``"cpu:gloo,cuda:nccl"``, or None for all that are installed.
         init_method: ``"env://"`` (the default) reads ``MASTER_ADDR``, ``MASTER_PORT``,
-            ``WORLD_SIZE`` and ``RANK``; ``"tcp://host:port"`` is an address of rank 0's machine;
-            ``"file:///path"`` a file, not there yet, that all processes see.
+            ``WORLD_SIZE`` and ``RANK``; what is not set is asked of `srun` (which says all of it)
+            and `mpiexec` (all of it on one machine); ``"tcp://host:port"`` is an address of rank
+            0's machine; ``"file:///path"`` a file, not there yet, that all processes see.
         timeout: after which a wait names those who are missing; 30 minutes if not given.
         world_size: number of processes.
         rank: of this one, from 0.
@@ -279,11 +281,15 @@ def get_backend(group: ProcessGroup | None = None) -> str:
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
     """``LOCAL_RANK`` of the environment: which of the processes of its machine this one is.
 
+    Where it is not set, what `srun` or `mpiexec` have said.
+
     Raises:
-        RuntimeError: it is not set, and there is no `fallback_rank`.
+        RuntimeError: nobody has said it, and there is no `fallback_rank`.
     """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
+    if (start := started()) is not None:
+        return start.local_rank
     if fallback_rank is not None:
         return fallback_rank
     raise RuntimeError("LOCAL_RANK is not in the environment; set it, or pass fallback_rank")

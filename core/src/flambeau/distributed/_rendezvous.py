@@ -10,6 +10,7 @@ from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
 from flambeau.distributed._file_store import FileStore
+from flambeau.distributed._starters import started
 from flambeau.distributed._stores import PrefixStore, Store
 from flambeau.distributed._tcp_store import TCPStore
 
@@ -28,6 +29,15 @@ def rendezvous(url: str, rank: int, size: int, timeout: timedelta) -> tuple[Stor
     rank = given.get("rank", rank)
     size = given.get("world_size", size)
     if parts.scheme == "env":
+        known = started()
+        if known is not None and not os.environ.get("RANK"):
+            rank, size = (rank if rank >= 0 else known.rank), (size if size > 0 else known.size)
+            if known.url and not os.environ.get("MASTER_PORT"):
+                address = os.environ.get("MASTER_ADDR")
+                url = known.url
+                if address and url.startswith("tcp"):
+                    url = f"tcp://{address}:{urlsplit(url).port}"
+                return rendezvous(url, rank, size, timeout)
         rank = rank if rank >= 0 else int(_environment("RANK"))
         size = size if size > 0 else int(_environment("WORLD_SIZE"))
         host = os.environ.get("MASTER_ADDR") or ("" if rank else "127.0.0.1")
