@@ -73,6 +73,23 @@ def test_code_that_is_no_torchscript_is_refused_and_not_run(expression, tmp_path
         fb.jit.load(with_code(data, change))
 
 
+def test_parameters_that_come_back_are_plain_tensors_that_can_be_trained():
+    file = io.BytesIO()
+    fb.jit.save(fb.jit.script(fb.nn.Linear(2, 1)), file)
+    file.seek(0)
+    loaded = fb.jit.load(file)
+    weights = [loaded.weight, *loaded.parameters(), *loaded.state_dict(keep_vars=True).values()]
+    assert all(type(w) is fb.Tensor and w.requires_grad and w.is_leaf for w in weights)
+    loaded(fb.ones(3, 2)).sum().backward()
+    before = loaded.weight.detach().clone()
+    fb.optim.SGD(loaded.parameters(), 1.0).step()
+    assert fb.equal(loaded.weight, before - 3)
+    again = io.BytesIO()
+    fb.jit.save(loaded, again)
+    again.seek(0)
+    assert [n for n, _ in fb.jit.load(again).named_parameters()] == ["weight", "bias"]
+
+
 def test_statements_beside_definitions_are_refused():
     data = archive(fb.jit.script(fb.nn.ReLU()))
     for line in ("import os\n", "x = open('/etc/passwd')\n", "@staticmethod\nclass A: pass\n"):

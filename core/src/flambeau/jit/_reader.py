@@ -438,10 +438,7 @@ class _Builder:
         if each is T.TENSOR and not isinstance(value, fb.Tensor):
             raise CheckpointError(f"{shown(name)} should be a tensor")
         if name in kind.parameters:
-            parameter = value
-            if isinstance(value, fb.Tensor):
-                parameter = nn.Parameter(value.detach(), requires_grad=value.requires_grad)
-            module._parameters[name] = parameter
+            module._parameters[name] = value  # a tensor, as in PyTorch: archives know no classes
         elif name in kind.buffers:
             module._buffers[name] = value
         elif isinstance(value, nn.Module):
