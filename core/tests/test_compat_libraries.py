@@ -495,3 +495,12 @@ def test_a_file_of_pytorchs_hides_no_function_of_its_name(torch):
 @pytest.mark.parametrize("name", ["nnpack", "cusparselt", "kleidiai", "miopen"])
 def test_libraries_that_are_not_used_say_so(torch, name):
     assert importlib.import_module(f"torch.backends.{name}").is_available() is False
+
+
+@pytest.mark.parametrize(
+    "name", ["multivariate_normal", "half_normal", "kl", "transforms", "normal"]
+)
+def test_files_of_distributions_have_what_pytorchs_import(torch, name):
+    found = importlib.import_module(f"torch.distributions.{name}")
+    assert found.Distribution is torch.distributions.Distribution
+    assert found.broadcast_all is torch.distributions.utils.broadcast_all

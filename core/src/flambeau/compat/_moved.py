@@ -93,11 +93,21 @@ MOVED = {
 }
 """Paths below ``torch``, and what is found there, by the module that has it."""
 
+_BESIDE = {
+    "flambeau.distributions": "Distribution ExponentialFamily Independent TransformedDistribution",
+    "flambeau.distributions.utils": """_standard_normal _sum_rightmost broadcast_all lazy_property
+        logits_to_probs probs_to_logits""",
+}
+"""What PyTorch's files of distributions import, and programs import from any of them."""
+
 
 def moved(below: str) -> dict[str, Any]:
     """The names of a path below ``torch`` that other modules of flambeau have."""
+    homes = MOVED.get(below, {})
+    if below.startswith("distributions."):
+        homes = {**_BESIDE, **homes}
     return {
         name: getattr(importlib.import_module(home), name)
-        for home, names in MOVED.get(below, {}).items()
+        for home, names in homes.items()
         for name in names.split()
     }
