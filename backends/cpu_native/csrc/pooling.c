@@ -133,8 +133,8 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
                 }
                 masked = i;
             }
-            __m512 best = _mm512_setzero_ps();
-            __m512i place = _mm512_set1_epi32(-1);
+            __m512 best = _mm512_set1_ps(-INFINITY);
+            __m512i place = _mm512_setzero_si512();
             __mmask16 empty = all;
             for (int64_t down = 0; down < kh; down++) {
                 const int64_t row = top + down * c->dh;
@@ -164,6 +164,8 @@ AVX512 static void windows_step(const void *context, int64_t begin, int64_t end)
                                      _mm512_cvtepi32_epi64(_mm512_castsi512_si256(place)));
             _mm512_mask_storeu_epi64(places + 8, (__mmask8)(all >> 8),
                                      _mm512_cvtepi32_epi64(_mm512_extracti32x8_epi32(place, 1)));
+            for (int64_t j = 0; empty && j < 16; j++)
+                if (empty >> j & 1) places[j] = nowhere_f32(c, top, left + j * apart);
         }
     }
 }

@@ -29,6 +29,14 @@ INLINE void NAME(max_tap)(const T *restrict x, T *restrict best, int32_t *restri
     }
 }
 
+/* The place of a window that meets nothing but padding, as PyTorch has it: its first tap that is not before
+   the plane, wherever that is. */
+INLINE int64_t NAME(nowhere)(const NAME(Pool) * c, int64_t row, int64_t column) {
+    if (row < 0) row += (c->dh - 1 - row) / c->dh * c->dh;
+    if (column < 0) column += (c->dw - 1 - column) / c->dw * c->dw;
+    return row * c->w + column;
+}
+
 /* Windows of a row are done in pieces of PIECE. */
 #define PIECE 512
 
@@ -43,7 +51,7 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
             T *best = c->out + line * c->ow;
             for (int64_t i = 0; i < to - from; i++) {
                 at[i] = -1;
-                best[from + i] = 0;
+                best[from + i] = (T)-INFINITY;
             }
             for (int64_t i = 0; i < c->kh; i++) {
                 const int64_t row = y * c->sh - c->ph + i * c->dh;
@@ -68,7 +76,9 @@ WIDE static void NAME(max_pool2d_step)(const void *context, int64_t begin, int64
                 }
             }
             int64_t *places = c->places + line * c->ow + from;
-            for (int64_t i = 0; i < to - from; i++) places[i] = at[i];
+            for (int64_t i = 0; i < to - from; i++)
+                places[i] = at[i] >= 0 ? at[i]
+                                       : NAME(nowhere)(c, y * c->sh - c->ph, (from + i) * c->sw - c->pw);
         }
     }
 }

@@ -545,7 +545,9 @@ def test_pooling(shape, pool):
 
 
 @pytest.mark.parametrize("planes", [1, 7])
-@pytest.mark.parametrize("size", [(2, 2), (4, 4), (8, 4), (4, 8), (8, 8), (16, 16), (6, 8), (8, 6)])
+@pytest.mark.parametrize(
+    "size", [(1, 1), (1, 5), (2, 2), (4, 4), (8, 4), (4, 8), (8, 8), (16, 16), (8, 6)]
+)
 @pytest.mark.parametrize("side", [1, 2, 3, 16, 17])
 def test_the_greatest_of_windows_of_small_images_of_which_some_lie_in_the_padding(
     planes, size, side

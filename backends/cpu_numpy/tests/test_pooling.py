@@ -54,6 +54,19 @@ def test_max_pool_of_nan_and_infinities_agrees() -> None:
     check_max(x, (2, 2), (2, 2), (0, 0), (1, 1), False)
 
 
+@pytest.mark.parametrize("shape", [(1, 2, 1, 1), (1, 2, 1, 4), (2, 1, 3, 1), (1, 1, 2, 5)])
+def test_max_pool_of_windows_that_meet_no_element_agrees(shape: tuple[int, ...]) -> None:
+    x = draw(shape, "float32")
+    for kernel, stride, dilation in product((2, 3), (1, 2), (2, 3, 4)):
+        padding, reach = kernel // 2, dilation * (kernel - 1)
+        if reach < min(shape[2:]) + 2 * padding:
+            pairs = [(n, n) for n in (kernel, stride, padding, dilation)]
+            values, places = KERNELS["max_pool2d"](x, *pairs, False)
+            wanted = F.max_pool2d(tensor(x), *pairs, False, return_indices=True)
+            agree(values, wanted[0])
+            agree(places, wanted[1])
+
+
 def test_max_pool_of_windows_with_more_taps_than_a_byte_counts() -> None:
     check_max(draw((1, 2, 20, 20), "float32"), (17, 17), (1, 1), (0, 0), (1, 1), False)
 

@@ -95,6 +95,9 @@ def max_pool2d(
         piece = slice(start, start + step)
         some, found = planes[piece], flat_values[piece]
         which = _largest(some, found, taps)
+        if max(dilation) > 1 and which.max() >= len(steps):  # windows that meet nothing but padding
+            first = _first_taps((oh, ow), kernel, stride, padding, dilation)
+            np.copyto(which, first, where=which >= len(steps), casting="unsafe")
         np.take(steps, which, out=flat_places[piece], mode="clip")
         flat_places[piece] += starts
     return values, places
@@ -110,6 +113,16 @@ def _positions(
     taps = product(range(kernel[0]), range(kernel[1]))
     steps = np.array([i * dilation[0] * w + j * dilation[1] for i, j in taps])
     return starts, steps, starts[..., None] + steps
+
+
+@lru_cache(maxsize=64)
+def _first_taps(out: Sizes, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair) -> Array:
+    """The number of the first tap of each window that is not before the plane."""
+    rows, columns = (
+        -(np.minimum(np.arange(n) * s - p, 0) // d)
+        for n, s, p, d in zip(out, stride, padding, dilation, strict=True)
+    )
+    return (rows[:, None] * kernel[1] + columns).astype(np.uint16)
 
 
 def _largest(x: Array, values: Array, taps: list[Any]) -> Array:
