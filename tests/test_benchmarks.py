@@ -392,3 +392,13 @@ def test_what_compiling_takes_is_told_apart_from_the_steps_after_it():
     lines = compilers.table("net", {"torch": slow, "flambeau.compile": fast}).splitlines()
     assert lines[1].split() == ["torch", "20.00", "s", "2.00", "ms", "1.00"]
     assert lines[2].split() == ["flambeau.compile", "10.00", "s", "1.00", "ms", "0.50"]
+
+
+def test_deaths_are_counted_and_starts_too():
+    words = ["--engine", "reference", "--ranks", "2", "--kills", "1", "--starts", "1"]
+    script = [sys.executable, str(FOLDER / "deaths.py"), *words, "--only", "barrier"]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    killed, started = done.stdout.splitlines()
+    assert killed.startswith("barrier") and "1 named" in killed and "0 not named" in killed
+    assert started.startswith("1 starts, 0 failures")
