@@ -14,7 +14,7 @@ from flambeau_numpy.kernels import KERNELS as NUMPY
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
 from flambeau_onednn.primitives import BACKWARD_DATA, BACKWARD_WEIGHTS, used_taps
-from flambeau_onednn.runs import Plans
+from flambeau_onednn.runs import LIMIT, Plans
 
 RANDOM = np.random.default_rng(0)
 EPS = {np.dtype(np.float32): 2e-6, BFLOAT16: 8e-3}
@@ -67,6 +67,12 @@ VOLUME = [
 ]
 
 
+@pytest.fixture(autouse=True)
+def _own_plans(monkeypatch):
+    """Plans of earlier tests, or that there is none, are not those of this test."""
+    monkeypatch.setattr(convolution, "plans", Plans(LIMIT))
+
+
 def draw(*shape: int) -> np.ndarray:
     return RANDOM.normal(size=shape)
 
@@ -113,6 +119,10 @@ def check(case: Any, bias: bool = True, dtype: Any = np.float32, demanded: bool 
     if demanded:
         kept = list(convolution.plans.kept.values())[-3:]
         assert None not in kept, f"left to NumPy: {case}"
+
+
+def test_taps_of_enormous_padding_are_found_at_once():
+    assert used_taps(3, 2, 2**71, 1, 2**70, 1).number == 2
 
 
 @pytest.mark.parametrize("case", PLANE + NOTABLE + SMALLER, ids=str)

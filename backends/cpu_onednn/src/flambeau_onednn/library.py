@@ -36,7 +36,7 @@ MAJOR = 3
 
 DIMS = c_int64 * 12
 CPU, IN_ORDER, USER_SCRATCHPAD = 1, 1, 1
-UNIMPLEMENTED = 3
+OUT_OF_MEMORY, INVALID, UNIMPLEMENTED = 1, 2, 3
 F32, BF16, F16 = 3, 2, 1
 
 
@@ -167,14 +167,26 @@ class Library:
         """Call a function and raise if it fails.
 
         Raises:
-            Unsupported: there is no implementation for these arguments.
+            Unsupported: there is no implementation for these arguments, or they are beyond it.
+            MemoryError: there is no memory for what it makes.
             RuntimeError: any other failure.
         """
         status = self._functions[name](*arguments)
-        if status == UNIMPLEMENTED:
-            raise Unsupported(name)
+        if status == UNIMPLEMENTED or (status == INVALID and "_desc_create" in name):
+            raise Unsupported(name)  # sizes that its integers do not hold are invalid
+        self.check(status, f"dnnl_{name}")
+
+    def check(self, status: int, name: str) -> None:
+        """Raise if a function failed.
+
+        Raises:
+            MemoryError: there was no memory.
+            RuntimeError: any other failure.
+        """
+        if status == OUT_OF_MEMORY:
+            raise MemoryError(f"oneDNN {self.version}: no memory for {name}")
         if status:
-            raise RuntimeError(f"oneDNN {self.version}: dnnl_{name} failed with status {status}")
+            raise RuntimeError(f"oneDNN {self.version}: {name} failed with status {status}")
 
     def destroyer(self, kind: str) -> Callable[[c_void_p], int]:
         """The function that ends the life of an object."""

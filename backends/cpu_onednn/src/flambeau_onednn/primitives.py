@@ -65,8 +65,13 @@ def used_taps(n: int, k: int, out: int, stride: int, padding: int, dilation: int
     (Taps(first=1, number=1, before=0, after=0), Taps(first=1, number=2, before=0, after=0))
     """
     everything = Taps(0, k, padding, padding)
-    starts = range(-padding, (out - 1) * stride - padding + 1, stride)
-    used = [j for j in range(k) if any(0 <= start + j * dilation < n for start in starts)]
+    # Tap j of window w meets pixel w·stride - padding + j·dilation: the first and last such w.
+    offsets = [padding - j * dilation for j in range(k)]
+    used = [
+        j
+        for j, offset in enumerate(offsets)
+        if max(0, -(-offset // stride)) <= min(out - 1, (n - 1 + offset) // stride)
+    ]
     if not used or len(used) == k:
         return everything
     first, number = used[0], used[-1] - used[0] + 1

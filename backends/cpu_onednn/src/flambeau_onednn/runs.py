@@ -212,7 +212,7 @@ class Listed:
                 set_data(handles[which], address(held[-1]))
         for run in call.runs:
             if status := library.execute(*run):
-                raise RuntimeError(f"oneDNN {library.version}: execution failed, status {status}")
+                library.check(status, "dnnl_primitive_execute")
         del held
         self._spare.append(call)
 

@@ -98,14 +98,15 @@ def _gemm(a: Array, b: Array, out: Array, alpha: float = 1.0, beta: float = 0.0)
             )
         finally:
             _mask(_SETMASK, before, None)
-    if status:
-        raise RuntimeError(f"oneDNN {library.version}: dnnl_sgemm failed with status {status}")
+    library.check(status, "dnnl_sgemm")
 
 
 def _suits(a: Array, b: Array) -> bool:
-    """Whether oneDNN is faster for the product of two float32 matrices; the shapes must fit."""
+    """Whether oneDNN is faster for the product of two matrices: of float32, of shapes that fit."""
     (rows, depth), columns = a.shape, b.shape[1]
     if rows * depth * columns < (LEAST >> 2 if rows <= FEW else LEAST) or depth != b.shape[0]:
+        return False
+    if not a.dtype == b.dtype == FLOAT32:  # it gets addresses, and would read others as float32
         return False
     if min(rows, columns, depth) < 2:  # nothing, vectors, or their outer product
         return False
@@ -147,7 +148,8 @@ def _sum(
     line, kept, factor = None, 0.0, float(alpha)
     if added is not None:
         kept = 1.0
-        if offered.sgemm is not None and beta == 1 and added.shape == out.shape[1:]:
+        fits = added.shape == out.shape[1:] and added.dtype == FLOAT32
+        if offered.sgemm is not None and beta == 1 and fits:
             line = np.ascontiguousarray(added)
         elif beta == 1:
             np.copyto(out, added)
