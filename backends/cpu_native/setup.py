@@ -5,6 +5,7 @@ Without a compiler the package installs all the same and offers no kernels.
 
 import os
 import platform
+import runpy
 from glob import glob
 
 from setuptools import Extension, setup
@@ -12,6 +13,8 @@ from setuptools.command.build_ext import build_ext
 
 UNIX = ["-std=c11", "-O3", "-fno-math-errno", "-fno-trapping-math", "-ffp-contract=off"]
 UNIX += ["-fopenmp-simd", "-pthread"]  # of OpenMP the pragmas for vectors, which need no library
+# Imported by its path: the package itself asks for others, which a build has not.
+DIGEST = runpy.run_path("src/flambeau_native/sources.py")["digest"]("csrc")
 
 
 class Build(build_ext):
@@ -42,7 +45,7 @@ setup(
             "flambeau_native._native",
             sorted(glob("csrc/*.c")),
             depends=sorted(glob("csrc/*.h")),
-            define_macros=[("Py_LIMITED_API", "0x030b0000")],
+            define_macros=[("Py_LIMITED_API", "0x030b0000"), ("SOURCES", DIGEST)],
             py_limited_api=platform.python_implementation() == "CPython",
             optional=True,
         )

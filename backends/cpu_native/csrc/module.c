@@ -288,9 +288,16 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "flambeau_native.
                                         NULL,                   NULL,
                                         NULL};
 
+/* What the module was made of: setup.py says it, and sources.py compares. */
+#define TEXT_OF(name) #name
+#define TEXT(name) TEXT_OF(name)
+
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
+#ifdef SOURCES
+    if (PyModule_AddStringConstant(module, "sources", TEXT(SOURCES)) < 0) return NULL;
+#endif
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (const Row *row = tables[t]; row->name != NULL; row++) {
             /* The definitions live as long as the process, as the functions do. */
