@@ -48,6 +48,14 @@ def test_functions_are_what_they_were_after_the_block_and_without_such_a_program
         fb.ones(2).sum(axis=0)
 
 
+def test_functions_with_documented_names_keep_them_after_the_block():
+    before = inspect.signature(fb.is_floating_point).parameters
+    assert "tensor" in before
+    with torch_alias():
+        assert run("import torch\nresult = torch.is_floating_point(x1=torch.ones(1))")["result"]
+    assert inspect.signature(fb.is_floating_point).parameters == before
+
+
 def test_names_that_are_built_are_seen():
     with torch_alias():
         found = run("import torch\nwhere = {'axis': 1}\nresult = torch.ones(2, 3).sum(**where)")

@@ -154,6 +154,8 @@ def _found(name: str) -> Iterator[FunctionType]:
 
 
 _ours: set[FunctionType] = set()
+_signatures: dict[FunctionType, Any] = {}
+"""What was stated as the signature of each function that is replaced; None if nothing was."""
 
 
 def _replace(function: FunctionType) -> None:
@@ -162,6 +164,7 @@ def _replace(function: FunctionType) -> None:
     if not names:
         return
     plain = twin(function)
+    _signatures[function] = vars(function).get("__signature__")
     takes = code_that_calls(
         function.__code__, "*args, **kwargs", "*args, **kwargs", _respelling(plain, names)
     )
@@ -176,7 +179,9 @@ def _restore(function: FunctionType) -> None:
     plain = stand_ins.pop(function)
     moved(plain, function)
     function.__code__ = plain.__code__
-    del function.__signature__  # type: ignore[attr-defined]
+    function.__signature__ = _signatures.pop(function)  # type: ignore[attr-defined]
+    if vars(function)["__signature__"] is None:  # else one of several documented names
+        del function.__signature__  # type: ignore[attr-defined]
     _ours.discard(function)
 
 
