@@ -22,6 +22,8 @@ from verdicts import FOREIGN, LIBRARY, OK, PYTHON, USER
 
 CHILD = str(Path(__file__).with_name("verdicts.py"))
 FAULTS = (FOREIGN, LIBRARY, "hang", "death")
+LONGEST = 200
+"""Characters of the line that says where a fault is: of one that hangs it is the program."""
 
 
 @dataclass
@@ -51,7 +53,8 @@ class Report:
         parts = []
         for key, (program, message) in sorted(self.faults.items()):
             if key[0] in kinds:
-                parts.append(f"# {self.places[key]} × {': '.join(key)}\n# {message}\n{program}")
+                where = ": ".join(key)[:LONGEST]
+                parts.append(f"# {self.places[key]} × {where}\n# {message}\n{program}")
         return "\n".join(parts)
 
 

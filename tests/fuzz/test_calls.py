@@ -171,6 +171,18 @@ fb.func.jacfwd(lambda x: fb.ones((1,) * 65) * x)(fb.ones(2))
 fb.pca_lowrank(fb.ones(3, 2), q=np.array("x"))
 fb.nn.functional.max_unpool1d(fb.ones(1, 1, 2), fb.zeros(1, 1, 2).long(), 2, np.array([1, 2]))
 fb.overrides.offer_calls({})
+fb.unflatten(fb.zeros(6, 2), 0, fb.ones(1).expand(2**17))
+fb.triplet_margin_loss(*[fb.ones(1, 1)] * 3, np.array([1, 2], dtype=">i4"))
+np.array([None]) + fb.ones(2)
+fb.serialization.location_tag(np.array([1.0, 2.0]))
+fb.convolution(fb.ones(1, 1, 3), fb.ones(1, 1, 2), None, [1], [2**70], [1], False, [0], 1)
+fb.convolution(fb.ones(1, 1, 3), fb.ones(1, 1, 2), None, [1], [2**62], [1], False, [0], 1)
+fb.nn.functional.triplet_margin_with_distance_loss(*[fb.ones(2)] * 3, margin=np.array("x"))
+fb.ifft(fb.ones(2, 2), np.array("x"))
+fb.as_strided(fb.ones(6), (2, 3), (0, 0), np.array("x"))
+fb.ones(6).as_strided((2, 3), (0, 0), np.array("x"))
+fb.poisson_nll_loss(fb.rand(2, 3), fb.tensor([1, -1]), False, "", np.array([1, 2], dtype=">i4"), 1)
+fb.quantile(fb.ones(3), np.array("x"))
 fb.nn.utils.fuse_conv_bn_weights(*[fb.ones(3)] * 4, 1e-5, np.array([1.0, 2.0]), fb.ones(3))
 """.strip().splitlines()
 
@@ -218,6 +230,7 @@ def test_memory_that_is_not_there_is_an_error_that_tells_how_much_was_asked_for(
         "fb.ones(4, 6)[::2, ::3].sum(keepdim=-(2**63) - 1)",
         "fb.func.hessian(lambda x: (x @ x.mT).sum())(fb.ones((1,) * 31))",
         "fb.nn.parameter.UninitializedBuffer(1).requires_grad",
+        "fb.fx.Graph(fb.ones(2, 3)).placeholder('x')",
     ],
 )
 def test_what_once_took_for_ever_or_failed_has_a_result(call):

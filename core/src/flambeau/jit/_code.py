@@ -84,6 +84,7 @@ class _Printer:
         self.lines: list[str] = []
         self.texts: dict[Value, str] = {}
         self.taken: set[str] = set(_RESERVED)
+        self.next_numbers: dict[str, int] = {}
         self.shown: dict[Value, str] = {}
 
     def function(self, function: ScriptFunction, name: str, pad: str) -> str:
@@ -134,9 +135,10 @@ class _Printer:
         if name not in self.taken and not (stem == "_" and name == "_"):
             self.taken.add(name)
             return name
-        number = 0
+        number = self.next_numbers.get(stem, 0)  # none is given back
         while f"{stem}{number}" in self.taken:
             number += 1
+        self.next_numbers[stem] = number + 1
         self.taken.add(f"{stem}{number}")
         return f"{stem}{number}"
 

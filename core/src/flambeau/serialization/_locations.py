@@ -27,7 +27,9 @@ _Restorer = Callable[[Any, str], Any]
 
 
 def _tag(storage: Any) -> str | None:
-    found = storage.device
+    found = getattr(storage, "device", None)
+    if not isinstance(found, Device):  # no storage of ours, nor a tensor
+        return None
     if found.type in ("cpu", "meta") or found.index is None:
         return "cuda:0" if found.type == "cuda" else found.type
     return str(found)

@@ -126,9 +126,8 @@ class Graph:
         unique = self._namespace.create_name(name or self._target_to_str(target), None)
         node = Node(self, unique, op, target, args or (), kwargs or {}, type_expr)
         self._namespace.rename(node, unique)
-        if self._owning_module is not None:
-            for hook in self._owning_module._create_node_hooks:
-                hook(node)
+        for hook in getattr(self._owning_module, "_create_node_hooks", ()):
+            hook(node)
         self._insert(node)
         self._len += 1
         return node

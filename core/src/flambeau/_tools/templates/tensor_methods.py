@@ -677,7 +677,12 @@ class TensorMethods:
         # A number comes second, where the short way and the kernels for large arrays expect it.
         if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:
             return Tensor.__add__(self, other)
-        return slow_binary("add", other, self)
+        result = slow_binary("add", other, self)
+        if result is NotImplemented and hasattr(other, "__array_ufunc__"):
+            # Python would ask an array of objects to concatenate, and NumPy says that it cannot.
+            kinds = f"{type(other).__name__!r} and {type(self).__name__!r}"
+            raise TypeError(f"unsupported operand type(s) for +: {kinds}")
+        return result
 
     def __rmul__(self, other: Tensor | Number) -> Tensor:
         if type(self) in PLAIN and type(other) in self.dtype.takes and not modes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -32,6 +33,7 @@ def kl_div(
 
 
 @public(method=False)
+@takes_as_annotated
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: bool, full: bool, eps: float, reduction: str
 ) -> Tensor:

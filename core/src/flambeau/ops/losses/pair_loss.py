@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -13,6 +14,7 @@ _TINY = 1e-12  # added to squared lengths, as PyTorch does
 
 
 @public(method=False)
+@takes_as_annotated
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -52,6 +54,7 @@ def cosine_embedding_loss(
 
 
 @public(method=False)
+@takes_as_annotated
 def hinge_embedding_loss(
     input: Tensor, target: Tensor, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -70,6 +73,7 @@ def hinge_embedding_loss(
 
 
 @public(method=False)
+@takes_as_annotated
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
@@ -89,6 +93,7 @@ def margin_ranking_loss(
 
 
 @public(method=False)
+@takes_as_annotated
 def triplet_margin_loss(
     anchor: Tensor,
     positive: Tensor,

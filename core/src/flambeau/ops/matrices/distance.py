@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import common, result_type
 from flambeau._tensor.tensor import Tensor
@@ -56,6 +57,7 @@ def pairwise_distance(
 
 
 @public(method=False)
+@takes_as_annotated
 def cdist(x1: Tensor, x2: Tensor, p: float = 2, compute_mode: str | None = None) -> Tensor:
     """The `p`-norm of the difference of every row of `x1` and every row of `x2`.
 
@@ -95,6 +97,7 @@ _MODES = (
 
 
 @public(method=False)
+@takes_as_annotated
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The `p`-norm of the difference of every two rows: of 0 and 1, 0 and 2, ..., 1 and 2, ...
 

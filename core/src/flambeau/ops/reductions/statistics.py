@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple, overload
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import check_values, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.printing import named_tuple
@@ -264,6 +265,7 @@ def mode(
 
 
 @public
+@takes_as_annotated
 def quantile(
     input: Tensor,
     q: Tensor | float | Sequence[float],
@@ -290,6 +292,7 @@ def quantile(
 
 
 @public
+@takes_as_annotated
 def nanquantile(
     input: Tensor,
     q: Tensor | float | Sequence[float],

@@ -617,6 +617,9 @@ def ravel(input: Tensor) -> Tensor:
     return reshape(need_input(input, "ravel", "input").contiguous(), (-1,))
 
 
+_sizes_of = sizes  # of which `unflatten` has an argument of that name
+
+
 @public
 def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     """Dimension `dim` split into `sizes`, of which one may be -1.
@@ -628,7 +631,7 @@ def unflatten(input: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     x = need_input(input, "unflatten", "input")
     d = dim_of(dim, x.dim())
     shape = tuple(x._a.shape)
-    part = infer_size(tuple(sizes), shape[d])
+    part = infer_size(_sizes_of((need_list(sizes, "unflatten", "sizes"),), "sizes"), shape[d])
     return Tensor.view(x, *shape[:d], *part, *shape[d + 1 :])
 
 
@@ -791,6 +794,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Te
 
 
 @public(inplace="view")
+@takes_as_annotated
 def as_strided(
     input: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None
 ) -> Tensor:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._dispatch.warning import warn
@@ -96,6 +97,7 @@ def _along(x: Tensor, dim: int, matrix: Tensor) -> Tensor:
 
 
 @public(function=False)
+@takes_as_annotated
 def fft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
     """The transform of complex numbers given as pairs, over the last `signal_ndim` dimensions.
 
@@ -115,6 +117,7 @@ def fft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def ifft(input: Tensor, signal_ndim: int, normalized: bool = False) -> Tensor:
     """The inverse of `fft` with the same arguments.
 
@@ -157,6 +160,7 @@ def _need_signal(name: str, input: Tensor, ndim: int, *, pairs: bool) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def rfft(
     input: Tensor, signal_ndim: int, normalized: bool = False, onesided: bool = True
 ) -> Tensor:
@@ -182,6 +186,7 @@ def rfft(
 
 
 @public
+@takes_as_annotated
 def irfft(
     input: Tensor,
     signal_ndim: int,

@@ -62,6 +62,7 @@ def hinge_embedding_loss(
     return fb.hinge_embedding_loss(input, target, margin, reduction)
 
 
+@takes_as_annotated
 def margin_ranking_loss(
     input1: Tensor,
     input2: Tensor,
@@ -128,6 +129,7 @@ def triplet_margin_loss(
     return fb.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, reduction)
 
 
+@takes_as_annotated
 def triplet_margin_with_distance_loss(
     anchor: Tensor,
     positive: Tensor,
