@@ -71,7 +71,11 @@ def kernels(monkeypatch, request) -> Iterator[tuple[dict[str, Callable[..., Any]
         *((linalg, "LEAST", 0), (linalg, "LEAST_HALF", 0), (linalg, "plans", Plans(LIMIT))),
         *((convolution, "SMALL", 0), (convolution, "THIN", 0)),
         *((convolution, "plans", Plans(LIMIT)), (runs, "LITTLE", -1)),
-        *((linalg, "empty", memory.empty), (primitives, "empty", memory.empty), (runs, "empty", memory.empty)),
+        *(
+            (linalg, "empty", memory.empty),
+            (primitives, "empty", memory.empty),
+            (runs, "empty", memory.empty),
+        ),
     ):
         monkeypatch.setattr(module, name, value)
     found = dict(KERNELS)
