@@ -89,6 +89,9 @@ def test_both_tails_of_gamma_distributions_whose_shape_is_very_large(device: str
     near(fb.special.log_gammainc(a, x).exp(), lower, 2e-11)
     near(fb.special.gammaincinv(a, lower)[:2], x[:2], 1e-13)
     near(fb.special.gammainccinv(a, upper)[2:], x[2:], 1e-13)
+    level = of([2.0**-39, 2.0**-30, 2.0**-20], device)
+    near(fb.special.gammainccinv(a, 1 - level), fb.special.gammaincinv(a, level), 1e-13)
+    near(fb.special.gammaincinv(a, 1 - level), fb.special.gammainccinv(a, level), 1e-13)
 
 
 @pytest.mark.parametrize("device", DEVICES)

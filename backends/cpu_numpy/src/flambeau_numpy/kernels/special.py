@@ -127,31 +127,33 @@ def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
 _gammainc, _gammaincc = _gamma_tail(special.gammainc, True), _gamma_tail(special.gammaincc, False)
 
 
-def _gamma_quantile(a: Array, level: Array, inverse: Any, tail: Any, sign: int) -> Array:
+def _gamma_quantile(a: Array, level: Array, inverse: Any, lower: bool) -> Array:
     """SciPy's inverse, which for large a has few digits, and four steps of Newton's method there.
 
-    By the same tail as in the level: it has all digits where it is small.
+    By the smaller tail, which has all digits.
     """
     found = np.asarray(inverse(a, level))
     wide = (a > 1e3) & np.isfinite(found) & (found > 0)
     if wide.any():
         a, level, x = a[wide], level[wide], found[wide]
+        below = (level <= 0.5) == lower
+        level = np.where(level <= 0.5, level, 1 - level)
         for _ in range(4):
             offset = (x - a) / a
             density = np.exp(a * (np.log1p(offset) - offset)) * np.sqrt(a / (2 * pi)) / x
-            reached = tail(a, x)
-            step = sign * reached * np.log(level / reached) / density
+            reached = np.where(below, _gammainc(a, x), _gammaincc(a, x))
+            step = np.where(below, 1, -1) * reached * np.log(level / reached) / density
             x = x + np.where(np.abs(step) < 0.1 * x, step, 0)  # nan where the density underflows
         found[wide] = x
     return found
 
 
 def gammaincinv(a: Array, y: Array) -> Array:
-    return _gamma_quantile(a, y, special.gammaincinv, _gammainc, 1)
+    return _gamma_quantile(a, y, special.gammaincinv, True)
 
 
 def gammainccinv(a: Array, y: Array) -> Array:
-    return _gamma_quantile(a, y, special.gammainccinv, _gammaincc, -1)
+    return _gamma_quantile(a, y, special.gammainccinv, False)
 
 
 KERNELS = {
