@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import flambeau as fb
+from flambeau._tensor.absent import NAMES
 from flambeau.absence import instead
 from flambeau.compat import torch_alias
 
@@ -25,6 +26,8 @@ def listed(module: str) -> list[str]:
 
 
 def named(module: str) -> object:
+    if module == "torch.Tensor":
+        return fb.Tensor
     return importlib.import_module(module.replace("torch", "flambeau", 1))
 
 
@@ -60,3 +63,25 @@ def test_other_names_have_the_usual_error(module):
 def test_programs_for_pytorch_are_told_too():
     with torch_alias() as torch, pytest.raises(AttributeError, match=r"instead: .*linalg\.eigh"):
         getattr(torch, "lobpcg")  # noqa: B009 - the error is what is wanted
+
+
+def test_tensors_are_told_of_what_they_lack_and_list_none_of_it():
+    assert sorted(listed("torch.Tensor")) == sorted(NAMES)
+    t = fb.ones(2, 2)
+    assert not NAMES & set(dir(t))
+    assert [name for name in NAMES if hasattr(t, name)] == []
+    with pytest.raises(AttributeError, match=r"^'Tensor' object has no attribute 'chalf': PyTorch"):
+        t.chalf()
+    with pytest.raises(AttributeError, match=r"has no attribute 'flumb'$"):
+        t.flumb()
+
+
+def test_what_a_program_sets_on_a_tensor_comes_before_the_advice():
+    class Named(fb.Tensor):
+        volatile = "a class's"
+
+    t = fb.ones(2)
+    t.chalf = "an instance's"
+    assert t.chalf == "an instance's" and "chalf" in dir(t)
+    assert t.as_subclass(Named).volatile == "a class's"
+    assert fb.nn.Parameter(t).grad is None and not hasattr(fb.nn.Parameter(t), "resize")

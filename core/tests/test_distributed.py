@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import timedelta
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Barrier, Event
 from pathlib import Path
 from typing import Any
 
@@ -163,21 +163,25 @@ def test_ranks_that_call_different_things_all_hear_what_each_called(
         assert all(word in error for word in words), error
 
 
-def _absent(rank: int, size: int) -> str:
+def _absent(rank: int, size: int, over: Event) -> str:
     dist.barrier()
     if rank:
-        time.sleep(1.2)
+        over.wait(60)  # on a busy machine nobody knows how long that is
         os._exit(0)
-    with pytest.raises(dist.DistTimeoutError) as caught:
-        dist.all_reduce(fb.ones(2))
+    try:
+        with pytest.raises(dist.DistTimeoutError) as caught:
+            dist.all_reduce(fb.ones(2))
+    finally:
+        over.set()
     with pytest.raises(dist.DistBackendError, match="cannot be used any more"):
         dist.barrier()
     return str(caught.value)
 
 
 def test_a_rank_that_hangs_is_named_with_the_time() -> None:
-    said = run_ranks(_absent, 2, timeout=0.8)[0]
-    assert "all_reduce #2 (float32[2], sum): Timed out after 0.8 s" in said.value, said
+    over = multiprocessing.get_context("fork").Event()
+    said = run_ranks(_absent, 2, over, timeout=2)[0]
+    assert "all_reduce #2 (float32[2], sum): Timed out after 2 s" in said.value, said
     assert "rank 1 waits in no collective" in said.value
 
 
@@ -194,20 +198,22 @@ def test_a_rank_that_ends_too_early_is_named() -> None:
     assert "rank 0" in values(run_ranks(_early_end, 2)[1:])[0]
 
 
-def _monitored(rank: int, size: int) -> str:
+def _monitored(rank: int, size: int, over: Event) -> str:
     if rank == 0:
-        time.sleep(0.6)
+        over.wait(60)
     else:
         with pytest.raises(dist.DistTimeoutError, match=r"Rank\(s\) 0 failed to pass") as caught:
             dist.monitored_barrier(timeout=timedelta(seconds=0.2), wait_all_ranks=True)
         del caught
+        over.set()
     x = fb.ones(1)
     dist.all_reduce(x)  # the group is as good as before
     return x.item()
 
 
 def test_a_monitored_barrier_names_who_is_missing_and_leaves_the_group_usable() -> None:
-    assert values(run_ranks(_monitored, 2)) == [2.0, 2.0]
+    over = multiprocessing.get_context("fork").Event()
+    assert values(run_ranks(_monitored, 2, over)) == [2.0, 2.0]
 
 
 def test_functions_without_a_job_say_so() -> None:

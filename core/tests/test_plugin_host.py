@@ -621,7 +621,7 @@ def test_listeners_are_called_without_the_lock():
     def listener(device_type):
         thread = threading.Thread(target=lambda: others.append(host.activate(device_type)))
         thread.start()
-        thread.join(5)
+        thread.join(60)
 
     host.subscribe(listener)
     host.block("unrelated")

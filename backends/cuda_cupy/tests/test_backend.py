@@ -199,6 +199,34 @@ def test_streams_have_priorities_handles_and_their_thread(backend):
     assert theirs == side
 
 
+def test_constants_are_there_for_all_streams_when_they_are_made(backend, monkeypatch):
+    native = fb.cuda.Stream()._native
+    home = backend.current_stream(0)
+    made = []
+
+    def noted(host):
+        made.append(fake_cupy.get_current_stream())
+        made[-1].work.asked += 1  # a copy from memory that is not page-locked may end later
+        return fake_cupy.placed(host)
+
+    monkeypatch.setattr(backend, "_streamed", set())
+    monkeypatch.setattr(sys.modules["cupy"], "asarray", noted)
+    early = backend.scalar(1.5, fb.float32)
+    assert made[0].ptr == home.ptr and not made[0].done  # of one stream, in whose order all is
+    backend.set_stream(0, native)
+    try:
+        assert made[0].done  # before another stream can read it
+        late = backend.scalar(2.5, fb.float32)
+        assert made[1].ptr not in (home.ptr, native.ptr) and made[1].done
+        backend.from_host(bytes(8), (2,), fb.float32, 0)
+        assert made[2].ptr == native.ptr and not made[2].done  # no constant: nobody waits
+        assert backend.from_host(bytes(4), (), fb.float32, 0).shape == () and made[3].done
+        assert native.ptr in late.data.mem._owner.streams  # its memory is used here
+    finally:
+        backend.set_stream(0, home)
+    assert [backend.item(early), backend.item(late)] == [1.5, 2.5]
+
+
 def test_events_order_streams_of_both_devices_and_measure_time(backend):
     first, last = fb.cuda.Event(enable_timing=True), fb.cuda.Event(enable_timing=True)
     first.record()

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import Any
+from typing import Any, NoReturn
 
-__all__ = ["instead", "tell"]
+__all__ = ["Absent", "instead", "tell"]
 
 
 @cache
@@ -28,6 +28,35 @@ def _table() -> dict[str, dict[str, str]]:
             else:
                 found.setdefault(module, {})[word] = advice
     return found
+
+
+class Absent:
+    """An attribute that PyTorch's tensors have and a class has not, which says what to use instead.
+
+    A `__getattr__` of the class would say it of any name, and turn off the interpreter's
+    specialised reads of all others.  Values set on an instance come first.
+
+    >>> import flambeau as fb
+    >>> fb.ones(2).to_mkldnn()
+    Traceback (most recent call last):
+    AttributeError: 'Tensor' object has no attribute 'to_mkldnn': PyTorch has it, and it is not in \
+flambeau; instead: which library computes is the backend's matter; call the function without its \
+name, as in `conv2d`
+    """
+
+    __slots__ = ("name",)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> NoReturn:
+        if instance is None:
+            start = f"type object {owner.__name__!r} has no attribute {self.name!r}"
+        else:
+            start = f"{owner.__name__!r} object has no attribute {self.name!r}"
+        advice = instead("flambeau.Tensor", self.name)
+        text = f"{start}: PyTorch has it, and it is not in flambeau; instead: {advice}"
+        raise AttributeError(text, name=self.name, obj=owner if instance is None else instance)
 
 
 def instead(module: str, name: str) -> str | None:

@@ -53,6 +53,7 @@ class CupyBackend(ArrayBackend):
         self.planned = (self.products, *[made(self.layer, load) for made in PLANNED])
         self._pool = cupy.cuda.MemoryPool()
         self._usage = [Usage(partial(self._marked, index)) for index in range(self._count)]
+        self._streamed: set[int] = set()  # devices of which several streams were used
         self._ranges = threading.local()
         if self._count > 1:
             self.checked_index = self._beside(self.checked_index)
@@ -159,15 +160,21 @@ class CupyBackend(ArrayBackend):
         """A copy of a NumPy array on the current device.
 
         While a graph is recorded it is made beside the recording, which cannot read the host, and
-        kept with the graph.
+        kept with the graph.  So are arrays without dimensions once the device has several streams:
+        the core keeps them as constants for all, and the copy of a stream may end after the call.
         """
         recording = self._recording()
-        if recording is None:
+        index = runtime.getDevice()
+        if recording is None and (host.shape or index not in self._streamed):
             return cupy.asarray(host)
+        user = self.current_stream(index)
         with cupy.cuda.Stream(non_blocking=True) as aside:
             made = cupy.asarray(host)
             aside.synchronize()
-        recording.kept.append(made)
+        if recording is None:
+            self.record_use(made, user)  # one that is not kept ends before its work is done
+        else:
+            recording.kept.append(made)
         return made
 
     def on_host(self, array: Array) -> np.ndarray:
@@ -227,6 +234,9 @@ class CupyBackend(ArrayBackend):
     def set_stream(self, index: int, stream: Any) -> None:
         """Make a stream the thread's current one on its device."""
         with cupy.cuda.Device(index):
+            if stream.ptr and index not in self._streamed:
+                cupy.cuda.get_current_stream().synchronize()  # constants were made on it
+                self._streamed.add(index)
             stream.use()
 
     def stream_handle(self, stream: Any) -> int:

@@ -26,6 +26,7 @@ from flambeau._memory.record import Storage, TensorBase, state_of
 from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._memory.views import edge, geometry_of, storage_of
 from flambeau._storages.memory import shown_in
+from flambeau._tensor import absent
 from flambeau._tensor.attributes import OWN, attributes_of, shown
 from flambeau._tensor.methods import TensorMethods
 from flambeau._tensor.printing import tensor_format, tensor_repr
@@ -754,7 +755,8 @@ class Tensor(TensorMethods, TensorBase):
         return tensor_format(self, format_spec)
 
     def __dir__(self) -> list[str]:
-        return sorted(set(object.__dir__(self)))
+        names = set(object.__dir__(self))
+        return sorted(n for n in names if n not in absent.NAMES or hasattr(self, n))
 
     def __copy__(self) -> Any:
         if type(self).__reduce_ex__ is not Tensor.__reduce_ex__:
@@ -1257,4 +1259,5 @@ def _share_keys(cls: type[Tensor]) -> None:
 _dispatch.Tensor_ = _views._Tensor = Tensor
 _dispatch.PLAIN.add(Tensor)
 _share_keys(Tensor)
+absent.tell(Tensor)
 __all__ = ["Tensor"]
