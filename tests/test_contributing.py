@@ -30,6 +30,7 @@ GENERATED = {
     "core/src/flambeau/_api/functions.py",
     "core/src/flambeau/_api/inplace_functions.py",
     "core/src/flambeau/_tensor/methods.py",
+    "core/src/flambeau/ops/declaration/formulas.py",
     "core/tests/contract.json",
 }
 

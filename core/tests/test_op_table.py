@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 
 import pytest
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.bound import bind
 from flambeau._dispatch.warning import warn
 from flambeau.ops import OPS
+from flambeau.ops.declaration.formulas import Formulas
+from flambeau.ops.declaration.namespace import TENSORS
 from flambeau.ops.declaration.table import Op
 from flambeau.testing.backend._support import descriptions
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample
@@ -102,3 +106,17 @@ def test_a_warning_below_a_function_written_out_per_op_points_at_the_program(mon
     with pytest.warns(UserWarning, match="of a kernel") as seen:
         fb.where(chosen, x, x)
     assert seen[0].filename == __file__
+
+
+def test_the_protocol_of_formulas_says_what_both_of_their_namespaces_offer() -> None:
+    members = {name: value for name, value in vars(Formulas).items() if callable(value)}
+    said = {name for name in members if not name.startswith("_")}
+    helpers = {"scalar", "zeros", "mT", "cast_like", "is_complex", "sum_to", "reshape", "flat"}
+    assert said == set(OPS) | helpers
+    for name in said:
+        assert callable(getattr(bind("ref"), name)) and callable(getattr(TENSORS, name))
+    for name, op in OPS.items():
+        if name not in helpers:
+            _, *taken = inspect.signature(members[name]).parameters.values()
+            assert [p.name.rstrip("_") for p in taken] == [p.rstrip("_") for p in op.params]
+            assert all(p.kind is p.POSITIONAL_ONLY for p in taken)

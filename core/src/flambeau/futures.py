@@ -69,7 +69,7 @@ class Future(Generic[T]):
         """A future of what `callback` returns, which is called with this one when it is done."""
         after: Future[After] = Future()
 
-        def run(_: Any) -> None:
+        def run(_: object) -> None:
             try:
                 value = callback(self)
             except Exception as error:

@@ -70,7 +70,7 @@ def handle_torch_function(
     return call(public_api, args, kwargs, relevant_args)
 
 
-def is_tensor_like(inp: Any) -> bool:
+def is_tensor_like(inp: object) -> bool:
     """Whether this is a tensor or has ``__torch_function__``.
 
     >>> import flambeau as fb
@@ -80,7 +80,7 @@ def is_tensor_like(inp: Any) -> bool:
     return type(inp) is Tensor or hasattr(inp, "__torch_function__")
 
 
-def _assert(condition: Any, message: str) -> None:
+def _assert(condition: object, message: str) -> None:
     """Raise AssertionError unless a condition holds; traced programs keep the call."""
     if wanted((condition,)):
         call(_assert, (condition, message), {})
@@ -117,7 +117,11 @@ class TorchFunctionMode:
     """
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Any,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: object = None,
     ) -> Any:
         """What a call makes; derived classes say it.
 

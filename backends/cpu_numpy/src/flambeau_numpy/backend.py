@@ -81,7 +81,7 @@ class NumpyBackend(plugin.Backend):
             allocator.set_enabled(enabled)
         return allocator.is_enabled()
 
-    def compile_plan(self, plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+    def compile_plan(self, plan: object) -> Callable[..., tuple[Any, ...]] | None:
         """What a package that accelerates this device makes of a plan."""
         from flambeau_numpy.plans import compile_plan
 

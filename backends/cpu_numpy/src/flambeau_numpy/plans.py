@@ -22,7 +22,7 @@ def offer_plans(provider: str, compile_plan: CompilePlan | None) -> None:
         _offers[provider] = compile_plan
 
 
-def compile_plan(plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+def compile_plan(plan: object) -> Callable[..., tuple[Any, ...]] | None:
     """What the first package that can makes of a plan, or None."""
     found = (compile_plan(plan) for compile_plan in _offers.values())
     return next((run for run in found if run is not None), None)

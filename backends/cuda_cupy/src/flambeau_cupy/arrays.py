@@ -61,7 +61,7 @@ class ArrayBackend(plugin.Accelerator):
         """The flambeau dtype of `array`."""
         return FROM_NUMPY[array.dtype]
 
-    def to_array(self, value: Any) -> Array:
+    def to_array(self, value: object) -> Array:
         """What a kernel returned in place of an array, as an array."""
         return value if type(value) is Deferred else self.layer.xp.asarray(value)
 

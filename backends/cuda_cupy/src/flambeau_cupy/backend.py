@@ -53,7 +53,9 @@ class CupyBackend(ArrayBackend):
         self.planned = (self.products, *[made(self.layer, load) for made in PLANNED])
         self._pool = cupy.cuda.MemoryPool()
         self._usage = [Usage(partial(self._marked, index)) for index in range(self._count)]
-        self._streamed: set[int] = set()  # devices of which several streams were used
+        self._streamed: set[int] = (
+            set()
+        )  # devices of which another stream than the default was used
         self._ranges = threading.local()
         if self._count > 1:
             self.checked_index = self._beside(self.checked_index)
@@ -150,7 +152,7 @@ class CupyBackend(ArrayBackend):
         return run
 
     def from_host(
-        self, data: Any, shape: tuple[int, ...], dtype: plugin.dtype, index: int
+        self, data: object, shape: tuple[int, ...], dtype: plugin.dtype, index: int
     ) -> Array:
         """See `ArrayBackend.from_host`."""
         with cupy.cuda.Device(index):
@@ -207,7 +209,7 @@ class CupyBackend(ArrayBackend):
         """Let the current stream of a device wait for that of another."""
         self.wait(self.current_stream(then), self._marked(first, self.current_stream(first)))
 
-    def _marked(self, index: int, stream: Any) -> Any:
+    def _marked(self, index: int, stream: object) -> Any:
         """An event at the end of a stream of a device."""
         event = self.new_event(index, False, False, False)
         self.record(event, stream)
@@ -243,7 +245,7 @@ class CupyBackend(ArrayBackend):
         """The ``cudaStream_t``."""
         return stream.ptr
 
-    def stream_priority(self, stream: Any) -> int:
+    def stream_priority(self, stream: object) -> int:
         """What the driver gave it."""
         return getattr(stream, "priority", 0)
 
@@ -269,7 +271,7 @@ class CupyBackend(ArrayBackend):
         with cupy.cuda.Device(stream.device_id):
             event.record(stream)
 
-    def wait(self, stream: Any, event: Any) -> None:
+    def wait(self, stream: Any, event: object) -> None:
         """Let a stream wait for an event."""
         with cupy.cuda.Device(stream.device_id):
             stream.wait_event(event)
@@ -282,7 +284,7 @@ class CupyBackend(ArrayBackend):
         """Wait until the event is reached."""
         self._waited(event.synchronize)
 
-    def elapsed_ms(self, first: Any, last: Any) -> float:
+    def elapsed_ms(self, first: object, last: object) -> float:
         """Milliseconds between two reached events."""
         return cupy.cuda.get_elapsed_time(first, last)
 
@@ -297,7 +299,7 @@ class CupyBackend(ArrayBackend):
             event.ptr = runtime.ipcOpenEventHandle(handle)
         return event
 
-    def from_dlpack(self, source: Any, index: int) -> Array:
+    def from_dlpack(self, source: object, index: int) -> Array:
         """An array over memory of a device, of an object with ``__dlpack__`` or a capsule.
 
         It may be read on the current stream of the device: that is told to the object.
@@ -373,7 +375,7 @@ class CupyBackend(ArrayBackend):
         else:
             block.streams[stream.ptr] = stream
 
-    def _hold(self, index: int, stream: Any, what: Any) -> None:
+    def _hold(self, index: int, stream: Any, what: object) -> None:
         """Keep `what` until a stream of a device has done what it was asked so far."""
         recording = self._recordings.get(index)
         if recording is not None and recording.stream.ptr == stream.ptr:
@@ -382,7 +384,7 @@ class CupyBackend(ArrayBackend):
         self._usage[index].hold(self._marked(index, stream), what)
 
     def upload(
-        self, address: int, shape: tuple[int, ...], dtype: plugin.dtype, index: int, keep: Any
+        self, address: int, shape: tuple[int, ...], dtype: plugin.dtype, index: int, keep: object
     ) -> Array:
         """Ask the current stream for a copy from page-locked memory."""
         stream = self.current_stream(index)
@@ -393,7 +395,7 @@ class CupyBackend(ArrayBackend):
         self._hold(index, stream, keep)
         return made
 
-    def download(self, array: Array, address: int, keep: Any) -> bool:
+    def download(self, array: Array, address: int, keep: object) -> bool:
         """Ask the current stream for a copy to page-locked memory."""
         index = array.device.id
         stream = self.current_stream(index)
@@ -415,7 +417,7 @@ class CupyBackend(ArrayBackend):
         """A pool that holds what recordings allocate."""
         return cupy.cuda.MemoryPool()
 
-    def capture_begin(self, index: int, pool: Any) -> Recording:
+    def capture_begin(self, index: int, pool: object) -> Recording:
         """Record a device's current stream; see `plugin.Accelerator.capture_begin`."""
         recording = Recording(index, pool, self.current_stream(index))
         self._begin(recording)

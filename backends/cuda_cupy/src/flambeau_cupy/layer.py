@@ -76,7 +76,7 @@ class CupyLayer(Layer):
         words[...] = 0
         return words
 
-    def add_at(self, a: Array, key: Any, values: Array) -> None:
+    def add_at(self, a: Array, key: object, values: Array) -> None:
         """See `ArrayModule.add_at`; the hardware adds numbers of 32 and 64 bits only."""
         kind = a.dtype
         if kind == np.int64:  # two's complement: the same addition

@@ -82,7 +82,7 @@ class _Receive(Request):
 class _Same(Compared):
     """The largest of a number and of its complement: equal exactly if all numbers are."""
 
-    def __init__(self, comm: Any, op: Any, number: int) -> None:
+    def __init__(self, comm: Any, op: object, number: int) -> None:
         self._number = number
         self._sent = number.to_bytes(8, "little") + (_TOP - number).to_bytes(8, "little")
         self._heard = bytearray(16)
@@ -114,12 +114,12 @@ class MpiCommunicator(Communicator):
         plain = isinstance(array, bytes | bytearray)
         return [array if plain else array.view("u1"), self._mpi.BYTE]
 
-    def isend(self, array: Any, to: int, tag: int) -> Request:
+    def isend(self, array: object, to: int, tag: int) -> Request:
         """MPI_Isend of the bytes."""
         memory = self._memory(array)
         return MpiRequest(self._comm.Isend(memory, to, tag), memory)
 
-    def irecv(self, array: Any, source: int | None, tag: int) -> Request:
+    def irecv(self, array: object, source: int | None, tag: int) -> Request:
         """MPI_Irecv of the bytes."""
         memory = self._memory(array)
         sender = self._mpi.ANY_SOURCE if source is None else source
@@ -130,7 +130,7 @@ class MpiCommunicator(Communicator):
         """MPI_Iallreduce of 16 bytes."""
         return _Same(self._comm, self._mpi.MAX, number)
 
-    def broadcast(self, array: Any, root: int) -> Request:
+    def broadcast(self, array: object, root: int) -> Request:
         """MPI_Ibcast of the bytes."""
         memory = self._memory(array)
         return MpiRequest(self._comm.Ibcast(memory, root), memory)

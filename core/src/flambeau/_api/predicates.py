@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.keywords import documented
@@ -13,7 +11,7 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 
 
-def is_tensor(obj: Any) -> bool:
+def is_tensor(obj: object) -> bool:
     """Whether `obj` is a tensor.
 
     >>> import flambeau as fb
@@ -33,7 +31,7 @@ def is_inference(input: Tensor) -> bool:
     return need_tensor(input, "is_inference", "input").is_inference()
 
 
-def is_storage(obj: Any) -> bool:
+def is_storage(obj: object) -> bool:
     """Whether `obj` is a storage.
 
     >>> import flambeau as fb

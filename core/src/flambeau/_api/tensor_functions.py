@@ -30,7 +30,7 @@ def detach_(input: Tensor) -> Tensor:
     return input.detach_()
 
 
-def fill_(input: Tensor, value: Any) -> Tensor:
+def fill_(input: Tensor, value: object) -> Tensor:
     """Write one number everywhere.
 
     >>> import flambeau as fb

@@ -202,7 +202,7 @@ class _Walk:
             self.todo[s] = e
             heappush(self.heap, -s)
 
-    def push_leaf(self, leaf: Tensor, g: Any, owned: bool) -> None:
+    def push_leaf(self, leaf: Tensor, g: object, owned: bool) -> None:
         if (held := self.leaves.get(id(leaf))) is not None:
             F = self.F if not self.F.native else leaf._be
             try:
@@ -280,7 +280,7 @@ class _Walk:
                 else:
                     leaves[id(e)] = [e, p, p is not g]
 
-    def visit(self, node: Node, g: Any) -> tuple[Any, Any] | None:
+    def visit(self, node: Node, g: object) -> tuple[Any, Any] | None:
         """Apply a node in a pass with captured inputs, several devices or watchers.
 
         Returns:

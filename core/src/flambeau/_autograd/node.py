@@ -82,7 +82,7 @@ class Node:
         """Gradients of the inputs, one per edge, from the gradient of the output."""
         raise NotImplementedError
 
-    def adopt(self, storage: Any) -> None:
+    def adopt(self, storage: object) -> None:
         """Note that the result was written into `storage`, whose later writes make it stale."""
 
     def homes(self) -> tuple[Any, ...] | None:
@@ -340,7 +340,7 @@ class Binary(Node):
         return a, b
 
 
-def at_save(x: Tensor, native: Any) -> Tensor:
+def at_save(x: Tensor, native: object) -> Tensor:
     """The tensor `x` as it was saved: itself, unless ``x.data = ...`` replaced its values."""
     if x._a is native:
         return x

@@ -105,7 +105,7 @@ def _lacking(
     return None
 
 
-def _within(part: Any, value: Any, depth: int = 3) -> bool:
+def _within(part: object, value: Any, depth: int = 3) -> bool:
     """Whether something is a value, or in it where that is a container of Python."""
     if part is value:
         return True
@@ -227,7 +227,7 @@ def _classes(annotation: Any, names: dict[str, Any]) -> list[type]:
 _OF_PARTS = (Sequence, Iterable, Collection)
 
 
-def _refusal(value: Any, kind: type) -> Exception | None:
+def _refusal(value: object, kind: type) -> Exception | None:
     """Why a value is not of a class; what becomes a number counts as one."""
     become: Any = {float: float, int: operator.index}.get(kind)
     try:

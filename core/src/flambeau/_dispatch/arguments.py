@@ -311,7 +311,7 @@ def need_number(value: Any, function: str, argument: str) -> Any:
     return value
 
 
-def need_input(value: Any, function: str, argument: str) -> Tensor:
+def need_input(value: object, function: str, argument: str) -> Tensor:
     """As `need_tensor`, for differentiable functions: refuses views that must not be followed.
 
     Raises:

@@ -96,7 +96,7 @@ class BoundBackend:
             return decomposition
         return self.backend.compile(op.name, decomposition) or decomposition
 
-    def scalar_const(self, value: Any, dtype: DType) -> Any:
+    def scalar_const(self, value: object, dtype: DType) -> Any:
         """A 0-d native array holding `value`, remembered for the next op with the same scalar."""
         backend, index = self.backend, self.device.index
         if index is None or index == backend.current_device():
@@ -119,14 +119,14 @@ class BoundBackend:
             D.pack(values, dtype), tuple(shape), dtype, self.device.index or 0
         )
 
-    def scalar(self, value: float, like: Any) -> Any:
+    def scalar(self, value: float, like: object) -> Any:
         """A number as an operand for arrays like `like`."""
         dtype = self.dtype_of(like)
         if (found := self.consts[dtype].get(value)) is None:
             found = self.scalar_const(value, dtype)
         return found
 
-    def zeros(self, shape: tuple[int, ...], like: Any) -> Any:
+    def zeros(self, shape: tuple[int, ...], like: object) -> Any:
         """Zeros with the dtype of `like`."""
         return self.full(tuple(shape), 0, self.dtype_of(like))
 
@@ -134,12 +134,12 @@ class BoundBackend:
         """The matrix transpose: the last two dimensions swapped."""
         return self.permute(a, _SWAP_LAST[len(a.shape)])
 
-    def cast_like(self, a: Any, like: Any) -> Any:
+    def cast_like(self, a: object, like: object) -> Any:
         """`a` in the dtype of `like`."""
         dtype = self.dtype_of(like)
         return a if self.dtype_of(a) is dtype else self.cast(a, dtype)
 
-    def is_complex(self, a: Any) -> bool:
+    def is_complex(self, a: object) -> bool:
         """Whether the numbers of `a` are complex."""
         return self.dtype_of(a).is_complex
 
@@ -156,7 +156,7 @@ class BoundBackend:
             a = self.fresh(self.sum(a, dims, True))
         return self.reshape(a, tuple(shape)) if lead else a
 
-    def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
+    def reshape(self, a: object, shape: tuple[int, ...]) -> Any:
         """`a` in another shape: an alias where strides allow it, else a copy."""
         a = self.fresh(a)  # formulas pass on what kernels return, 0-d numbers too
         try:
@@ -164,7 +164,7 @@ class BoundBackend:
         except self.error:
             return self.view(self.contiguous(a), shape)
 
-    def fresh(self, result: Any) -> Any:
+    def fresh(self, result: object) -> Any:
         """A kernel's result as a native array (some libraries return scalars for 0-d)."""
         return result if type(result) is self.array else self.to_array(result)
 
@@ -244,7 +244,7 @@ def _activate(where: Device) -> BoundBackend:
     return be
 
 
-def _in_place(be: BoundBackend, name: str, target: Any, other: Any) -> None:
+def _in_place(be: BoundBackend, name: str, target: object, other: object) -> None:
     """The in-place form of an op on a strided backend that offers none."""
     be.assign(target, getattr(be, name)(target, other))
 

@@ -50,7 +50,7 @@ def shift_modes(by: int) -> None:
         tell(modes)
 
 
-def wrap(be: BoundBackend, native: Any, dtype: DType) -> Tensor:
+def wrap(be: BoundBackend, native: object, dtype: DType) -> Tensor:
     """A tensor without history over a fresh native array."""
     t = new(Tensor_)
     t._a = native if type(native) is be.array else be.to_array(native)
@@ -255,7 +255,7 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
     t._rg = True
 
 
-def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
+def record_scalar(t: Tensor, x: Tensor, number: object, node: Any) -> None:
     """Give `t` the history of a broadcasting op on `x` and a native scalar."""
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
@@ -281,7 +281,7 @@ def record_scalar(t: Tensor, x: Tensor, number: Any, node: Any) -> None:
 packing: Callable[[Any, Any], None] | None = None
 
 
-def after_record(node: Any, result: Any) -> None:
+def after_record(node: object, result: object) -> None:
     """What modes do with a new node and the result, or the tuple of results, that it is of."""
     if anomaly.enabled:
         anomaly.remember_call(node)
@@ -310,7 +310,7 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
     return op(x)
 
 
-def slow_binary(name: str, x: Any, y: Any) -> Any:
+def slow_binary(name: str, x: object, y: Any) -> Any:
     """A broadcasting op of tensors and numbers; NotImplemented for anything else."""
     if type(x) not in PLAIN or type(y) not in PLAIN:
         from flambeau._tensor import overrides as _overrides

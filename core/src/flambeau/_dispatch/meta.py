@@ -19,7 +19,7 @@ class MetaBackend(Backend):
     array = Spec
     indexed = False
 
-    def from_host(self, data: Any, shape: tuple[int, ...], dtype: DType, index: int) -> Spec:
+    def from_host(self, data: object, shape: tuple[int, ...], dtype: DType, index: int) -> Spec:
         return Spec(tuple(shape), dtype)
 
     def to_host(self, array: Spec) -> Any:
@@ -28,7 +28,7 @@ class MetaBackend(Backend):
     def dtype_of(self, array: Spec) -> DType:
         return array.dtype
 
-    def scalar(self, value: Any, dtype: DType) -> Spec:
+    def scalar(self, value: object, dtype: DType) -> Spec:
         return Spec((), dtype)
 
     def item(self, array: Spec) -> Any:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _ORDER = (bool, int, float, complex)
 
 
-def scalar_dtype(value: Any) -> DType:
+def scalar_dtype(value: object) -> DType:
     """The dtype that a Python number stands for when nothing else decides.
 
     Raises:
@@ -30,7 +30,7 @@ def scalar_dtype(value: Any) -> DType:
     raise TypeError(f"expected a number or a Tensor, got {type(value).__name__}")
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: object) -> bool:
     """Whether `value` is a Python number."""
     return isinstance(value, (int, float, complex))
 

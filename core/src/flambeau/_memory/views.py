@@ -21,6 +21,8 @@ from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 Step = tuple[
     str, tuple[Any, ...], tuple[int, ...], str
@@ -50,14 +52,18 @@ class ViewBackward(Node):
         return self.step[3] + "Backward0"
 
 
-def _permute_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+def _permute_gradient(
+    F: Formulas, g: Array, shape: tuple[int, ...], args: tuple[Any, ...]
+) -> Array:
     inverse = [0] * len(args[0])
     for i, d in enumerate(args[0]):
         inverse[d] = i
     return F.permute(g, tuple(inverse))
 
 
-def _as_strided_gradient(F: Any, g: Any, shape: tuple[int, ...], args: tuple[Any, ...]) -> Any:
+def _as_strided_gradient(
+    F: Formulas, g: Array, shape: tuple[int, ...], args: tuple[Any, ...]
+) -> Array:
     found = F.as_strided_backward(g, shape, *args)
     repeated = tuple(d for d, n in enumerate(shape) if n > 1 and args[3][d] == 0)
     if repeated:  # a leaf whose places share memory: each has an equal part of its gradient
@@ -103,7 +109,7 @@ def storage_of(t: Tensor) -> Storage:
     return st
 
 
-def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: Any, name: str) -> Tensor:
+def make_view(parent: Tensor, op: str, args: tuple[Any, ...], native: object, name: str) -> Tensor:
     """A tensor over `native`, which op `op` with `args` made from the memory of `parent`.
 
     The view methods spell this out for a floating `parent` that is no view, on strided backends.
@@ -314,7 +320,7 @@ def _step_node(fn: Any, step: Step) -> ViewBackward:
     return node
 
 
-def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:
+def replay(F: Any, a: Array, chain: Sequence[Step]) -> Array:
     """The region of `a` that a chain of view steps selects."""
     for op, args, shape, _ in chain:
         if op == "view":
@@ -326,7 +332,7 @@ def replay(F: Any, a: Any, chain: Sequence[Step]) -> Any:
     return a
 
 
-def replay_gradient(F: Any, g: Any, chain: Sequence[Step]) -> Any:
+def replay_gradient(F: Any, g: Array, chain: Sequence[Step]) -> Array:
     """The gradient of the region that `chain` selects from what has the gradient `g`."""
     if not (place := _retyped(chain)):
         return replay(F, g, chain)
@@ -334,7 +340,7 @@ def replay_gradient(F: Any, g: Any, chain: Sequence[Step]) -> Any:
     return replay_gradient(F, g, chain[place:])
 
 
-def without_region(F: Any, g: Any, chain: Sequence[Step], region: tuple[int, ...]) -> Any:
+def without_region(F: Any, g: Array, chain: Sequence[Step], region: tuple[int, ...]) -> Array:
     """The gradient `g` with zeros in the region, of shape `region`, that `chain` selects."""
     if not (place := _retyped(chain)):
         return F.view_put(g, F.zeros(region, g), chain)
@@ -349,7 +355,7 @@ def _retyped(chain: Sequence[Step]) -> int:
     return next((i for i, step in enumerate(chain, 1) if step[0] in RETYPES), 0)
 
 
-def _region(F: Any, g: Any, op: str) -> Any:
+def _region(F: Any, g: Array, op: str) -> Array:
     # The transpose of the gradient of the step: conjugates, since dL = Re(w dz).
     return F.view_as_real(F.conj(g)) if op == "view_as_real" else F.conj(F.view_as_complex(g))
 

@@ -55,7 +55,7 @@ class Memory:
 
     def __init__(
         self,
-        data: Any,
+        data: object,
         shape: Sequence[int],
         stride: Sequence[int],
         dtype: DType,
@@ -157,7 +157,7 @@ def frombuffer(
 
 
 @documented({"dlpack": "ext_tensor"})
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def from_dlpack(ext_tensor: object, *, device: object = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's tensor, exchanged by the DLPack protocol.
 
     Args:

@@ -40,7 +40,7 @@ def copied(st: Storage, device: Any) -> Storage:
     return made
 
 
-def from_arguments(name: str, args: tuple[Any, ...], dtype: DType, device: Any) -> Storage:
+def from_arguments(name: str, args: tuple[Any, ...], dtype: DType, device: object) -> Storage:
     """The memory that a constructor's arguments ask for: nothing, a size, or numbers.
 
     Raises:

@@ -40,7 +40,7 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
 
 
 def move(
-    st: Storage, buffer: Any, dtype: DType, mapping: Any = None, alone: Tensor | None = None
+    st: Storage, buffer: Any, dtype: DType, mapping: object = None, alone: Tensor | None = None
 ) -> None:
     """Give a storage the memory of `buffer`; every living tensor over it follows.
 

@@ -49,7 +49,7 @@ class TypedStorage(Casts):
         *args: Any,
         wrap_storage: UntypedStorage | None = None,
         dtype: DType | None = None,
-        device: Any = None,
+        device: object = None,
     ) -> None:
         self.dtype = D.get_default_dtype() if dtype is None else D.as_dtype(dtype)
         if wrap_storage is None:
@@ -149,7 +149,7 @@ class TypedStorage(Casts):
         i = position(index, self.size())
         return D.unpack(self._st.read(i * size, (i + 1) * size), self.dtype)[0]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         if isinstance(index, slice):
             start, stop = span(index, self.size())
         else:
@@ -170,7 +170,7 @@ class TypedStorage(Casts):
         self[:] = value
         return self
 
-    def copy_(self, source: Any, non_blocking: Any = None) -> TypedStorage:
+    def copy_(self, source: Any, non_blocking: object = None) -> TypedStorage:
         """Write the elements of another storage, cast to this dtype, from the first on.
 
         Raises:
@@ -211,7 +211,7 @@ class TypedStorage(Casts):
         """An empty storage of the same dtype on the same device."""
         return TypedStorage(dtype=self.dtype, device=self.device)
 
-    def to(self, *, device: Any, non_blocking: Any = False) -> TypedStorage:
+    def to(self, *, device: object, non_blocking: object = False) -> TypedStorage:
         """The storage on a device; itself if it is there."""
         return self._wrapped(self._untyped_storage.to(device=device))
 
@@ -219,7 +219,9 @@ class TypedStorage(Casts):
         """The storage on the CPU; itself if it is there."""
         return self.to(device="cpu")
 
-    def cuda(self, device: Any = None, non_blocking: Any = False, **kwargs: Any) -> TypedStorage:
+    def cuda(
+        self, device: object = None, non_blocking: object = False, **kwargs: Any
+    ) -> TypedStorage:
         """The storage on a CUDA device; itself if it is there.
 
         Raises:
@@ -227,7 +229,7 @@ class TypedStorage(Casts):
         """
         return self._wrapped(self._untyped_storage.cuda(device))
 
-    def type(self, dtype: Any = None, non_blocking: Any = False, **kwargs: Any) -> Any:
+    def type(self, dtype: DType | None = None, non_blocking: object = False, **kwargs: Any) -> Any:
         """The name of the storage's class, or the storage cast to a dtype, class or its name.
 
         Raises:
@@ -243,11 +245,11 @@ class TypedStorage(Casts):
         target = _dtype_named(dtype)
         return self if target is self.dtype else self._to(target)
 
-    def is_pinned(self, device: Any = "cuda") -> builtins.bool:
+    def is_pinned(self, device: object = "cuda") -> builtins.bool:
         """Whether it lives in page-locked host memory."""
         return self._untyped_storage.is_pinned(device)
 
-    def pin_memory(self, device: Any = "cuda") -> TypedStorage:
+    def pin_memory(self, device: object = "cuda") -> TypedStorage:
         """The storage in page-locked memory; itself where no accelerator needs that."""
         return self._wrapped(self._untyped_storage.pin_memory(device))
 
@@ -276,7 +278,7 @@ class TypedStorage(Casts):
 
     @classmethod
     def from_file(
-        cls, filename: Any, shared: builtins.bool = False, size: builtins.int = 0
+        cls, filename: object, shared: builtins.bool = False, size: builtins.int = 0
     ) -> TypedStorage:
         """A file read as `size` elements (0: all of it); see `UntypedStorage.from_file`."""
         dtype = cls._class_dtype()
@@ -286,7 +288,7 @@ class TypedStorage(Casts):
     @classmethod
     def from_buffer(
         cls,
-        buffer: Any,
+        buffer: object,
         byte_order: str | None = None,
         count: builtins.int = -1,
         offset: builtins.int = 0,
@@ -323,7 +325,7 @@ def legacy_name(dtype: DType) -> str:
 def _legacy_class(dtype: DType, device: str = "cpu") -> Any:
     name = legacy_name(dtype)
 
-    def new(cls: Any, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
+    def new(cls: object, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
         if wrap_storage is not None:
             return TypedStorage(*args, wrap_storage=wrap_storage, dtype=dtype)
         st = from_arguments(name, args, dtype, device)

@@ -56,7 +56,7 @@ class UntypedStorage(Casts):
     is_sparse = False
     dtype: Any = None
 
-    def __init__(self, *args: Any, device: Any = None) -> None:
+    def __init__(self, *args: Any, device: object = None) -> None:
         self._st = from_arguments("UntypedStorage", args, D.uint8, device)
 
     @classmethod
@@ -138,7 +138,7 @@ class UntypedStorage(Casts):
         i = position(index, self.nbytes())
         return self._st.read(i, i + 1)[0]
 
-    def __setitem__(self, index: Any, value: Any) -> None:
+    def __setitem__(self, index: object, value: object) -> None:
         if isinstance(value, bool) or not isinstance(value, builtins.int):
             raise RuntimeError(
                 "can only set storage content with a int types, but got "
@@ -156,7 +156,7 @@ class UntypedStorage(Casts):
         self[:] = value
         return self
 
-    def copy_(self, source: Any, non_blocking: Any = None) -> UntypedStorage:
+    def copy_(self, source: Any, non_blocking: object = None) -> UntypedStorage:
         """Write the bytes of another storage, from the first on.
 
         Raises:
@@ -198,7 +198,7 @@ class UntypedStorage(Casts):
         """An empty storage on the same device."""
         return UntypedStorage(device=self.device)
 
-    def to(self, *, device: Any, non_blocking: Any = False) -> UntypedStorage:
+    def to(self, *, device: Any, non_blocking: object = False) -> UntypedStorage:
         """The storage on a device; itself if it is there."""
         be = bind(device)
         return self if be is self._st._be else UntypedStorage._of(copied(self._st, be.device))
@@ -207,7 +207,9 @@ class UntypedStorage(Casts):
         """The storage on the CPU; itself if it is there."""
         return self.to(device="cpu")
 
-    def cuda(self, device: Any = None, non_blocking: Any = False, **kwargs: Any) -> UntypedStorage:
+    def cuda(
+        self, device: object = None, non_blocking: object = False, **kwargs: Any
+    ) -> UntypedStorage:
         """The storage on a CUDA device; itself if it is there.
 
         Raises:
@@ -215,7 +217,7 @@ class UntypedStorage(Casts):
         """
         return self.to(device="cuda" if device is None else device)
 
-    def type(self, dtype: Any = None, non_blocking: Any = False) -> Any:
+    def type(self, dtype: DType | None = None, non_blocking: object = False) -> Any:
         """The name of the class, or the bytes cast to another dtype."""
         if dtype is None:
             return "torch.storage.UntypedStorage"
@@ -226,13 +228,13 @@ class UntypedStorage(Casts):
     def _to(self, dtype: DType) -> Any:
         return self.type(dtype)
 
-    def is_pinned(self, device: Any = "cuda") -> builtins.bool:
+    def is_pinned(self, device: object = "cuda") -> builtins.bool:
         """Whether it lives in page-locked host memory."""
         if self.device.type != "cpu" or not self.size():
             return False
         return _bytes(self).is_pinned(device)
 
-    def pin_memory(self, device: Any = "cuda") -> UntypedStorage:
+    def pin_memory(self, device: object = "cuda") -> UntypedStorage:
         """A copy in page-locked memory; itself where it is there or no accelerator needs that."""
         if not self.size():
             return self
@@ -299,7 +301,7 @@ class UntypedStorage(Casts):
     @classmethod
     def from_file(
         cls,
-        filename: Any,
+        filename: object,
         shared: builtins.bool = False,
         size: builtins.int = 0,
         *,

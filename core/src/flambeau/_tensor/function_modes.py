@@ -24,7 +24,7 @@ _entered = 0
 _originals: list[tuple[str, Any]] = []  # methods of Tensor's own class, None for inherited ones
 
 
-def enter(mode: Any, lasting: bool = True) -> None:
+def enter(mode: object, lasting: bool = True) -> None:
     """Let a mode see the calls of this thread, before those around it.
 
     Args:
@@ -99,7 +99,7 @@ def _forget_subscripts(method: Any) -> None:
 
 def _seen(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def seen(self: object, *args: Any, **kwargs: Any) -> Any:
         found = _in_modes(seen, (self, *args), kwargs)
         return method(self, *args, **kwargs) if found is NotImplemented else found
 

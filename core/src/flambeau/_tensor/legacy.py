@@ -63,10 +63,10 @@ class LegacyTensorType:
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         raise TypeError(f"type '{self.__module__}.{self.__name__}' is not an acceptable base type")
 
-    def __or__(self, other: Any) -> Any:
+    def __or__(self, other: object) -> Any:
         return Union[self, other]  # noqa: UP007 - `|` is what is defined here
 
-    def __ror__(self, other: Any) -> Any:
+    def __ror__(self, other: object) -> Any:
         return Union[other, self]  # noqa: UP007
 
     def __instancecheck__(self, instance: object) -> bool:
@@ -80,7 +80,7 @@ class LegacyTensorType:
         return f"<class '{self.__module__}.{self.__name__}'>"
 
 
-def set_default_tensor_type(t: Any) -> None:
+def set_default_tensor_type(t: object) -> None:
     """Set the default dtype and device by a legacy type or its name; `set_default_dtype` is newer.
 
     Raises:

@@ -3909,7 +3909,7 @@ class TensorMethods:
         """Ones of another shape with the dtype and device of `input`."""
         return _ops.new_ones(self, *shape, size=size, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 
-    def new_tensor(self, data: Any, *, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
+    def new_tensor(self, data: object, *, dtype: DType | None = None, device: DeviceLike | None = None, layout: Layout | None = None, requires_grad: _bool = False, pin_memory: _bool = False) -> Tensor:
         """A copy of `data` with the dtype and device of `input`."""
         return _ops.new_tensor(self, data, dtype=dtype, device=device, layout=layout, requires_grad=requires_grad, pin_memory=pin_memory)
 

@@ -115,7 +115,7 @@ in_modes: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] |
 
 def _through(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def seen(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def seen(self: object, *args: Any, **kwargs: Any) -> Any:
         if in_modes is not None:
             found = in_modes(seen, (self, *args), kwargs)
             if found is not NotImplemented:
@@ -304,5 +304,5 @@ def _undo(changes: list[_Change]) -> None:
         namespace[name] = function
 
 
-def _hashed(value: Any) -> Any:
+def _hashed(value: object) -> Any:
     return value if isinstance(value, FunctionType) else None

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from flambeau._storages.typed import TypedStorage
     from flambeau._storages.untyped import UntypedStorage
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.memory_format import memory_format as MemoryFormat
 
 _new = object.__new__
 _new_tuple = tuple.__new__
@@ -134,7 +135,7 @@ class Tensor(TensorMethods, TensorBase):
         _refresh_alias(out)
         return out
 
-    def _same_history(self, native: Any) -> Tensor:
+    def _same_history(self, native: object) -> Tensor:
         # A stand-in: other values, the same edge.
         t = wrap(self._be, native, self.dtype)
         if self._rg:
@@ -266,7 +267,7 @@ class Tensor(TensorMethods, TensorBase):
         """Elements between the start of the storage and the first element."""
         return geometry_of(self)[2]
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: MemoryFormat | None = None) -> bool:
         """Whether the elements lie in row-major order (or in the given format) without gaps."""
         be = self._be
         if be.strided:
@@ -305,13 +306,13 @@ class Tensor(TensorMethods, TensorBase):
 
         return storage_type(self)
 
-    def is_pinned(self, device: Any = None) -> bool:
+    def is_pinned(self, device: object = None) -> bool:
         """Whether it lives in page-locked host memory (of a type of accelerator)."""
         from flambeau.accelerator._pinned import is_pinned
 
         return is_pinned(self, device)
 
-    def pin_memory(self, device: Any = None) -> Tensor:
+    def pin_memory(self, device: object = None) -> Tensor:
         """A copy in page-locked memory; itself where it is there or no accelerator needs that.
 
         Raises:
@@ -464,7 +465,7 @@ class Tensor(TensorMethods, TensorBase):
         gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: object = None,
     ) -> None:
         """Compute the gradients of the leaves and add them to their ``.grad``.
 
@@ -548,7 +549,7 @@ class Tensor(TensorMethods, TensorBase):
         self._fn, self._rg = None, False
         return self
 
-    def __delitem__(self, key: Any) -> NoReturn:
+    def __delitem__(self, key: object) -> NoReturn:
         """Refused.
 
         Raises:
@@ -686,7 +687,7 @@ class Tensor(TensorMethods, TensorBase):
         st.shared = st.lent = True
         return give(self._a)
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
         if isinstance(dtype, Tensor):
             raise TypeError("__array__(): argument 'dtype' must be a dtype of NumPy, not Tensor")
         array = self.numpy()
@@ -698,7 +699,9 @@ class Tensor(TensorMethods, TensorBase):
             raise TypeError(said) from error
         return array.copy() if copy else array
 
-    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    def __array_wrap__(
+        self, array: Any, context: object = None, return_scalar: bool = False
+    ) -> Any:
         """What NumPy's functions of this tensor return: a tensor; truth values are bytes."""
         from flambeau.ops.creation.creation import from_numpy
 
@@ -732,7 +735,7 @@ class Tensor(TensorMethods, TensorBase):
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
-    def __contains__(self, element: Any) -> bool:
+    def __contains__(self, element: object) -> bool:
         if isinstance(element, (Tensor, int, float, bool, complex)):
             return bool((self == element).any().item())
         raise RuntimeError(
@@ -755,8 +758,9 @@ class Tensor(TensorMethods, TensorBase):
         return tensor_format(self, format_spec)
 
     def __dir__(self) -> list[str]:
-        names = set(object.__dir__(self))
-        return sorted(n for n in names if n not in absent.NAMES or hasattr(self, n))
+        return sorted(
+            {n for n in object.__dir__(self) if n not in absent.NAMES or hasattr(self, n)}
+        )
 
     def __copy__(self) -> Any:
         if type(self).__reduce_ex__ is not Tensor.__reduce_ex__:
@@ -807,7 +811,7 @@ class Tensor(TensorMethods, TensorBase):
             setattr(out, name, copy.deepcopy(value, memo))
         return out
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         # A result of others arrives as a leaf: its history does not travel.
         host = self.detach().contiguous()
         data = bytes(host._be.backend.to_host(host._a)) if not self.is_meta else b""
@@ -886,7 +890,7 @@ class Tensor(TensorMethods, TensorBase):
         where = Device("cuda" if device is None else device)
         return _convert(self, where, None, False, memory_format, non_blocking)
 
-    def clone(self, *, memory_format: Any = None) -> Tensor:
+    def clone(self, *, memory_format: MemoryFormat | None = None) -> Tensor:
         """A copy that shares no memory, with history.
 
         >>> import flambeau as fb
@@ -898,7 +902,7 @@ class Tensor(TensorMethods, TensorBase):
                 return _arranged(self, order_of_memory(memory_format, self.dim()))
         return _dispatch.OPS["clone"](self)
 
-    def contiguous(self, memory_format: Any = None) -> Tensor:
+    def contiguous(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor in row-major memory; itself if it already is.
 
         >>> import flambeau as fb
@@ -947,7 +951,7 @@ class Tensor(TensorMethods, TensorBase):
         return real(self)
 
     @real.setter
-    def real(self, value: Any) -> None:
+    def real(self, value: object) -> None:
         from flambeau.ops.pointwise.complexes import write_part
 
         write_part(self, 0, value)
@@ -960,7 +964,7 @@ class Tensor(TensorMethods, TensorBase):
         return imag(self)
 
     @imag.setter
-    def imag(self, value: Any) -> None:
+    def imag(self, value: object) -> None:
         from flambeau.ops.pointwise.complexes import write_part
 
         write_part(self, 1, value)
@@ -978,7 +982,7 @@ class Tensor(TensorMethods, TensorBase):
 
         return make(self.dtype, device or self.device, args if size is None else (Size(size),))
 
-    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> Tensor:
+    def resize_(self, *sizes: Any, size: object = None, memory_format: Any = None) -> Tensor:
         """Another shape in place, over the same memory, which grows if it must; new elements are 0.
 
         Raises:
@@ -1011,7 +1015,7 @@ class Tensor(TensorMethods, TensorBase):
 
         return resize_as(self, other, memory_format)
 
-    def copy_(self, src: Any, non_blocking: bool = False) -> Tensor:
+    def copy_(self, src: object, non_blocking: bool = False) -> Tensor:
         """Write the values of `src`, broadcast and cast, into this tensor.
 
         With `non_blocking`, copies between an accelerator and page-locked memory are not waited
@@ -1021,7 +1025,7 @@ class Tensor(TensorMethods, TensorBase):
             raise TypeError(f"copy_(): argument 'other' must be Tensor, not {type(src).__name__}")
         return _inplace.copy_(self, src, non_blocking=bool(non_blocking))
 
-    def fill_(self, value: Any) -> Tensor:
+    def fill_(self, value: object) -> Tensor:
         """Write one number everywhere."""
         return _inplace.fill_(self, value)
 
@@ -1060,13 +1064,13 @@ class Tensor(TensorMethods, TensorBase):
             raise ValueError(f"__array_namespace__(): there is no version {api_version!r} of it")
         return array_api
 
-    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+    def to_device(self, device: object, /, *, stream: object = None) -> Any:
         """``to(device)``, by the array API standard's name."""
         return self.to(device)
 
     def __dlpack__(
         self,
-        stream: Any = None,
+        stream: object = None,
         *,
         max_version: tuple[int, int] | None = None,
         dl_device: tuple[int, int] | None = None,

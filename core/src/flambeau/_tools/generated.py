@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from flambeau._tools.expansion import Row, expand, title
+from flambeau._tools.formulas import formulas_text
 from flambeau._tools.method_tables import method_tables
 from flambeau._tools.package_stub import stub_text
 from flambeau._tools.public_functions import Function, public_functions
@@ -27,6 +28,7 @@ def generate() -> dict[Path, str]:
     functions = sorted((f for members in modules.values() for f in members), key=lambda f: f.name)
     return {
         PACKAGE / "_api/functions.py": functions_text(modules),
+        PACKAGE / "ops/declaration/formulas.py": _formulas_text(),
         PACKAGE / "_tensor/methods.py": methods_text(functions),
         PACKAGE / "_api/inplace_functions.py": inplace_functions_text(functions),
         PACKAGE / "__init__.pyi": _header(
@@ -81,6 +83,12 @@ def methods_text(functions: list[Function]) -> str:
     written = set(re.findall(r"^    def (\w+)", template, re.MULTILINE))
     text = expand(template, method_tables(functions, written, hints))
     return _header(title(template), "E501, I001") + _with_imports(text, hints)
+
+
+def _formulas_text() -> str:
+    template = _template("formulas")
+    body = template[template.index("from __future__") :]
+    return _header(title(template), "E501") + formulas_text(body)
 
 
 def _with_imports(text: str, hints: Hints) -> str:

@@ -10,7 +10,10 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    pass
 
 
 def first_line(function: Any) -> str:
@@ -125,7 +128,7 @@ class Hints:
         self.hidden = hidden or {}
         self.imports: dict[str, str] = {}
 
-    def within(self, function: Any, annotation: Any) -> str:
+    def within(self, function: Any, annotation: object) -> str:
         """The annotation as it reads in the other module.
 
         Raises:

@@ -154,7 +154,7 @@ def _permute(level: BatchLevel, op: Any, a: BatchedArray, dims: tuple[int, ...])
 
 
 @_rule("view")
-def _view(level: BatchLevel, op: Any, a: BatchedArray, shape: tuple[int, ...]) -> Any:
+def _view(level: BatchLevel, op: object, a: BatchedArray, shape: tuple[int, ...]) -> Any:
     return packed(a.value.reshape((level.size, *shape)))
 
 
@@ -185,7 +185,7 @@ def _diagonal_backward(
 
 
 @_rule("constant_pad_nd")
-def _constant_pad_nd(level: BatchLevel, op: Any, a: BatchedArray, pad: Any, value: Any) -> Any:
+def _constant_pad_nd(level: BatchLevel, op: Any, a: BatchedArray, pad: Any, value: object) -> Any:
     return packed(op(a.value, ((0, 0), *pad), value))
 
 
@@ -327,7 +327,7 @@ def _gather(level: BatchLevel, op: Any, a: BatchedArray, dim: int, *rest: Any) -
 
 
 @_rule("nonzero")
-def _nonzero(level: BatchLevel, op: Any, a: BatchedArray) -> Any:
+def _nonzero(level: BatchLevel, op: object, a: BatchedArray) -> Any:
     raise ValueNeededError(
         "vmap: It looks like you're attempting to use an operation (nonzero, or an index by a "
         "mask) whose result has a dynamic shape, which depends on values. Rewrite it with "
@@ -403,9 +403,9 @@ def _convolution(
     a: BatchedArray,
     weight: BatchedArray,
     bias: BatchedArray | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: object,
+    padding: object,
+    dilation: object,
     groups: int,
 ) -> Any:
     how = (stride, padding, dilation)

@@ -115,7 +115,7 @@ class DualLevel(Level):
         return DualArray(array.value.detach())
 
 
-def _linear(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+def _linear(op: object, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
     return apply(op, [tangents[0], *given[1:]])
 
 

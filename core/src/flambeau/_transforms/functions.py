@@ -61,7 +61,7 @@ def _foreign(level: Level, a: Any) -> bool:
     return isinstance(a, Tensor) and getattr(a._be, "level", None) is not level
 
 
-def _lowered(level: Level, a: Any) -> Any:
+def _lowered(level: Level, a: object) -> Any:
     return level.lower(a) if isinstance(a, Tensor) else a
 
 
@@ -144,7 +144,7 @@ def _generated(outer: BatchLevel, cls: Any, dims: tuple[Any, ...]) -> type[Funct
             return inside(run)
 
         @staticmethod
-        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        def setup_context(ctx: Any, inputs: tuple[Any, ...], output: object) -> None:
             def run(level: BatchLevel) -> None:
                 own = _Context()
                 results = _each(output, lambda r: level.batch(r, 0))

@@ -156,7 +156,7 @@ class Level:
 
         return run
 
-    def run(self, be: LevelBackend, op: Any, args: tuple[Any, ...]) -> Any:
+    def run(self, be: LevelBackend, op: object, args: tuple[Any, ...]) -> Any:
         """An op on arrays of this level: the op on what they hold."""
         return packed(apply(op, values(op, args)), self.array)
 
@@ -227,13 +227,13 @@ class LevelBackend(BoundBackend):
             self.__dict__[name] = found
             return found
 
-    def scalar_const(self, value: Any, dtype: DType) -> Any:
+    def scalar_const(self, value: object, dtype: DType) -> Any:
         return self.array(wrap(self.below, self.below.scalar_const(value, dtype), dtype))
 
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
         return self.array(wrap(self.below, self.below.host_array(values, shape, dtype), dtype))
 
-    def reshape(self, a: Any, shape: tuple[int, ...]) -> Any:
+    def reshape(self, a: object, shape: tuple[int, ...]) -> Any:
         return self.view(a, tuple(shape))
 
     def moved(self, t: Tensor, be: BoundBackend) -> Tensor:
@@ -267,20 +267,20 @@ class Runtime:
     def current_device(self) -> int:
         return self.below.backend.current_device()
 
-    def index_of(self, array: Any) -> int:
+    def index_of(self, array: object) -> int:
         return self.below.device.index or 0
 
-    def compile(self, op: str, decomposition: Any) -> None:
+    def compile(self, op: str, decomposition: object) -> None:
         return None
 
     def generator(self, index: int) -> Any:
         return self.below.backend.generator(index)
 
-    def from_host(self, data: Any, shape: tuple[int, ...], dtype: DType, index: int) -> Any:
+    def from_host(self, data: object, shape: tuple[int, ...], dtype: DType, index: int) -> Any:
         native = self.below.backend.from_host(data, shape, dtype, index)
         return self.array(wrap(self.below, native, dtype))
 
-    def scalar(self, value: Any, dtype: DType) -> Any:
+    def scalar(self, value: object, dtype: DType) -> Any:
         return self.array(wrap(self.below, self.below.backend.scalar(value, dtype), dtype))
 
     def to_host(self, array: Any) -> Any:
@@ -290,13 +290,13 @@ class Runtime:
         """The bytes of an array as another dtype, without history."""
         return array.constant(array.value.detach().view(dtype))
 
-    def item(self, array: Any) -> Any:
+    def item(self, array: object) -> Any:
         return self.level.item(array)
 
-    def tolist(self, array: Any) -> Any:
+    def tolist(self, array: object) -> Any:
         return self.level.tolist(array)
 
-    def check_values(self, array: Any, low: float, high: float, error: Any, text: str) -> bool:
+    def check_values(self, array: Any, low: float, high: float, error: object, text: str) -> bool:
         check_values(array.value, low, high, text)
         return True
 

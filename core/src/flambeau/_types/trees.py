@@ -107,7 +107,7 @@ def _namedtuple_unflatten(values: Iterable[Any], kind: Any) -> Any:
     return kind(*values)
 
 
-def _list_flatten(values: Any) -> tuple[Any, None]:
+def _list_flatten(values: object) -> tuple[Any, None]:
     return values, None
 
 
@@ -144,7 +144,7 @@ register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda v, n: deque(v,
 register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten)  # type: ignore[arg-type]
 
 
-def _is_namedtuple(tree: Any) -> bool:
+def _is_namedtuple(tree: object) -> bool:
     return isinstance(tree, tuple) and hasattr(type(tree), "_fields")
 
 
@@ -158,7 +158,7 @@ def is_structseq_class(cls: type) -> bool:
     return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "n_sequence_fields")
 
 
-def is_structseq_instance(obj: Any) -> bool:
+def is_structseq_instance(obj: object) -> bool:
     """Whether this is an object of such a class."""
     return is_structseq_class(type(obj))
 
@@ -166,7 +166,7 @@ def is_structseq_instance(obj: Any) -> bool:
 is_namedtuple_instance = _is_namedtuple
 
 
-def _get_node_type(tree: Any) -> Any:
+def _get_node_type(tree: object) -> Any:
     """Under which type a container is registered; its own, if it is none."""
     return namedtuple if _is_namedtuple(tree) else type(tree)
 
@@ -219,7 +219,7 @@ _LEAF = LeafSpec()
 
 
 def tree_flatten(
-    tree: Any, is_leaf: Callable[[Any], bool] | None = None
+    tree: object, is_leaf: Callable[[Any], bool] | None = None
 ) -> tuple[list[Any], TreeSpec]:
     """The leaves from left to right, and the structure.
 
@@ -230,7 +230,7 @@ def tree_flatten(
     """
     leaves: list[Any] = []
 
-    def visit(node: Any) -> TreeSpec:
+    def visit(node: object) -> TreeSpec:
         kind = _get_node_type(node)
         if kind not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(node)):
             leaves.append(node)
@@ -264,24 +264,24 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
     return build(treespec)
 
 
-def tree_leaves(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
+def tree_leaves(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> list[Any]:
     """The leaves from left to right."""
     return tree_flatten(tree, is_leaf)[0]
 
 
-def tree_iter(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
+def tree_iter(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> Iterable[Any]:
     """The leaves from left to right, one by one."""
     return iter(tree_leaves(tree, is_leaf))
 
 
-def tree_structure(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
+def tree_structure(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> TreeSpec:
     """The structure."""
     return tree_flatten(tree, is_leaf)[1]
 
 
 def tree_map(
     func: Callable[..., Any],
-    tree: Any,
+    tree: object,
     *rests: Any,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
@@ -304,12 +304,12 @@ def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = N
     return tree
 
 
-def tree_map_only(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
+def tree_map_only(kind: object, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
     """As `tree_map`, of the leaves of a type, or of those for which `kind` is true."""
     types: Any = kind
     asked = callable(kind) and not isinstance(kind, type)
 
-    def chosen(x: Any) -> Any:
+    def chosen(x: object) -> Any:
         applies = types(x) if asked else isinstance(x, types)
         return func(x) if applies else x
 
@@ -326,12 +326,14 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> boo
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_is_leaf(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> bool:
+def tree_is_leaf(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Whether this is a leaf: no container, or what `is_leaf` says is none."""
     return _get_node_type(tree) not in SUPPORTED_NODES or (is_leaf is not None and is_leaf(tree))
 
 
-def tree_map_only_(kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
+def tree_map_only_(
+    kind: object, func: Callable[..., Any], tree: Any, is_leaf: object = None
+) -> Any:
     """Call a function with every leaf of a type and return the container as it is."""
     tree_map_only(kind, func, tree, is_leaf)
     return tree

@@ -101,7 +101,7 @@ def check_result(self: Tensor, result: Tensor) -> None:
         )
 
 
-def check_same_dtype(self: Tensor, dim: Any, dtype: Any) -> None:
+def check_same_dtype(self: Tensor, dim: object, dtype: Any) -> None:
     """Refuse the ``dtype=`` of an in-place operation along `dim` if `self` has another one.
 
     Raises:
@@ -330,7 +330,7 @@ def memory_steps(t: Tensor) -> list[Any]:
     return found
 
 
-def adopt(self: Tensor, value: Any, *, replaces: bool = False) -> None:
+def adopt(self: Tensor, value: object, *, replaces: bool = False) -> None:
     """Give `self` (or its base) the history of what was just written into it, an edge or None.
 
     `replaces` says that the result does not depend on the old values; a tensor with a history then
@@ -387,7 +387,7 @@ class Overwrite(Node):
         return F.zeros(g.shape, g), g
 
 
-def _overwrite(old: Any, value: Any) -> Node:
+def _overwrite(old: object, value: object) -> Node:
     node = new(Overwrite)
     node._hooks = None
     node.edges = (old, value)
@@ -496,7 +496,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     return self
 
 
-def scalar_for(self: Tensor, value: Any) -> Any:
+def scalar_for(self: Tensor, value: object) -> Any:
     """A Python number as a native 0-d array in the dtype of `self`.
 
     Raises:

@@ -97,7 +97,7 @@ def current_device_index() -> int:
     return _current().current_device()
 
 
-def set_device_index(device: Any, /) -> None:
+def set_device_index(device: object, /) -> None:
     """Make a device the current one of this thread.
 
     Raises:
@@ -119,7 +119,7 @@ def device_index(device: int | None, /) -> AbstractContextManager[Any]:
     return nullcontext() if device is None else _current().device(device)
 
 
-def current_stream(device: Any = None, /) -> Stream:
+def current_stream(device: object = None, /) -> Stream:
     """The current stream of a device.
 
     Raises:
@@ -137,7 +137,7 @@ def set_stream(stream: Stream, /) -> None:
     _current().set_stream(stream)
 
 
-def synchronize(device: Any = None, /) -> None:
+def synchronize(device: object = None, /) -> None:
     """Wait until a device has done all it was asked.
 
     Raises:
@@ -152,33 +152,33 @@ def empty_cache() -> None:
         memory.empty_cache()
 
 
-def memory_allocated(device: Any = None, /) -> int:
+def memory_allocated(device: object = None, /) -> int:
     """Bytes of living tensors on a device; 0 without an accelerator."""
     return 0 if (memory := _memory()) is None else memory.memory_allocated(device)
 
 
-def memory_reserved(device: Any = None, /) -> int:
+def memory_reserved(device: object = None, /) -> int:
     """Bytes that the pool of a device holds; 0 without an accelerator."""
     return 0 if (memory := _memory()) is None else memory.memory_reserved(device)
 
 
-def max_memory_allocated(device: Any = None, /) -> int:
+def max_memory_allocated(device: object = None, /) -> int:
     """The most bytes of living tensors so far, or since `reset_peak_memory_stats`."""
     return 0 if (memory := _memory()) is None else memory.max_memory_allocated(device)
 
 
-def max_memory_reserved(device: Any = None, /) -> int:
+def max_memory_reserved(device: object = None, /) -> int:
     """The most bytes that the pool held so far, or since `reset_peak_memory_stats`."""
     return 0 if (memory := _memory()) is None else memory.max_memory_reserved(device)
 
 
-def reset_peak_memory_stats(device: Any = None, /) -> None:
+def reset_peak_memory_stats(device: object = None, /) -> None:
     """Start the largest figures again; nothing without an accelerator."""
     if (memory := _memory()) is not None:
         memory.reset_peak_memory_stats(device)
 
 
-def memory_stats(device: Any = None, /) -> dict[str, int]:
+def memory_stats(device: object = None, /) -> dict[str, int]:
     """The figures of a device's memory by PyTorch's names; none without an accelerator.
 
     >>> import flambeau as fb
@@ -188,7 +188,7 @@ def memory_stats(device: Any = None, /) -> dict[str, int]:
     return {} if (memory := _memory()) is None else memory.memory_stats(device)
 
 
-def get_memory_info(device: Any = None, /) -> tuple[int, int]:
+def get_memory_info(device: object = None, /) -> tuple[int, int]:
     """Free and total bytes of a device, whoever uses them.
 
     Raises:

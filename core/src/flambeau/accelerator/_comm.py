@@ -56,7 +56,7 @@ class Communication:
                     copies[i] = tensors[i] if here else part.reshape(tensors[i].shape)
         return found
 
-    def reduce_add(self, inputs: Iterable[Tensor], destination: Any = None) -> Tensor:
+    def reduce_add(self, inputs: Iterable[Tensor], destination: object = None) -> Tensor:
         """The sum of tensors of one shape that lie on different devices.
 
         Args:
@@ -124,7 +124,7 @@ class Communication:
                 out.append(piece.to(where).contiguous())
         return tuple(out)
 
-    def gather(self, tensors: Iterable[Tensor], dim: int = 0, destination: Any = None) -> Tensor:
+    def gather(self, tensors: Iterable[Tensor], dim: int = 0, destination: object = None) -> Tensor:
         """Tensors of several devices joined along `dim` on one.
 
         Args:

@@ -74,7 +74,7 @@ class CUDAGraph:
         state = "recording" if self._capture else "recorded" if self._native else "nothing recorded"
         return f"<torch.cuda.CUDAGraph: {state}>"
 
-    def capture_begin(self, pool: Any = None, capture_error_mode: str = "global") -> None:
+    def capture_begin(self, pool: object = None, capture_error_mode: str = "global") -> None:
         """Record what is asked of the current stream from now on.
 
         Args:
@@ -170,7 +170,7 @@ class graph:  # noqa: N801 (the documented name)
     def __init__(
         self,
         cuda_graph: CUDAGraph,
-        pool: Any = None,
+        pool: object = None,
         stream: Any = None,
         capture_error_mode: str = "global",
     ) -> None:
@@ -211,11 +211,11 @@ class graph:  # noqa: N801 (the documented name)
 
 
 def make_graphed_callables(
-    callables: Any,
+    callables: object,
     sample_args: Any,
     num_warmup_iters: int = 3,
     allow_unused_input: bool = False,
-    pool: Any = None,
+    pool: object = None,
 ) -> Any:
     """Functions or modules whose forward and backward passes are replays of recordings.
 
@@ -271,7 +271,7 @@ def make_graphed_step(
     step: Callable[..., Any],
     sample_args: Sequence[Any],
     num_warmup_iters: int = 3,
-    pool: Any = None,
+    pool: object = None,
 ) -> Callable[..., Any]:
     """A whole training step as one recording: forward and backward passes and the optimiser.
 
@@ -383,11 +383,11 @@ class _Graphed:
         if self.trained and followed:
             self._gradients(results, [fb.ones_like(r) for r in followed])
 
-    def record_forward(self, pool: Any) -> None:
+    def record_forward(self, pool: object) -> None:
         with graph(self.forward, pool):
             self.results, self.found_in = self._results()
 
-    def record_backward(self, pool: Any) -> None:
+    def record_backward(self, pool: object) -> None:
         self.wanted = [r.requires_grad for r in self.results]
         followed = [r for r in self.results if r.requires_grad]
         self.grads = [fb.empty_like(r) for r in followed]
@@ -403,13 +403,13 @@ class _Graphed:
 
         class Graphed(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, *inputs: Any) -> Any:
+            def forward(ctx: object, *inputs: Any) -> Any:
                 _fill(one.inputs[: len(one.args)], inputs)
                 one.forward.replay()
                 return tuple([r.detach() for r in one.results])
 
             @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
+            def backward(ctx: object, *grads: Any) -> Any:
                 given = [g for g, wanted in zip(grads, one.wanted, strict=True) if wanted]
                 _fill(one.grads, given)
                 if one.found:
@@ -503,7 +503,7 @@ def _form(value: Any) -> str:
     return "."
 
 
-def _emptied(value: Any) -> Any:
+def _emptied(value: object) -> Any:
     """The same containers with None for tensors."""
     return _filled(value, repeat(None))
 

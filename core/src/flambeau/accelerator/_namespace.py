@@ -146,7 +146,7 @@ class DeviceNamespace:
         index = self._runtime.index(device)
         self._runtime.needed().set_device(index)
 
-    def get_device_properties(self, device: Any = None) -> DeviceProperties:
+    def get_device_properties(self, device: object = None) -> DeviceProperties:
         """Name, memory and capability of a device.
 
         Raises:
@@ -155,16 +155,16 @@ class DeviceNamespace:
         backend = self._runtime.needed()
         return backend.properties(self._runtime.index(device))
 
-    def get_device_name(self, device: Any = None) -> str:
+    def get_device_name(self, device: object = None) -> str:
         """The product name of a device, by default of the current one."""
         return self.get_device_properties(device).name
 
-    def get_device_capability(self, device: Any = None) -> tuple[int, int]:
+    def get_device_capability(self, device: object = None) -> tuple[int, int]:
         """The two numbers of the compute capability, by default of the current device."""
         found = self.get_device_properties(device)
         return found.major, found.minor
 
-    def synchronize(self, device: Any = None) -> None:
+    def synchronize(self, device: object = None) -> None:
         """Wait until a device, by default the current one, has done all it was asked.
 
         Raises:
@@ -173,12 +173,12 @@ class DeviceNamespace:
         backend = self._runtime.backend()
         backend.synchronize(self._runtime.index(device))
 
-    def current_stream(self, device: Any = None) -> Stream:
+    def current_stream(self, device: object = None) -> Stream:
         """The stream on which this thread asks for work on a device."""
         backend, index = self._runtime.needed(), self._runtime.index(device)
         return self.Stream._of(index, backend.current_stream(index))
 
-    def default_stream(self, device: Any = None) -> Stream:
+    def default_stream(self, device: object = None) -> Stream:
         """The stream that a device has from the start."""
         backend, index = self._runtime.needed(), self._runtime.index(device)
         return self.Stream._of(index, backend.default_stream(index))

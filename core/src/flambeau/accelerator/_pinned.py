@@ -18,7 +18,7 @@ def _accelerator(device: Any) -> Accelerator | None:
     return None if where is None else namespace(where.type)._runtime.found()
 
 
-def is_pinned(t: Tensor, device: Any = None) -> bool:
+def is_pinned(t: Tensor, device: object = None) -> bool:
     """Whether a CPU tensor lives in page-locked memory of an accelerator."""
     if t.device.type != "cpu" or not t.numel():
         return False
@@ -26,7 +26,7 @@ def is_pinned(t: Tensor, device: Any = None) -> bool:
     return backend is not None and backend.is_pinned(t.data_ptr())
 
 
-def pinned(t: Tensor, device: Any = None) -> Tensor:
+def pinned(t: Tensor, device: object = None) -> Tensor:
     """A copy of a CPU tensor in page-locked memory; itself if it is there, or nothing needs that.
 
     Raises:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau._random.generator import Generator, default_generators
 from flambeau.accelerator._runtime import Runtime
@@ -18,7 +18,7 @@ class Random:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def _generator(self, device: Any = None) -> Generator:
+    def _generator(self, device: object = None) -> Generator:
         return default_generators.of(self._runtime.device(self._runtime.index(device)))
 
     def _all(self) -> list[Generator]:
@@ -53,7 +53,7 @@ class Random:
         """
         return self._generator().initial_seed()
 
-    def get_rng_state(self, device: Any = None) -> Tensor:
+    def get_rng_state(self, device: object = None) -> Tensor:
         """The state of a device's generator, as bytes on the CPU; by default the current one.
 
         Raises:
@@ -65,7 +65,7 @@ class Random:
         """The states of all devices' generators."""
         return [generator.get_state() for generator in self._all()]
 
-    def set_rng_state(self, new_state: Tensor, device: Any = None) -> None:
+    def set_rng_state(self, new_state: Tensor, device: object = None) -> None:
         """Continue a device's generator from a state of `get_rng_state`.
 
         Raises:

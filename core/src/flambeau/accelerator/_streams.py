@@ -37,7 +37,7 @@ class Stream:
         self._entered: list[Selected] = []
 
     @classmethod
-    def _of(cls, index: int, native: Any) -> Stream:
+    def _of(cls, index: int, native: object) -> Stream:
         made = object.__new__(cls)
         made._index, made._native, made._entered = index, native, []
         return made
@@ -205,7 +205,7 @@ class Event:
         return backend.event_to_ipc(self._made(index))
 
     @classmethod
-    def from_ipc_handle(cls, device: Any, handle: bytes) -> Event:
+    def from_ipc_handle(cls, device: object, handle: bytes) -> Event:
         """The event of another process, from its `ipc_handle`."""
         made = cls(interprocess=True)
         backend = cls.runtime.needed()

@@ -109,7 +109,7 @@ class Call:
 def apart(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Who chooses one kernel for several ops, which take different dtypes here."""
 
-    def choose(op: Any, x: Any) -> Any:
+    def choose(op: object, x: Any) -> Any:
         return None if x._be.device.type in current().on else plain(op, x)
 
     return choose

@@ -237,6 +237,6 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
     return decorate_bwd
 
 
-def _need_type(device_type: Any) -> None:
+def _need_type(device_type: object) -> None:
     if not isinstance(device_type, str):
         raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")

@@ -108,7 +108,7 @@ class GradScaler:
             raise AssertionError(f"Attempted {name} but _growth_tracker is None.  {_HINT}")
         return self._scale, self._growth_tracker
 
-    def _scale_at(self, device: Any) -> Tensor:
+    def _scale_at(self, device: object) -> Tensor:
         if self._scale is None:
             self._lazy_init_scale_growth_tracker(device)
         assert self._scale is not None
@@ -134,7 +134,7 @@ class GradScaler:
             return type(outputs)(found) if isinstance(outputs, (list, tuple)) else found  # type: ignore[call-arg]
         raise ValueError("outputs must be a Tensor or an iterable of Tensors")
 
-    def unscale_(self, optimizer: Any) -> None:
+    def unscale_(self, optimizer: object) -> None:
         """Divide the gradients of an optimiser by the scale, before `step` does it.
 
         It is for who changes gradients between: ``clip_grad_norm_``, for one.
@@ -194,14 +194,14 @@ class GradScaler:
                 grad.copy_(wide * inverses[device])
         return found
 
-    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+    def _check_inf_per_device(self, optimizer: object) -> dict[Any, Tensor]:
         """What is not finite among the gradients, which are left as they are."""
         scale, _ = self._begun("_check_inf_per_device")
         found = self._unscale_grads_(optimizer, fb.ones_like(scale), fb.zeros_like(scale), True)
         self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
         return found
 
-    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+    def _found_inf_per_device(self, optimizer: object) -> dict[Any, Tensor]:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
     def _maybe_opt_step(

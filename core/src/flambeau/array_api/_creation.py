@@ -81,7 +81,9 @@ def eye(
     return out
 
 
-def from_dlpack(x: Any, /, *, device: Any = None, copy: builtins.bool | None = None) -> Tensor:
+def from_dlpack(
+    x: object, /, *, device: object = None, copy: builtins.bool | None = None
+) -> Tensor:
     """A tensor that shares the memory of an array of another library."""
     made = fb.from_dlpack(x)
     return made if device is None and not copy else made.to(device=device, copy=bool(copy))

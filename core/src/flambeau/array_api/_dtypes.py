@@ -53,7 +53,7 @@ def _dtype(type: Any) -> fb.dtype:
     return type.dtype if isinstance(type, Tensor) else type
 
 
-def finfo(type: Any, /) -> FloatFacts:
+def finfo(type: object, /) -> FloatFacts:
     """The limits of a floating dtype, or of the dtype of a tensor; of complex ones that of a part.
 
     >>> import flambeau as fb
@@ -65,7 +65,7 @@ def finfo(type: Any, /) -> FloatFacts:
     return FloatFacts(found.bits, found.eps, found.max, found.min, found.smallest_normal, real)
 
 
-def iinfo(type: Any, /) -> IntegerFacts:
+def iinfo(type: object, /) -> IntegerFacts:
     """The limits of an integer dtype, or of the dtype of a tensor.
 
     >>> import flambeau as fb
@@ -139,7 +139,7 @@ def result_type(*arrays_and_dtypes: Any) -> fb.dtype:
     return found
 
 
-def with_number(dtype: fb.dtype, number: Any) -> fb.dtype:
+def with_number(dtype: fb.dtype, number: object) -> fb.dtype:
     """The dtype of a tensor of `dtype` with a Python number."""
     if isinstance(number, builtins.bool):
         return dtype
@@ -175,7 +175,7 @@ def can_cast(from_: Any, to: fb.dtype, /) -> builtins.bool:
 
 
 def astype(
-    x: Tensor, dtype: fb.dtype, /, *, copy: builtins.bool = True, device: Any = None
+    x: Tensor, dtype: fb.dtype, /, *, copy: builtins.bool = True, device: object = None
 ) -> Tensor:
     """The values in another dtype.
 

@@ -56,7 +56,7 @@ def _unary(name: str, function: Callable[[Tensor], Tensor]) -> Callable[[Tensor]
 
 def _binary(name: str, function: Callable[..., Tensor]) -> Callable[[Any, Any], Tensor]:
     @wraps(function, assigned=())
-    def of_pairs(x1: Any, x2: Any, /) -> Tensor:
+    def of_pairs(x1: object, x2: object, /) -> Tensor:
         return function(*pair(x1, x2))
 
     return _named(
@@ -110,7 +110,7 @@ def real(x: Tensor, /) -> Tensor:
     return fb.real(x).clone() if x.dtype.is_complex else x
 
 
-def clip(x: Tensor, /, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Tensor, /, min: object = None, max: object = None) -> Tensor:
     """Each element, moved to the nearest bound if it is beyond it; bounds broadcast.
 
     >>> import flambeau as fb

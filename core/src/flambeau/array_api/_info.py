@@ -23,7 +23,7 @@ class _Info:
         """Where tensors are made."""
         return fb.get_default_device()
 
-    def default_dtypes(self, *, device: Any = None) -> dict[str, fb.dtype]:
+    def default_dtypes(self, *, device: object = None) -> dict[str, fb.dtype]:
         """The dtypes of tensors of which none is said."""
         real = fb.get_default_dtype()
         paired = fb.complex128 if real is fb.float64 else fb.complex64
@@ -34,7 +34,7 @@ class _Info:
             "indexing": fb.int64,
         }
 
-    def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, fb.dtype]:
+    def dtypes(self, *, device: object = None, kind: object = None) -> dict[str, fb.dtype]:
         """The dtypes, by name."""
         wanted = kind if kind is not None else tuple(KINDS)
         found = {name: getattr(fb, name) for name in _NAMES}

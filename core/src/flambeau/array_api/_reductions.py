@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import builtins
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import COMPLEX, REAL, SIGNED, UNSIGNED
 from flambeau.array_api._shapes import axes
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 __all__ = [
     "all",
@@ -37,19 +41,19 @@ def _accumulated(dtype: fb.dtype) -> fb.dtype:
     return fb.int64 if dtype in SIGNED else dtype
 
 
-def _one_by_one(function: Any, x: Tensor, axis: Any, keepdims: builtins.bool) -> Tensor:
+def _one_by_one(function: Any, x: Tensor, axis: object, keepdims: builtins.bool) -> Tensor:
     """Dimension by dimension, from the last."""
     for d in sorted(axes(x, axis), reverse=True):
         x = function(x, d, keepdims)
     return x
 
 
-def all(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def all(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether all elements are true."""
     return _one_by_one(fb.all, x.to(fb.bool), axis, keepdims)
 
 
-def any(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def any(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """Whether an element is true."""
     return _one_by_one(fb.any, x.to(fb.bool), axis, keepdims)
 
@@ -64,7 +68,7 @@ def argmin(x: Tensor, /, *, axis: int | None = None, keepdims: builtins.bool = F
     return fb.argmin(x, axis, keepdims)
 
 
-def count_nonzero(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def count_nonzero(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """How many elements are not zero."""
     return sum((x != 0).to(fb.int64), axis=axis, keepdims=keepdims)
 
@@ -94,7 +98,12 @@ def cumulative_sum(
 
 
 def _cumulative(
-    function: Any, initial: Any, x: Tensor, axis: int | None, dtype: Any, starts: builtins.bool
+    function: Any,
+    initial: Any,
+    x: Tensor,
+    axis: int | None,
+    dtype: Any,
+    starts: builtins.bool,
 ) -> Tensor:
     if axis is None:
         if x.ndim > 1:
@@ -122,23 +131,28 @@ def diff(
     return fb.diff(x, n, axis, prepend, append)
 
 
-def max(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def max(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """The greatest element."""
     return fb.amax(x, axes(x, axis), keepdims) if axes(x, axis) else x
 
 
-def min(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def min(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """The least element."""
     return fb.amin(x, axes(x, axis), keepdims) if axes(x, axis) else x
 
 
-def mean(x: Tensor, /, *, axis: Any = None, keepdims: builtins.bool = False) -> Tensor:
+def mean(x: Tensor, /, *, axis: object = None, keepdims: builtins.bool = False) -> Tensor:
     """The mean of the elements."""
     return fb.mean(x, axes(x, axis), keepdims) if axes(x, axis) else x.clone()
 
 
 def prod(
-    x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: object = None,
+    dtype: DType | None = None,
+    keepdims: builtins.bool = False,
 ) -> Tensor:
     """The product of the elements."""
     dtype = dtype or _accumulated(x.dtype)
@@ -147,7 +161,12 @@ def prod(
 
 
 def sum(
-    x: Tensor, /, *, axis: Any = None, dtype: Any = None, keepdims: builtins.bool = False
+    x: Tensor,
+    /,
+    *,
+    axis: object = None,
+    dtype: DType | None = None,
+    keepdims: builtins.bool = False,
 ) -> Tensor:
     """The sum of the elements."""
     dtype = dtype or _accumulated(x.dtype)
@@ -157,14 +176,14 @@ def sum(
 
 
 def std(
-    x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: Tensor, /, *, axis: object = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
     """The standard deviation of the elements."""
     return fb.sqrt(var(x, axis=axis, correction=correction, keepdims=keepdims))
 
 
 def var(
-    x: Tensor, /, *, axis: Any = None, correction: float = 0.0, keepdims: builtins.bool = False
+    x: Tensor, /, *, axis: object = None, correction: float = 0.0, keepdims: builtins.bool = False
 ) -> Tensor:
     """The variance of the elements: squares of deviations over their number less `correction`."""
     if x.dtype not in REAL + COMPLEX:

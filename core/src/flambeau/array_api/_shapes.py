@@ -61,7 +61,7 @@ def expand_dims(x: Tensor, /, axis: int) -> Tensor:
     return fb.unsqueeze(x, axis)
 
 
-def flip(x: Tensor, /, *, axis: Any = None) -> Tensor:
+def flip(x: Tensor, /, *, axis: object = None) -> Tensor:
     """With the elements along dimensions in reverse."""
     return fb.flip(x, axes(x, axis))
 
@@ -126,7 +126,7 @@ def roll(x: Tensor, /, shift: Any, *, axis: Any = None) -> Tensor:
     return fb.roll(x, shifts, axis)
 
 
-def squeeze(x: Tensor, /, axis: Any) -> Tensor:
+def squeeze(x: Tensor, /, axis: object) -> Tensor:
     """Without dimensions of one element.
 
     Raises:
@@ -170,7 +170,7 @@ def unstack(x: Tensor, /, *, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(fb.unbind(x, axis))
 
 
-def where(condition: Tensor, x1: Any, x2: Any, /) -> Tensor:
+def where(condition: Tensor, x1: object, x2: object, /) -> Tensor:
     """Elements of one where a condition holds, of the other elsewhere."""
     return fb.where(condition, *pair(x1, x2))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
@@ -60,7 +60,7 @@ def sort(
     return fb.sort(x, dim=axis, descending=descending, stable=stable)[0]
 
 
-def isin(x1: Any, x2: Any, /, *, invert: builtins.bool = False) -> Tensor:
+def isin(x1: object, x2: object, /, *, invert: builtins.bool = False) -> Tensor:
     """Whether each element is among those of another."""
     return fb.isin(*pair(x1, x2), invert=invert)
 

@@ -7,11 +7,15 @@ tensor([2.+0.j, 0.+0.j])
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 _ALONG_ONE = ("fft", "ifft", "rfft", "irfft", "hfft", "ihfft")
 _ALONG_MANY = ("fftn", "ifftn", "rfftn", "irfftn")
@@ -34,7 +38,7 @@ def _along_many(name: str) -> Any:
     function = getattr(fb.fft, name)
 
     def transform(
-        x: Tensor, /, *, s: Any = None, axes: Any = None, norm: str = "backward"
+        x: Tensor, /, *, s: object = None, axes: object = None, norm: str = "backward"
     ) -> Tensor:
         return function(x, s, axes, norm)
 
@@ -51,12 +55,16 @@ globals().update({name: _along_one(name) for name in _ALONG_ONE})
 globals().update({name: _along_many(name) for name in _ALONG_MANY})
 
 
-def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def fftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object = None
+) -> Tensor:
     """The frequencies of a transform's elements."""
     return fb.fft.fftfreq(n, d, dtype=dtype, device=device)
 
 
-def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: Any = None) -> Tensor:
+def rfftfreq(
+    n: int, /, *, d: float = 1.0, dtype: DType | None = None, device: object = None
+) -> Tensor:
     """The frequencies of the elements of a transform of real numbers."""
     return fb.fft.rfftfreq(n, d, dtype=dtype, device=device)
 

@@ -9,7 +9,7 @@ tensor(3.)
 from __future__ import annotations
 
 import builtins
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flambeau as fb
 from flambeau import Tensor
@@ -17,6 +17,10 @@ from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.array_api._dtypes import COMPLEX
 from flambeau.array_api._elementwise import pair
 from flambeau.array_api._reductions import sum as _sum
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 __all__ = [
     "cholesky",
@@ -139,7 +143,7 @@ def matrix_power(x: Tensor, n: int, /) -> Tensor:
     return fb.linalg.matrix_power(x, n)
 
 
-def matrix_rank(x: Tensor, /, *, rtol: Any = None) -> Tensor:
+def matrix_rank(x: Tensor, /, *, rtol: object = None) -> Tensor:
     """How many singular values are above a part of the greatest."""
     return fb.linalg.matrix_rank(x, rtol=rtol)
 
@@ -155,7 +159,7 @@ def outer(x1: Tensor, x2: Tensor, /) -> Tensor:
     return a.unsqueeze(1) * b.unsqueeze(0)
 
 
-def pinv(x: Tensor, /, *, rtol: Any = None) -> Tensor:
+def pinv(x: Tensor, /, *, rtol: object = None) -> Tensor:
     """The pseudo-inverse."""
     return fb.linalg.pinv(x, rtol=rtol)
 
@@ -194,7 +198,7 @@ def tensordot(x1: Tensor, x2: Tensor, /, *, axes: Any = 2) -> Tensor:
     return fb.tensordot(*pair(x1, x2), dims=axes)
 
 
-def trace(x: Tensor, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+def trace(x: Tensor, /, *, offset: int = 0, dtype: DType | None = None) -> Tensor:
     """The sum of a diagonal."""
     return _sum(diagonal(x, offset=offset), axis=-1, dtype=dtype)
 

@@ -325,11 +325,11 @@ def _without_gradient(output: Tensor) -> Tensor:
 
     class Undefined(fb.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, x: Tensor) -> Tensor:
+        def forward(ctx: object, x: Tensor) -> Tensor:
             return x.clone()
 
         @staticmethod
-        def backward(ctx: Any, *grad_outputs: Any) -> None:
+        def backward(ctx: object, *grad_outputs: Any) -> None:
             return None
 
     return Undefined.apply(output)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Binary, Node, Unary
@@ -17,6 +17,9 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.function import FunctionNode
 from flambeau.ops.declaration.nodes import GenericNode, Saved, SavedList, SavedResult
+
+if TYPE_CHECKING:
+    pass
 
 
 class Hooks(NamedTuple):
@@ -111,7 +114,7 @@ def _unpacking(base: type[Node]) -> type[Node]:
         finally:
             self.saved = kept
 
-    def adopt(self: Any, storage: Any) -> None:
+    def adopt(self: object, storage: object) -> None:
         """Nothing: writes to packed results are not noticed."""
 
     space = {"__slots__": (), "apply": apply, "adopt": adopt, "__doc__": base.__doc__}
@@ -159,7 +162,7 @@ def _of_binary(saved: tuple[Any, ...], pair: Hooks) -> Callable[[], tuple[Any, .
     )
 
 
-def _of_values(saved: Any, pair: Hooks, result: Any) -> Callable[[], tuple[Any, ...]]:
+def _of_values(saved: Any, pair: Hooks, result: object) -> Callable[[], tuple[Any, ...]]:
     """Of what the rules of an op keep: for each, values and tensors."""
     rules = [
         None if values is None else [_packed_value(v, pair, result) for v in values]

@@ -84,12 +84,12 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
 
 
 def backward(
-    tensors: Any,
-    grad_tensors: Any = None,
+    tensors: object,
+    grad_tensors: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     grad_variables: Any = None,
-    inputs: Any = None,
+    inputs: object = None,
 ) -> None:
     """Add the gradients of `tensors`, weighted by `grad_tensors`, to the ``.grad`` of the leaves.
 
@@ -144,9 +144,9 @@ def _keep_non_leaves(inputs: Sequence[Tensor], grads: Sequence[Any]) -> None:
 
 
 def grad(
-    outputs: Any,
-    inputs: Any,
-    grad_outputs: Any = None,
+    outputs: object,
+    inputs: object,
+    grad_outputs: object = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

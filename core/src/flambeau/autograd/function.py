@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from flambeau._autograd import engine
 from flambeau._autograd.engine import _in, _out
@@ -21,6 +21,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._writes import inplace as _inplace
 from flambeau.ops.creation.creation import filled
 from flambeau.ops.declaration.namespace import TENSORS
+
+if TYPE_CHECKING:
+    pass
 
 
 class _Result(NamedTuple):
@@ -330,12 +333,12 @@ class Function:
         )
 
     @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+    def setup_context(ctx: object, inputs: tuple[Any, ...], output: object) -> Any:
         """Fill the context after a forward that takes none."""
         raise NotImplementedError("setup_context is not implemented.")
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: object, *grad_outputs: Any) -> Any:
         """The gradient of each argument of forward from the gradients of its results."""
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
@@ -343,7 +346,7 @@ class Function:
         )
 
     @staticmethod
-    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+    def jvp(ctx: object, *grad_inputs: Any) -> Any:
         """The tangents of the results from those of the arguments, in forward mode.
 
         Without it, forward mode takes the derivative of `backward`.
@@ -354,7 +357,7 @@ class Function:
         )
 
     @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+    def vmap(info: object, in_dims: tuple[Any, ...], *args: Any) -> Any:
         """The results for a batch of arguments, and where the batch is in them.
 
         `info` has ``batch_size`` and ``randomness``; `in_dims` says where the batch is in each
@@ -409,7 +412,7 @@ class Function:
 applied: Callable[[type[Function], tuple[Any, ...]], Any] | None = None
 
 
-def recorded(cls: type[Function], args: tuple[Any, ...], result: Any) -> Any:
+def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:
     """The results of a call on `args`, computed already, with the history of this call."""
     node = new(cls._node)
     node._hooks = None
@@ -520,7 +523,7 @@ def once_differentiable(fn: Any) -> Any:
     """
 
     @functools.wraps(fn)
-    def wrapper(ctx: Any, *args: Any) -> Any:
+    def wrapper(ctx: object, *args: Any) -> Any:
         before = recording()
         try:
             set_recording(False)
@@ -542,11 +545,11 @@ class _Refuse(Function):
     """The end of a graph that cannot be differentiated further."""
 
     @staticmethod
-    def forward(ctx: Any, t: Tensor) -> Tensor:
+    def forward(ctx: object, t: Tensor) -> Tensor:
         return t.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Any:
+    def backward(ctx: object, *grads: Any) -> Any:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )

@@ -228,7 +228,7 @@ def _tensors(value: Any, name: str, where: str) -> tuple[tuple[Tensor, ...], boo
     return found, several
 
 
-def _inputs(value: Any, create_graph: bool, where: str) -> tuple[tuple[Tensor, ...], bool]:
+def _inputs(value: object, create_graph: bool, where: str) -> tuple[tuple[Tensor, ...], bool]:
     """The inputs as tensors of their own, so that gradients stop (or, recorded, pass) here."""
     given, several = _tensors(value, "inputs", where)
     if not create_graph:
@@ -264,7 +264,7 @@ def _one_element(func: Function, xs: tuple[Tensor, ...], strict: bool, where: st
 
 
 def _vector(
-    v: Any,
+    v: object,
     like: tuple[Tensor, ...],
     several: bool,
     side: str,

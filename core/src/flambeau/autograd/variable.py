@@ -42,7 +42,7 @@ class Variable(metaclass=_VariableMeta):
         requires_grad: bool = False,
         volatile: bool | None = None,
         *,
-        data: Any = None,
+        data: object = None,
     ) -> Any:
         tensor = data if tensor is None else tensor
         if volatile is not None:

@@ -49,7 +49,7 @@ class AbsentClass:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         pass
 
-    def __class_getitem__(cls, item: Any) -> type:
+    def __class_getitem__(cls, item: object) -> type:
         return cls
 
 

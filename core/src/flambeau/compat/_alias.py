@@ -77,7 +77,7 @@ class _Torch(ModuleType):
             f"{flambeau.__version__} in this process){f'; instead: {advice}' if advice else ''}"
         )
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and name != "__class__":
             # The import system binds submodules: they are found already, and hide no function.
             if name in _OTHERS or not hasattr(flambeau, name):
@@ -179,7 +179,7 @@ class _Bindings:
             sys.modules[path] = child
             self._bind(module, child_name, child)
 
-    def _bind(self, module: ModuleType, name: str, value: Any) -> None:
+    def _bind(self, module: ModuleType, name: str, value: object) -> None:
         if not hasattr(module, name):
             setattr(module, name, value)
             self._made.append((module, name))

@@ -12,10 +12,14 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce, wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.autograd import Function
+
+if TYPE_CHECKING:
+    from flambeau._types.memory_format import memory_format as MemoryFormat
+
 
 Make = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -108,7 +112,7 @@ _instead_of("flambeau:cross", "flambeau:Tensor.cross")(
 @_instead_of("flambeau:norm")
 def _(norm: Any) -> Any:
     @wraps(norm)
-    def checked(input: Any, p: Any = "fro", *args: Any, **kwargs: Any) -> Any:
+    def checked(input: object, p: object = "fro", *args: Any, **kwargs: Any) -> Any:
         try:
             return norm(input, p, *args, **kwargs)
         except RuntimeError as error:
@@ -122,7 +126,7 @@ def _(norm: Any) -> Any:
 @_instead_of("flambeau:empty_like")
 def _(empty_like: Any) -> Any:
     @wraps(empty_like)
-    def of_dense(input: Any, *, memory_format: Any = None, **kwargs: Any) -> Any:
+    def of_dense(input: Any, *, memory_format: MemoryFormat | None = None, **kwargs: Any) -> Any:
         if memory_format is not None and input.is_sparse:
             raise RuntimeError("memory format option is only supported by strided tensors")
         return empty_like(input, memory_format=memory_format, **kwargs)
@@ -185,7 +189,7 @@ def _(deepcopy: Any) -> Any:
     """Gradients are not copied."""
 
     @wraps(deepcopy)
-    def without_gradient(self: Any, memo: Any) -> Any:
+    def without_gradient(self: object, memo: object) -> Any:
         found = deepcopy(self, memo)
         found._grad = None
         return found
@@ -198,7 +202,7 @@ def _(zero_grad: Any) -> Any:
     """Gradients become zeros, and do not go."""
 
     @wraps(zero_grad)
-    def to_zeros(self: Any, set_to_none: bool = False) -> None:
+    def to_zeros(self: object, set_to_none: bool = False) -> None:
         zero_grad(self, set_to_none)
 
     return to_zeros
@@ -209,7 +213,7 @@ def _(permute: Any) -> Any:
     """Dimensions are also given one by one."""
 
     @wraps(permute)
-    def of_several(input: Any, *dims: Any, **kwargs: Any) -> Any:
+    def of_several(input: object, *dims: Any, **kwargs: Any) -> Any:
         return permute(input, *((dims,) if len(dims) > 1 else dims), **kwargs)
 
     return of_several
@@ -218,7 +222,7 @@ def _(permute: Any) -> Any:
 @_instead_of(f"{_SPARSE}.to_sparse")
 def _(to_sparse: Any) -> Any:
     @wraps(to_sparse)
-    def of_dense(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_dense(self: object, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError("to_sparse is not implemented for sparse tensors")
 
     return of_dense
@@ -229,7 +233,7 @@ def _(init: Any) -> Any:
     """Only what is called momentum goes up and down."""
 
     @wraps(init)
-    def checked(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(self: object, optimizer: Any, *args: Any, **kwargs: Any) -> None:
         cycles = inspect.signature(init).bind(self, optimizer, *args, **kwargs).arguments
         if cycles.get("cycle_momentum", True) and "momentum" not in optimizer.defaults:
             raise ValueError("optimizer must support momentum with `cycle_momentum` option enabled")
@@ -268,7 +272,7 @@ def _(init: Any) -> Any:
     """Objects are of use."""
 
     @wraps(init)
-    def quiet(self: Any, *args: Any, **kwargs: Any) -> None:
+    def quiet(self: object, *args: Any, **kwargs: Any) -> None:
         pass
 
     return quiet
@@ -279,7 +283,7 @@ def _(refuse: Any) -> Any:
     """Objects are functions, with a warning."""
 
     @wraps(refuse)
-    def call(self: Any, *inputs: Any) -> Any:
+    def call(self: object, *inputs: Any) -> Any:
         if isinstance(inspect.getattr_static(type(self), "forward"), staticmethod):
             return refuse(self, *inputs)
         warnings.warn(
@@ -309,7 +313,7 @@ def _(pin_memory: Any) -> Any:
     """There is no page-locked memory without CUDA."""
 
     @wraps(pin_memory)
-    def checked(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def checked(self: object, *args: Any, **kwargs: Any) -> Any:
         if not fb.accelerator.is_available():
             raise RuntimeError("Cannot initialize CUDA without a CUDA device: nothing is pinned")
         return pin_memory(self, *args, **kwargs)
@@ -331,7 +335,7 @@ def _(clone: Any) -> Any:
 @_instead_of("flambeau:nonzero", "flambeau:Tensor.nonzero")
 def _(nonzero: Any) -> Any:
     @wraps(nonzero)
-    def one_way(*args: Any, as_tuple: Any = False, **kwargs: Any) -> Any:
+    def one_way(*args: Any, as_tuple: object = False, **kwargs: Any) -> Any:
         if as_tuple and "out" in kwargs:
             raise TypeError("nonzero() received an invalid combination of arguments: as_tuple, out")
         return nonzero(*args, as_tuple=as_tuple, **kwargs)
@@ -357,7 +361,7 @@ def _(lu_solve: Any) -> Any:
     """Vectors are rows of a matrix, with a warning."""
 
     @wraps(lu_solve)
-    def of_vectors(input: Any, LU_data: Any, LU_pivots: Any, **kwargs: Any) -> Any:
+    def of_vectors(input: Any, LU_data: Any, LU_pivots: object, **kwargs: Any) -> Any:
         if input.dim() == 2 and LU_data.dim() == 3:
             warnings.warn(
                 "Passing RHS tensor with number of dimensions = 2 is deprecated: make it one of 3",
@@ -375,8 +379,8 @@ def _(init: Any) -> Any:
 
     @wraps(init)
     def checked(
-        self: Any,
-        data_source: Any,
+        self: object,
+        data_source: object,
         replacement: bool = False,
         num_samples: int | None = None,
         *args: Any,

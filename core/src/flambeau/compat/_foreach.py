@@ -50,7 +50,7 @@ def _binary(name: str) -> Callable[..., Any]:
             return t.clamp(**{_CLAMPS[name]: other})
         return getattr(t, name)(other, **options)
 
-    def each(self: Any, other: Any, *, alpha: Any = 1) -> tuple[fb.Tensor, ...]:
+    def each(self: Any, other: Any, *, alpha: object = 1) -> tuple[fb.Tensor, ...]:
         options = {} if isinstance(alpha, int) and alpha == 1 else {"alpha": alpha}
         if not isinstance(self, list | tuple):  # pow of a number
             return tuple(fb.pow(self, each) for each in other)
@@ -70,7 +70,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
         tensor2: Sequence[fb.Tensor],
         value: Any = 1,
         *,
-        scalars: Any = None,
+        scalars: object = None,
     ) -> tuple[fb.Tensor, ...]:
         value = value if scalars is None else scalars
         if isinstance(value, fb.Tensor):
@@ -83,7 +83,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
 
 
 def _lerp(
-    self: Sequence[fb.Tensor], tensors1: Sequence[fb.Tensor], weight: Any = None, **named: Any
+    self: Sequence[fb.Tensor], tensors1: Sequence[fb.Tensor], weight: object = None, **named: Any
 ) -> tuple[fb.Tensor, ...]:
     weight = next(iter(named.values())) if weight is None else weight
     ends, weights = _lists(self, tensors1, weight)

@@ -102,11 +102,11 @@ def current_device() -> str:
     return "cpu"
 
 
-def set_device(device: Any) -> None:
+def set_device(device: object) -> None:
     """Nothing: there is one device."""
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: object = None) -> None:
     """Nothing: calls return when their work is done."""
 
 
@@ -120,13 +120,13 @@ class Stream:
     def __init__(self, priority: int = -1) -> None:
         del priority
 
-    def wait_stream(self, stream: Any) -> None:
+    def wait_stream(self, stream: object) -> None:
         """Nothing: what `stream` was asked is done."""
 
     def record_event(self) -> None:
         """Nothing: what was asked is done."""
 
-    def wait_event(self, event: Any) -> None:
+    def wait_event(self, event: object) -> None:
         """Nothing: every event is reached."""
 
 
@@ -137,13 +137,13 @@ class Event:
         """Whether it is reached: True."""
         return True
 
-    def record(self, stream: Any = None) -> None:
+    def record(self, stream: object = None) -> None:
         """Nothing: what `stream` was asked is done."""
 
     def synchronize(self) -> None:
         """Nothing: it is reached."""
 
-    def wait(self, stream: Any = None) -> None:
+    def wait(self, stream: object = None) -> None:
         """Nothing: it is reached."""
 
 
@@ -154,7 +154,7 @@ class _Current(threading.local):
 _current = _Current()
 
 
-def current_stream(device: Any = None) -> Stream:
+def current_stream(device: object = None) -> Stream:
     """The stream that this thread selected.
 
     >>> import flambeau as fb

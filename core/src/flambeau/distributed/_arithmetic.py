@@ -34,7 +34,7 @@ class Arithmetic:
         dtype = self._be.dtype_of(array)
         return fb.empty(array.shape, dtype=dtype, device=self._be.device)._a
 
-    def combine(self, op: str, target: Any, other: Any) -> None:
+    def combine(self, op: str, target: object, other: object) -> None:
         """``target = target op other``."""
         be = self._be
         if be.dtype_of(target) is fb.bool:
@@ -46,7 +46,7 @@ class Arithmetic:
         else:
             be.assign(target, getattr(be, name)(target, other))
 
-    def assign(self, target: Any, source: Any) -> None:
+    def assign(self, target: object, source: object) -> None:
         """``target[...] = source``."""
         self._be.assign(target, source)
 

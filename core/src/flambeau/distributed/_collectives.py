@@ -114,7 +114,7 @@ def broadcast(
 
 def all_reduce(
     tensor: Tensor,
-    op: Any = ReduceOp.SUM,
+    op: object = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
@@ -163,7 +163,7 @@ def all_reduce(
 
 def all_reduce_coalesced(
     tensors: Sequence[Tensor],
-    op: Any = ReduceOp.SUM,
+    op: object = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
@@ -198,7 +198,7 @@ def all_reduce_coalesced(
 def reduce(
     tensor: Tensor,
     dst: int | None = None,
-    op: Any = ReduceOp.SUM,
+    op: object = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
     group_dst: int | None = None,
@@ -408,7 +408,7 @@ def scatter(
 def reduce_scatter(
     output: Tensor,
     input_list: Sequence[Tensor],
-    op: Any = ReduceOp.SUM,
+    op: object = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:
@@ -429,7 +429,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor,
     input: Tensor,
-    op: Any = ReduceOp.SUM,
+    op: object = ReduceOp.SUM,
     group: ProcessGroup | None = None,
     async_op: bool = False,
 ) -> Work | None:

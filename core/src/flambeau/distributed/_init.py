@@ -110,8 +110,8 @@ def init_process_group(
     rank: int = -1,
     store: Store | None = None,
     group_name: str = "",
-    pg_options: Any = None,
-    device_id: Any = None,
+    pg_options: object = None,
+    device_id: object = None,
 ) -> None:
     """Join the job: wait until all of its processes have come, and start the engines.
 
@@ -233,7 +233,7 @@ def need_group(group: Any) -> ProcessGroup:
     return group
 
 
-def in_group(group: Any) -> bool:
+def in_group(group: object) -> bool:
     """Whether this process is in a group."""
     return not isinstance(group, int)
 
@@ -323,10 +323,10 @@ def new_group(
     ranks: Sequence[int] | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     use_local_synchronization: bool = False,
     group_desc: str | None = None,
-    device_id: Any = None,
+    device_id: object = None,
     sort_ranks: bool = True,
 ) -> Any:
     """A group of some processes.  All processes of the job call it, with the same arguments.
@@ -381,7 +381,7 @@ def new_subgroups(
     group: ProcessGroup | None = None,
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Groups of `group_size` neighbours each; that of this process, and all.
@@ -403,7 +403,7 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]],
     timeout: timedelta | None = None,
     backend: str | None = None,
-    pg_options: Any = None,
+    pg_options: object = None,
     group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:
     """Groups that share no process; that of this process, and all.

@@ -19,7 +19,7 @@ from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
 
 
-def _packed(obj: Any) -> Tensor:
+def _packed(obj: object) -> Tensor:
     return fb.frombuffer(bytearray(pickle.dumps(obj)), dtype=fb.uint8)
 
 
@@ -39,7 +39,9 @@ def _sizes(mine: int, group: ProcessGroup) -> list[int]:
     return [int(n) for n in found.tolist()]
 
 
-def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | None = None) -> None:
+def all_gather_object(
+    object_list: list[Any], obj: object, group: ProcessGroup | None = None
+) -> None:
     """The objects of all processes: ``object_list[i] = obj of rank i``."""
     if not in_group(group):
         return
@@ -48,7 +50,7 @@ def all_gather_object(object_list: list[Any], obj: Any, group: ProcessGroup | No
         object_list[i] = _unpacked(data)
 
 
-def _gathered(obj: Any, group: ProcessGroup, root: int | None) -> list[Tensor] | None:
+def _gathered(obj: object, group: ProcessGroup, root: int | None) -> list[Tensor] | None:
     data = _packed(obj)
     sizes = _sizes(data.numel(), group)
     padded = _padded(data, max(sizes))
@@ -64,7 +66,7 @@ def _gathered(obj: Any, group: ProcessGroup, root: int | None) -> list[Tensor] |
 
 
 def gather_object(
-    obj: Any,
+    obj: object,
     object_gather_list: list[Any] | None = None,
     dst: int | None = None,
     group: ProcessGroup | None = None,
@@ -93,7 +95,7 @@ def broadcast_object_list(
     object_list: list[Any],
     src: int | None = None,
     group: ProcessGroup | None = None,
-    device: Any = None,
+    device: object = None,
     group_src: int | None = None,
 ) -> None:
     """The objects of rank `src` (0 by default) in the lists of all, which are of one length."""
@@ -155,7 +157,7 @@ def send_object_list(
     object_list: list[Any],
     dst: int | None = None,
     group: ProcessGroup | None = None,
-    device: Any = None,
+    device: object = None,
     group_dst: int | None = None,
     use_batch: bool = False,
 ) -> None:
@@ -169,7 +171,7 @@ def recv_object_list(
     object_list: list[Any],
     src: int | None = None,
     group: ProcessGroup | None = None,
-    device: Any = None,
+    device: object = None,
     group_src: int | None = None,
     use_batch: bool = False,
 ) -> int:

@@ -289,7 +289,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.log_dir:
         os.makedirs(options.log_dir, exist_ok=True)
 
-    def ended(number: int, frame: Any) -> None:
+    def ended(number: int, frame: object) -> None:
         raise _EndedError(number)
 
     before = {n: signal.signal(n, ended) for n in (signal.SIGTERM, signal.SIGINT)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -39,7 +38,7 @@ class Bernoulli(BinaryOdds, ExponentialFamily):
     _batch_parameters = ("probs", "logits", "_param")
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, probs: object = None, logits: object = None, validate_args: bool | None = None
     ) -> None:
         self._set_odds(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
@@ -57,7 +56,7 @@ class Bernoulli(BinaryOdds, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.bernoulli(self.probs.expand(shape))
 

@@ -39,7 +39,7 @@ class Beta(BetaTails, ExponentialFamily):
     _batch_parameters = ("_dirichlet",)
 
     def __init__(
-        self, concentration1: Any, concentration0: Any, validate_args: bool | None = None
+        self, concentration1: object, concentration0: object, validate_args: bool | None = None
     ) -> None:
         if isinstance(concentration1, Number) and isinstance(concentration0, Number):
             one: Any = concentration1
@@ -73,7 +73,7 @@ class Beta(BetaTails, ExponentialFamily):
         total = self.concentration1 + self.concentration0
         return self.concentration1 * self.concentration0 / (total.pow(2) * (total + 1))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         return self._dirichlet.rsample(sample_shape).select(-1, 0)
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -48,9 +48,9 @@ class Binomial(BinaryOdds, BetaTails):
 
     def __init__(
         self,
-        total_count: Any = 1,
-        probs: Any = None,
-        logits: Any = None,
+        total_count: object = 1,
+        probs: object = None,
+        logits: object = None,
         validate_args: bool | None = None,
     ) -> None:
         self._set_counted_odds(total_count, probs, logits)
@@ -73,7 +73,7 @@ class Binomial(BinaryOdds, BetaTails):
         return self.total_count * self.probs * (1 - self.probs)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 

@@ -46,7 +46,7 @@ class ConstraintRegistry:
         self._registry: dict[type, Callable[[Any], Any]] = {}
         super().__init__()
 
-    def register(self, constraint: Any, factory: Callable[[Any], Any] | None = None) -> Any:
+    def register(self, constraint: object, factory: Callable[[Any], Any] | None = None) -> Any:
         """Register `factory` for a class of constraints, or for that of an object.
 
         Without a factory it is a decorator.
@@ -66,7 +66,7 @@ class ConstraintRegistry:
         self._registry[constraint] = factory
         return factory
 
-    def __call__(self, constraint: Any) -> transforms.Transform:
+    def __call__(self, constraint: object) -> transforms.Transform:
         """A transform from real numbers onto `constraint`.
 
         Raises:
@@ -98,7 +98,7 @@ def _both(*kinds: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_both(constraints.real)
-def _onto_reals(constraint: Any, registry: Any) -> Any:
+def _onto_reals(constraint: object, registry: object) -> Any:
     return transforms.identity_transform
 
 
@@ -110,7 +110,7 @@ def _onto_independent(constraint: Any, registry: Any) -> Any:
 
 # `positive` and `greater_than(0.0)` are of one class: the later registration is the one found.
 @_both(constraints.greater_than, constraints.greater_than_eq)
-def _onto_greater_than(constraint: Any, registry: Any) -> Any:
+def _onto_greater_than(constraint: Any, registry: object) -> Any:
     bound = constraint.lower_bound
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(bound, 1)]
@@ -118,7 +118,7 @@ def _onto_greater_than(constraint: Any, registry: Any) -> Any:
 
 
 @_both(constraints.less_than)
-def _onto_less_than(constraint: Any, registry: Any) -> Any:
+def _onto_less_than(constraint: Any, registry: object) -> Any:
     bound = constraint.upper_bound
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(bound, -1)]
@@ -126,7 +126,7 @@ def _onto_less_than(constraint: Any, registry: Any) -> Any:
 
 
 @_both(constraints.interval, constraints.half_open_interval)
-def _onto_interval(constraint: Any, registry: Any) -> Any:
+def _onto_interval(constraint: Any, registry: object) -> Any:
     lower: Any = constraint.lower_bound
     upper: Any = constraint.upper_bound
     if isinstance(lower, Number) and lower == 0 and isinstance(upper, Number) and upper == 1:
@@ -140,28 +140,28 @@ def _onto_interval(constraint: Any, registry: Any) -> Any:
 
 
 @biject_to.register(constraints.simplex)
-def _biject_to_simplex(constraint: Any) -> Any:
+def _biject_to_simplex(constraint: object) -> Any:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _transform_to_simplex(constraint: Any) -> Any:
+def _transform_to_simplex(constraint: object) -> Any:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _transform_to_lower_cholesky(constraint: Any) -> Any:
+def _transform_to_lower_cholesky(constraint: object) -> Any:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_definite)
 @transform_to.register(constraints.positive_semidefinite)
-def _transform_to_positive_definite(constraint: Any) -> Any:
+def _transform_to_positive_definite(constraint: object) -> Any:
     return transforms.PositiveDefiniteTransform()
 
 
 @_both(constraints.corr_cholesky)
-def _onto_corr_cholesky(constraint: Any, registry: Any) -> Any:
+def _onto_corr_cholesky(constraint: object, registry: object) -> Any:
     return transforms.CorrCholeskyTransform()
 
 

@@ -51,8 +51,8 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
 
     def __init__(
         self,
-        probs: Any = None,
-        logits: Any = None,
+        probs: object = None,
+        logits: object = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -123,10 +123,10 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         return fb.where(self._outside_unstable_region(), variance, taylor)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(fb.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 

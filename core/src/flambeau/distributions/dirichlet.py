@@ -46,7 +46,7 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         concentration = self.concentration.expand(self._extended_shape(sample_shape))
         return (_ExactDirichlet if is_exact() else _Dirichlet).apply(concentration)
 

@@ -114,7 +114,7 @@ class Distribution:
                     f"but found invalid values:\n{value}"
                 )
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: object = None) -> Any:
         """This distribution with its batch expanded to `batch_shape`; no memory is allocated.
 
         `_instance` is for subclasses that override the method: the object to fill.
@@ -138,7 +138,7 @@ class Distribution:
                 return cls
         raise NotImplementedError
 
-    def _expand_parameters(self, owner: type[Distribution], new: Any, batch_shape: Size) -> None:
+    def _expand_parameters(self, owner: type[Distribution], new: object, batch_shape: Size) -> None:
         own, ndim = self.__dict__, len(self._batch_shape)
         for name in owner._batch_parameters:
             if name in own:
@@ -194,11 +194,11 @@ class Distribution:
         return self.variance.sqrt()
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         """Draws of shape ``sample_shape + batch_shape + event_shape``, without a gradient."""
         return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         """Draws that are differentiable in the parameters (reparametrised)."""
         raise NotImplementedError
 
@@ -315,7 +315,7 @@ class Distribution:
                 f"but found invalid values:\n{value}"
             )
 
-    def _get_checked_instance(self, cls: type[Distribution], _instance: Any = None) -> Any:
+    def _get_checked_instance(self, cls: type[Distribution], _instance: object = None) -> Any:
         """An empty object of this class, or `_instance`.
 
         Raises:

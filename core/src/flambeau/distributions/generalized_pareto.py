@@ -43,7 +43,7 @@ class GeneralizedPareto(Distribution):
     _batch_parameters = ("loc", "scale", "concentration")
 
     def __init__(
-        self, loc: Any, scale: Any, concentration: Any, validate_args: bool | None = None
+        self, loc: object, scale: object, concentration: object, validate_args: bool | None = None
     ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
         super().__init__(self.loc.size(), validate_args=validate_args)
@@ -58,7 +58,7 @@ class GeneralizedPareto(Distribution):
         is_zero = fb.isclose(self.concentration, fb.zeros_like(self.concentration))
         return is_zero, fb.where(is_zero, fb.ones_like(self.concentration), self.concentration)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(fb.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
@@ -44,7 +42,7 @@ class Geometric(BinaryOdds, Distribution):
     _batch_parameters = ("probs", "logits", "_param")
 
     def __init__(
-        self, probs: Any = None, logits: Any = None, validate_args: bool | None = None
+        self, probs: object = None, logits: object = None, validate_args: bool | None = None
     ) -> None:
         self._set_odds(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
@@ -71,7 +69,7 @@ class Geometric(BinaryOdds, Distribution):
         return (1.0 / self.probs - 1.0) / self.probs
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = self.probs.new(shape).uniform_(fb.finfo(self.probs.dtype).tiny, 1)
         return (u.log() / (-self.probs).log1p()).floor()

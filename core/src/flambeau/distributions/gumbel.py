@@ -35,7 +35,7 @@ class Gumbel(TransformedDistribution):
     support = constraints.real
     _batch_parameters = ("loc", "scale")
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: object, scale: object, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         finfo = fb.finfo(self.loc.dtype)
         low: Any = finfo.tiny

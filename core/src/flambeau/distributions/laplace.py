@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -36,7 +35,7 @@ class Laplace(Symmetric):
     def stddev(self) -> Tensor:
         return (2**0.5) * self.scale
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # Never −1 itself, whose logarithm below would be −∞.
         u = self.loc.new(shape).uniform_(fb.finfo(self.loc.dtype).eps - 1, 1)

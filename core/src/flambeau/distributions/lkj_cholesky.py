@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -43,7 +42,7 @@ class LKJCholesky(Distribution):
     _shared_parameters = ("dim",)
 
     def __init__(
-        self, dim: int, concentration: Any = 1.0, validate_args: bool | None = None
+        self, dim: int, concentration: object = 1.0, validate_args: bool | None = None
     ) -> None:
         if dim < 2:
             raise ValueError(
@@ -61,7 +60,7 @@ class LKJCholesky(Distribution):
         super().__init__(batch_shape, Size((dim, dim)), validate_args=validate_args)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = fb.randn(shape, dtype=y.dtype, device=y.device).tril(-1)

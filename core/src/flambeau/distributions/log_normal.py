@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.normal import Normal
@@ -32,7 +30,7 @@ class LogNormal(TransformedDistribution):
     has_rsample = True
     _batch_parameters = ()
 
-    def __init__(self, loc: Any, scale: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, loc: object, scale: object, validate_args: bool | None = None) -> None:
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -47,9 +46,9 @@ class NegativeBinomial(BinaryOdds, BetaTails):
 
     def __init__(
         self,
-        total_count: Any,
-        probs: Any = None,
-        logits: Any = None,
+        total_count: object,
+        probs: object = None,
+        logits: object = None,
         validate_args: bool | None = None,
     ) -> None:
         self._set_counted_odds(total_count, probs, logits)
@@ -73,7 +72,7 @@ class NegativeBinomial(BinaryOdds, BetaTails):
         return Gamma(self.total_count, fb.exp(-self.logits), validate_args=False)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         return fb.poisson(self._gamma.sample(sample_shape=sample_shape))
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -95,6 +95,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
 
     has_rsample = True
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         samples = self.sample(sample_shape)
         return samples + (self.probs - self.probs.detach())

@@ -37,7 +37,7 @@ class Poisson(GammaTails, ExponentialFamily):
     _tails_exchanged = True
     _batch_parameters = ("rate",)
 
-    def __init__(self, rate: Any, validate_args: bool | None = None) -> None:
+    def __init__(self, rate: object, validate_args: bool | None = None) -> None:
         (self.rate,) = broadcast_all(rate)
         super().__init__(self.rate.size(), validate_args=validate_args)
 
@@ -54,7 +54,7 @@ class Poisson(GammaTails, ExponentialFamily):
         return self.rate
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.poisson(self.rate.expand(shape))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
@@ -38,7 +37,7 @@ class StudentT(Symmetric):
     _batch_parameters = ("df", "loc", "scale", "_chi2")
 
     def __init__(
-        self, df: Any, loc: Any = 0.0, scale: Any = 1.0, validate_args: bool | None = None
+        self, df: object, loc: object = 0.0, scale: object = 1.0, validate_args: bool | None = None
     ) -> None:
         self.df, self.loc, self.scale = broadcast_all(df, loc, scale)
         self._chi2 = Chi2(self.df)
@@ -55,7 +54,7 @@ class StudentT(Symmetric):
         result = self.scale.pow(2) * df / (df - 2)
         return result.masked_fill(~finite, math.inf).masked_fill(self.df <= 1, math.nan)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         chi2 = self._chi2.rsample(sample_shape)

@@ -55,7 +55,7 @@ class TransformedDistribution(Distribution):
     _batch_parameters = ()
 
     def __init__(
-        self, base_distribution: Distribution, transforms: Any, validate_args: bool | None = None
+        self, base_distribution: Distribution, transforms: object, validate_args: bool | None = None
     ) -> None:
         self.transforms = _listed(transforms)
         base_shape = base_distribution.batch_shape + base_distribution.event_shape
@@ -83,7 +83,7 @@ class TransformedDistribution(Distribution):
         cut = len(forward_shape) - event_dim
         super().__init__(forward_shape[:cut], forward_shape[cut:], validate_args=validate_args)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: object = None) -> Any:
         owner = self._expanding_class()
         new = self._get_checked_instance(owner, _instance)
         batch_shape = Size(batch_shape)
@@ -124,10 +124,10 @@ class TransformedDistribution(Distribution):
         return x
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: object = Size()) -> Tensor:
         return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: object = Size()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ T = TypeVar("T")
 Value = TypeVar("Value")
 
 
-def _is_tensor_like(value: Any) -> bool:
+def _is_tensor_like(value: object) -> bool:
     return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")
 
 
@@ -128,7 +128,7 @@ class lazy_property(Generic[T, Value]):  # noqa: N801 - PyTorch's name
         self.wrapped = wrapped
         update_wrapper(self, wrapped)  # pyright: ignore[reportArgumentType]
 
-    def __get__(self, instance: T | None, obj_type: Any = None) -> Any:
+    def __get__(self, instance: T | None, obj_type: object = None) -> Any:
         if instance is None:
             return _ShownLazyProperty(self.wrapped)
         value = fb.enable_grad()(self.wrapped)(instance)

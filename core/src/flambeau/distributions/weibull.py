@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
@@ -33,7 +31,9 @@ class Weibull(TransformedDistribution):
     support = constraints.positive
     _batch_parameters = ("scale", "concentration", "concentration_reciprocal")
 
-    def __init__(self, scale: Any, concentration: Any, validate_args: bool | None = None) -> None:
+    def __init__(
+        self, scale: object, concentration: object, validate_args: bool | None = None
+    ) -> None:
         self.scale, self.concentration = broadcast_all(scale, concentration)
         self.concentration_reciprocal = self.concentration.reciprocal()
         base = Exponential(fb.ones_like(self.scale), validate_args=validate_args)

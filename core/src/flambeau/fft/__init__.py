@@ -24,7 +24,7 @@ import builtins
 import math
 import sys
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.overrides import offer_calls
@@ -42,6 +42,10 @@ from flambeau.fft._arguments import (
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.shapes.movement import roll
 from flambeau.ops.spectra.spectral import fft as on_pairs
+
+if TYPE_CHECKING:
+    from flambeau._types.layout import layout as Layout
+
 
 __all__ = [
     "fft",
@@ -406,7 +410,7 @@ def fftfreq(
     *,
     out: Tensor | None = None,
     dtype: D.dtype | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:
@@ -427,7 +431,7 @@ def rfftfreq(
     *,
     out: Tensor | None = None,
     dtype: D.dtype | None = None,
-    layout: Any = None,
+    layout: Layout | None = None,
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:

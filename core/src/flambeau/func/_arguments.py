@@ -49,7 +49,7 @@ def replaced(args: Sequence[Any], argnums: Argnums, new: Any) -> tuple[Any, ...]
     return tuple(found)
 
 
-def tensors(tree: Any, function: str) -> tuple[list[Tensor], Any]:
+def tensors(tree: object, function: str) -> tuple[list[Tensor], Any]:
     """The leaves of a tree, and its structure.
 
     Raises:
@@ -64,7 +64,7 @@ def tensors(tree: Any, function: str) -> tuple[list[Tensor], Any]:
     return leaves, spec
 
 
-def flat_tensors(values: Any, function: str, name: str) -> tuple[Tensor, ...]:
+def flat_tensors(values: object, function: str, name: str) -> tuple[Tensor, ...]:
     """`values` if they are a tuple of at least one tensor.
 
     Raises:
@@ -94,7 +94,7 @@ def nonempty(values: Iterable[Any], function: str, name: str) -> tuple[Tensor, .
     return found
 
 
-def outputs(tree: Any, function: str) -> tuple[list[Tensor], Any]:
+def outputs(tree: object, function: str) -> tuple[list[Tensor], Any]:
     """The tensors that a function has returned, at least one, and their structure.
 
     Raises:
@@ -133,6 +133,6 @@ def with_aux(function: str, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def mapped(function: Callable[[Tensor], Any], tree: Any) -> Any:
+def mapped(function: Callable[[Tensor], Any], tree: object) -> Any:
     """A tree with `function` of the tensors in it; other leaves stay as they are."""
     return tree_map(lambda leaf: function(leaf) if isinstance(leaf, Tensor) else leaf, tree)

@@ -21,8 +21,8 @@ batching_rules.register()
 
 def vmap(
     func: Function,
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: object = 0,
+    out_dims: object = 0,
     randomness: str = "error",
     *,
     chunk_size: int | None = None,
@@ -96,7 +96,7 @@ def _mapped(
     spec: Any,
     dims: list[Any],
     size: int,
-    out_dims: Any,
+    out_dims: object,
     randomness: str,
     kwargs: Any,
 ) -> Any:
@@ -109,7 +109,7 @@ def _mapped(
         return _unbatched(level, _name(func), result, out_dims)
 
 
-def _unbatched(level: BatchLevel, name: str, result: Any, out_dims: Any) -> Any:
+def _unbatched(level: BatchLevel, name: str, result: object, out_dims: Any) -> Any:
     outputs, structure = tree_flatten(result)
     if isinstance(result, fb.Tensor):
         dims = [out_dims] if out_dims is None or isinstance(out_dims, int) else None
@@ -167,7 +167,7 @@ def _joined(parts: list[Any], out_dims: Any) -> Any:
     return tree_unflatten(found, structure)
 
 
-def spread(tree: Any, spec: TreeSpec) -> list[Any] | None:
+def spread(tree: object, spec: TreeSpec) -> list[Any] | None:
     """A leaf for each one of a structure, those of `tree` repeated below them.
 
     None if it has another structure.
@@ -175,7 +175,7 @@ def spread(tree: Any, spec: TreeSpec) -> list[Any] | None:
     own = tree_flatten(tree)[1]
     found: list[Any] = []
 
-    def visit(part: Any, mine: TreeSpec, theirs: TreeSpec) -> bool:
+    def visit(part: object, mine: TreeSpec, theirs: TreeSpec) -> bool:
         if mine.is_leaf():
             found.extend([part] * theirs.num_leaves)
             return True
@@ -246,7 +246,7 @@ def _batch_size(leaves: list[Any], dims: list[Any]) -> int:
     return sizes[0]
 
 
-def _check_out_dims(name: str, out_dims: Any) -> None:
+def _check_out_dims(name: str, out_dims: object) -> None:
     for dim in tree_flatten(out_dims)[0]:
         if dim is not None and not isinstance(dim, int):
             raise ValueError(

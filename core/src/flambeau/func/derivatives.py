@@ -74,7 +74,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def _grad_and_value(
-    func: Function, argnums: Argnums, has_aux: bool, args: Any, kwargs: Any, name: str
+    func: Function, argnums: Argnums, has_aux: bool, args: Any, kwargs: object, name: str
 ) -> tuple[Any, Any]:
     leaves, spec = tensors(chosen(argnums, args), name)
     with GradLevel() as level:
@@ -137,7 +137,7 @@ def vjp_at(
         results, structure = outputs(output, "vjp(f, *primals)")
     single = argnums is not None and not isinstance(argnums, tuple)
 
-    def product(cotangents: Any, retain_graph: bool = True, create_graph: Any = None) -> Any:
+    def product(cotangents: object, retain_graph: bool = True, create_graph: object = None) -> Any:
         weights, found_structure = tree_flatten(cotangents)
         if found_structure != structure:
             raise RuntimeError(

@@ -171,7 +171,7 @@ def _split(rows: Any, like: list[Any]) -> tuple[Any, ...]:
     return rows.split([t.numel() for t in like], 0)
 
 
-def _refuse_complex(function: str, tree: Any, what: str) -> None:
+def _refuse_complex(function: str, tree: object, what: str) -> None:
     for i, leaf in enumerate(tree_flatten(tree)[0]):
         if isinstance(leaf, fb.Tensor) and leaf.is_complex():
             raise RuntimeError(

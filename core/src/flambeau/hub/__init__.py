@@ -249,7 +249,7 @@ def _load_wrapped(path: str, map_location: Any, weights_only: bool) -> Any:
 
 
 def _repository(
-    name: str, source: str, force_reload: bool, trust: Any, verbose: bool, caller: str
+    name: str, source: str, force_reload: bool, trust: object, verbose: bool, caller: str
 ) -> str:
     source = source.lower()
     if source == "local":

@@ -42,7 +42,7 @@ def _check_driver(name: str, driver: Any, a: Tensor) -> None:
 
 
 def svd(
-    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: Any = None
+    A: Tensor, full_matrices: bool = True, *, driver: str | None = None, out: object = None
 ) -> R.linalg_svd:
     """U, S and Vᴴ with U diag(S) Vᴴ = A; S is real and falling.
 
@@ -85,7 +85,7 @@ def _upper(UPLO: str) -> bool:
     return UPLO.upper() == "U"
 
 
-def eigh(A: Tensor, UPLO: str = "L", *, out: Any = None) -> R.linalg_eigh:
+def eigh(A: Tensor, UPLO: str = "L", *, out: object = None) -> R.linalg_eigh:
     """Rising real eigenvalues w and orthonormal eigenvectors V of a Hermitian matrix: A V = V w.
 
     Shapes: A (..., n, n), of which only the lower (or upper) triangle is read; its gradient is
@@ -112,7 +112,7 @@ def eigvalsh(A: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor
     return deliver(OPS["eigvalsh"](a, _upper(UPLO)), out, A, exact=True, share="anything")
 
 
-def finite_squares(name: str, A: Any) -> Tensor:
+def finite_squares(name: str, A: object) -> Tensor:
     """Square matrices without infinite elements and NaN.
 
     Raises:
@@ -124,7 +124,7 @@ def finite_squares(name: str, A: Any) -> Tensor:
     return a
 
 
-def eig(A: Tensor, *, out: Any = None) -> R.linalg_eig:
+def eig(A: Tensor, *, out: object = None) -> R.linalg_eig:
     """Complex eigenvalues w and eigenvectors V of length 1 of any square matrix: A V = V w.
 
     Shapes: A (..., n, n), w (..., n), V (..., n, n).  The order is not specified.
@@ -160,7 +160,7 @@ def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     )
 
 
-def slogdet(A: Tensor, *, out: Any = None) -> R.linalg_slogdet:
+def slogdet(A: Tensor, *, out: object = None) -> R.linalg_slogdet:
     """The sign of the determinant and the logarithm of its absolute value; 0 and -inf of zero.
 
     >>> import flambeau as fb

@@ -36,12 +36,12 @@ class BothTriangles(Function):
     """A matrix that is Hermitian by agreement: its gradient is, whichever triangle is read."""
 
     @staticmethod
-    def forward(ctx: Any, a: Tensor) -> Tensor:
+    def forward(ctx: object, a: Tensor) -> Tensor:
         """A copy."""
         return a.clone()
 
     @staticmethod
-    def backward(ctx: Any, *grads: Any) -> Tensor:
+    def backward(ctx: object, *grads: Any) -> Tensor:
         """The Hermitian part."""
         (g,) = grads
         return (g + adjoint_of(g)) / 2
@@ -78,7 +78,7 @@ def cholesky(A: Tensor, *, upper: bool = False, out: Tensor | None = None) -> Te
 
 
 def cholesky_ex(
-    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: Any = None
+    A: Tensor, *, upper: bool = False, check_errors: bool = False, out: object = None
 ) -> R.linalg_cholesky_ex:
     """As `cholesky`; instead of raising, the order of the first minor that is not positive, or 0.
 
@@ -92,7 +92,7 @@ def cholesky_ex(
     return deliver_all(R.linalg_cholesky_ex(factor, info), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
-def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> R.linalg_qr:
+def qr(A: Tensor, mode: str = "reduced", *, out: object = None) -> R.linalg_qr:
     """Q with orthonormal columns and upper triangular R with Q R = A.
 
     Shapes: A (..., m, n); mode "reduced": Q (..., m, k), R (..., k, n) with k = min(m, n);
@@ -151,7 +151,7 @@ def householder_product(A: Tensor, tau: Tensor, *, out: Tensor | None = None) ->
 
 
 def ldl_factor_ex(
-    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: Any = None
+    A: Tensor, *, hermitian: bool = False, check_errors: bool = False, out: object = None
 ) -> R.linalg_ldl_factor_ex:
     """As `ldl_factor`; instead of raising, the place of the first zero block of D, or 0.
 
@@ -163,7 +163,7 @@ def ldl_factor_ex(
     return deliver_all(R.linalg_ldl_factor_ex(*found), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
-def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> R.linalg_ldl_factor:
+def ldl_factor(A: Tensor, *, hermitian: bool = False, out: object = None) -> R.linalg_ldl_factor:
     """L and D in one matrix, and the interchanges, of a symmetric matrix that may be indefinite.
 
     A = L D Lᵀ, or L D Lᴴ if it is `hermitian`, where L is a product of interchanges and unit lower
@@ -186,7 +186,7 @@ def ldl_factor(A: Tensor, *, hermitian: bool = False, out: Any = None) -> R.lina
     return deliver_all(R.linalg_ldl_factor(packed, pivots), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
-def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Tensor, Tensor, Tensor]:
+def _ldl(name: str, A: object, hermitian: bool, check: bool) -> tuple[Tensor, Tensor, Tensor]:
     found = OPS["ldl_factor_ex"](squares(name, A), bool(hermitian))
     if check and not on_meta(found[2]) and (failed := first_nonzero(found[2])) is not None:
         batch = f"(Batch element {failed[0]}): " if found[2].dim() else ""
@@ -198,7 +198,7 @@ def _ldl(name: str, A: Any, hermitian: bool, check: bool) -> tuple[Tensor, Tenso
 
 
 def lu_factor_ex(
-    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: Any = None
+    A: Tensor, *, pivot: bool = True, check_errors: bool = False, out: object = None
 ) -> R.linalg_lu_factor_ex:
     """As `lu_factor`; instead of raising, the place of the first zero pivot, or 0.
 
@@ -212,7 +212,7 @@ def lu_factor_ex(
     return deliver_all(R.linalg_lu_factor_ex(*found), out, A, exact=True, share="anything")  # type: ignore[return-value]
 
 
-def lu_factor(A: Tensor, *, pivot: bool = True, out: Any = None) -> R.linalg_lu_factor:
+def lu_factor(A: Tensor, *, pivot: bool = True, out: object = None) -> R.linalg_lu_factor:
     """L and U in one matrix, and the row interchanges, with row 1 as the first.
 
     Shapes: A (..., m, n); pivots (..., min(m, n)) int32: row i was exchanged with row pivots[i].
@@ -260,7 +260,7 @@ def permutation(packed: Tensor, pivots: Tensor) -> Tensor:
     return cast(place == order.unsqueeze(-2), packed.dtype)
 
 
-def lu(A: Tensor, *, pivot: bool = True, out: Any = None) -> R.linalg_lu:
+def lu(A: Tensor, *, pivot: bool = True, out: object = None) -> R.linalg_lu:
     """A permutation P, a unit lower triangular L and an upper triangular U with P L U = A.
 
     Shapes: A (..., m, n), P (..., m, m), L (..., m, k), U (..., k, n) with k = min(m, n); P is

@@ -21,7 +21,7 @@ from flambeau.ops.reductions.norms import norm as _norm
 Order = float | int | str
 
 
-def _dims(dim: Any) -> Any:
+def _dims(dim: object) -> Any:
     return (dim,) if isinstance(dim, int) else dim
 
 
@@ -37,7 +37,7 @@ def _floating(name: str, x: Tensor, dtype: DType | None) -> Tensor:
 def vector_norm(
     x: Tensor,
     ord: float = 2,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     *,
     dtype: DType | None = None,
@@ -119,7 +119,7 @@ def matrix_norm(
 def norm(
     input: Tensor,
     ord: Order | None = None,
-    dim: Any = None,
+    dim: object = None,
     keepdim: bool = False,
     *,
     out: Tensor | None = None,
@@ -195,11 +195,11 @@ def cond(A: Tensor, p: Order | None = None, *, out: Tensor | None = None) -> Ten
 
 def matrix_rank(
     A: Tensor,
-    tol: Any = None,
+    tol: object = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: object = None,
+    rtol: object = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """How many singular values are larger than max(atol, rtol * the largest), as int64.

@@ -30,7 +30,7 @@ _SINGULAR = (
 )
 
 
-def _right_side(name: str, A: Any, B: Any, left: bool) -> tuple[Tensor, Tensor, bool]:
+def _right_side(name: str, A: object, B: object, left: bool) -> tuple[Tensor, Tensor, bool]:
     """A and B with equal leading dimensions, and whether B holds vectors, made columns."""
     a, b = squares(name, A), need_input(B, name, "B")
     one_dtype(name, a, b)
@@ -56,7 +56,7 @@ def _check_fit(name: str, a: Tensor, b: Tensor, left: bool) -> None:
         )
 
 
-def _solved(name: str, A: Any, B: Any, left: bool) -> tuple[Tensor, Tensor]:
+def _solved(name: str, A: object, B: object, left: bool) -> tuple[Tensor, Tensor]:
     a, b, vector = _right_side(name, A, B, left)
     if not left:
         result, info = OPS["solve_ex"](a.mT, b.mT)
@@ -87,7 +87,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True, out: Tensor | None = None)
 
 
 def solve_ex(
-    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: Any = None
+    A: Tensor, B: Tensor, *, left: bool = True, check_errors: bool = False, out: object = None
 ) -> R.linalg_solve_ex:
     """As `solve`; instead of raising, the place of the first zero pivot, or 0.
 
@@ -119,7 +119,7 @@ def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     return deliver(result, out, A, exact=True, share="anything")
 
 
-def inv_ex(A: Tensor, *, check_errors: bool = False, out: Any = None) -> R.linalg_inv_ex:
+def inv_ex(A: Tensor, *, check_errors: bool = False, out: object = None) -> R.linalg_inv_ex:
     """As `inv`; instead of raising, the place of the first zero pivot, or 0.
 
     >>> import flambeau as fb
@@ -269,7 +269,9 @@ def ldl_solve(
     return deliver(result, out, LD, pivots, B, exact=True, share="anything")
 
 
-def tolerances(x: Tensor, atol: Any, rtol: Any, rows: int, columns: int) -> tuple[Tensor, Tensor]:
+def tolerances(
+    x: Tensor, atol: Any, rtol: object, rows: int, columns: int
+) -> tuple[Tensor, Tensor]:
     """Absolute and relative tolerance as real tensors; the relative one is max(m, n) eps alone."""
     real = x.dtype.to_real()
 
@@ -290,11 +292,11 @@ def tolerances(x: Tensor, atol: Any, rtol: Any, rows: int, columns: int) -> tupl
 
 def pinv(
     A: Tensor,
-    rcond: Any = None,
+    rcond: object = None,
     hermitian: bool = False,
     *,
-    atol: Any = None,
-    rtol: Any = None,
+    atol: object = None,
+    rtol: object = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The Moore-Penrose pseudo-inverse.
@@ -317,7 +319,7 @@ def pinv(
     )
 
 
-def pseudo_inverse(A: Any, atol: Any, rtol: Any, is_hermitian: bool) -> Tensor:
+def pseudo_inverse(A: object, atol: object, rtol: object, is_hermitian: bool) -> Tensor:
     """`pinv` with complete arguments."""
     x = need_input(A, "linalg.pinv", "A")
     if x.dim() < 2:

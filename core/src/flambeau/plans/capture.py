@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine as _engine
 from flambeau._autograd.modes import recording
@@ -29,6 +29,10 @@ from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
 from flambeau.plugin.plan import Option, Slot, Step
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["Capture", "capturing"]
 
@@ -105,7 +109,7 @@ class Capture:
             del self._slots[key]
             self._alive.pop(key, None)
 
-    def find(self, array: Any) -> Slot | None:
+    def find(self, array: object) -> Slot | None:
         """The slot of an array, None if it has not been seen."""
         return self._slots.get(id(array))
 
@@ -155,7 +159,7 @@ class Capture:
         op: str,
         kernel: Callable[..., Any],
         args: tuple[Any, ...],
-        result: Any,
+        result: object,
         *,
         raw: bool = False,
         effect: bool = False,
@@ -371,7 +375,7 @@ def checked_index(
     return _arguments.checked(index, size, error, text, (), wrap=wrapped, allowed=allowed)._a
 
 
-def check_values(be: Any, array: Any, low: float, high: float, error: Any, text: str) -> None:
+def check_values(be: Any, array: object, low: float, high: float, error: object, text: str) -> None:
     """`flambeau._dispatch.arguments.check_values` of a native array."""
     _arguments.check_values(wrap(be, array, be.dtype_of(array)), low, high, text)
 
@@ -398,7 +402,7 @@ class _Backend:
     def _reading(self, name: str, read: Callable[..., Any]) -> Callable[..., Any]:
         capture = self._capture
 
-        def run(array: Any, *args: Any) -> Any:
+        def run(array: object, *args: Any) -> Any:
             if capture.listens:
                 capture.refuse(f"values were read ({name})")
             return read(array, *args)
@@ -408,7 +412,7 @@ class _Backend:
     def _check(self, name: str, check: Callable[..., Any]) -> Callable[..., Any]:
         capture, be, held = self._capture, self._be, self._held
 
-        def run(array: Any, *args: Any) -> Any:
+        def run(array: object, *args: Any) -> Any:
             if not capture.listens:
                 own = getattr(held, name, None)
                 return None if own is None else own(array, *args)

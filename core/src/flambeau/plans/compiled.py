@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
@@ -23,6 +23,10 @@ from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.reach import Reach
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["Compiled", "Explanation", "compile", "explain", "reset"]
 
@@ -80,7 +84,7 @@ class Compiled:
     def __reduce__(self) -> Any:
         return Compiled, (self._function, self._kept, self._whole)
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
+    def __get__(self, instance: object, owner: object = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -198,7 +202,7 @@ def _layout(be: Any) -> Callable[[Any], Any]:
     return attrgetter("strides") if hasattr(be.array, "strides") else be.backend.strides
 
 
-def _nothing(array: Any) -> None:
+def _nothing(array: object) -> None:
     return None
 
 
@@ -252,7 +256,7 @@ def compile(
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    backend: Any = "plan",
+    backend: object = "plan",
     mode: str | None = None,
     options: dict[str, Any] | None = None,
     disable: bool = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
@@ -16,6 +16,10 @@ from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Check, Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed, slots_in
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
@@ -84,7 +88,7 @@ class Entry:
         reach: Reach,
         given: Sequence[Any],
         seen: Sequence[Seen],
-        result: Any,
+        result: object,
         backward: Backward | None = None,
     ) -> None:
         """Make it of a capture.
@@ -281,7 +285,7 @@ class Entry:
             raise RefusedError(f"the gradient of {one.name} is none that a plan can give")
         return slot
 
-    def _results(self, result: Any) -> tuple[Any, list[int]]:
+    def _results(self, result: object) -> tuple[Any, list[int]]:
         """What is returned, with places for tensors, and the slots of these."""
         slots: list[int] = []
         storages = {id(one.tensor._st): one for one in self.seen if one.tensor._st is not None}

@@ -8,7 +8,7 @@ those of the pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
@@ -19,6 +19,10 @@ from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau.plans.capture import Capture
 from flambeau.plugin.plan import Plan, replayed, slots_in
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
 
@@ -44,7 +48,7 @@ class Backward:
         self.refused: str | None = None
 
 
-def captured_backward(capture: Capture, result: Any, seen: Sequence[Any]) -> Backward | None:
+def captured_backward(capture: Capture, result: object, seen: Sequence[Any]) -> Backward | None:
     """Capture the backward pass of what a function returned; None if nothing has a history.
 
     Args:
@@ -114,7 +118,7 @@ def _has_hooks(results: Sequence[Any], ends: set[int]) -> bool:
     return any(node._hooks is not None for node in _nodes(results, ends))
 
 
-def _consumed(t: Any) -> bool:
+def _consumed(t: object) -> bool:
     """Whether a backward pass has been through the history of a tensor and freed it."""
     return any(node.saved is None for node in _nodes([t], set()))
 

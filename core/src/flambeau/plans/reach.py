@@ -112,14 +112,14 @@ class Reach:
         for key in keys:
             self.entry(mapping, key, name)
 
-    def entry(self, mapping: Mapping[Any, Any], key: Any, name: str, walk: bool = True) -> None:
+    def entry(self, mapping: Mapping[Any, Any], key: object, name: str, walk: bool = True) -> None:
         """The plan holds while an entry is what it is now, which is walked through."""
         value = mapping[key]
         self._entries.setdefault(id(mapping), (mapping, {}, name))[1][key] = value
         if walk and not _is_plain(value):
             self.walk(value, f"{name}.{key}" if isinstance(key, str) else name)
 
-    def attributes(self, value: Any, name: str) -> None:
+    def attributes(self, value: object, name: str) -> None:
         """Those attributes and methods of an object matter that the user's code names."""
         self._objects.append((value, name, set()))
 
@@ -153,14 +153,14 @@ class Reach:
         """A group of an optimiser, whose options a plan reads at every run."""
         self.groups.append((params, group))
 
-    def action(self, owner: Any, method: str, groups: Sequence[Any] = ()) -> None:
+    def action(self, owner: object, method: str, groups: Sequence[Any] = ()) -> None:
         """A method that every run is to call again where the function called it.
 
         The options of the `groups` are read before the run: they may not be used after the call.
         """
         self.actions.append((owner, method, groups))
 
-    def walk(self, value: Any, name: str) -> None:
+    def walk(self, value: object, name: str) -> None:
         """Look at `value` later."""
         self._waiting.append((value, name))
 
@@ -257,7 +257,7 @@ class Reach:
                 self._members(value, name, done)
         return bool(self._waiting)
 
-    def _members(self, value: Any, name: str, done: set[str]) -> None:
+    def _members(self, value: object, name: str, done: set[str]) -> None:
         """Of the classes that the user wrote, what is named, and what Python calls by itself."""
         for cls in type(value).__mro__:
             ours = cls.__module__.partition(".")[0] == "flambeau"
@@ -324,11 +324,11 @@ def _names_in(code: types.CodeType) -> tuple[set[str], set[str]]:
     return found, attributes
 
 
-def _name_of(value: Any) -> str:
+def _name_of(value: object) -> str:
     return getattr(value, "__qualname__", type(value).__name__)
 
 
-def _is_library(value: Any) -> bool:
+def _is_library(value: object) -> bool:
     """Whether a class or function is of flambeau, Python itself or an installed package."""
     module = getattr(value, "__module__", None) or ""
     top = module.partition(".")[0]

@@ -20,7 +20,9 @@ def step_unless(plainly: Callable[..., Any], capture: Any) -> Callable[..., Any]
     What it calls inside becomes one call, which every run makes if its gradients are finite.
     """
 
-    def run(scaler: Any, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    def run(
+        scaler: object, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> Any:
         found = list(state["found_inf_per_device"].values())
         in_place = capture.be.strided and all(t._be is capture.be for t in found)
         if not capture.listens or not in_place or len(found) != 1 or args or kwargs:
@@ -62,7 +64,7 @@ def _unless(
     item: Callable[[Any], Any],
     calls: Callable[..., Any],
     written: Sequence[tuple[Any, int]],
-    skips: Any,
+    skips: object,
     *given: Any,
 ) -> None:
     if not item(skips):

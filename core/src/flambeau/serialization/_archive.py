@@ -40,7 +40,7 @@ class ArchiveWriter:
         self._at = 0
         self._entries: list[tuple[bytes, int, int, int]] = []
 
-    def _put(self, data: Any, size: int) -> None:
+    def _put(self, data: object, size: int) -> None:
         self._write(data)
         self._at += size
 
@@ -116,7 +116,7 @@ class ArchiveReader:
         CheckpointError: it is no such archive, or damaged.
     """
 
-    def __init__(self, data: Any, path: str = "", inflates: int = 0) -> None:
+    def __init__(self, data: object, path: str = "", inflates: int = 0) -> None:
         self._inflates = inflates
         self._inflated: dict[str, int] = {}
         self._source = data if isinstance(data, Source) else Source(data, path)

@@ -88,7 +88,7 @@ class Budget:
         if depth:
             self._weights[id(value)] = depth + 1, min(weight, _ENDLESS), value
 
-    def key(self, container: Any, key: Any) -> None:
+    def key(self, container: object, key: Any) -> None:
         """Charge for `key` before it is hashed and looked up in a dict or set.
 
         Raises:

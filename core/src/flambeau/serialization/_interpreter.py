@@ -132,7 +132,7 @@ class Interpreter:
         raw = self._sized(code)
         self._push(raw if self._encoding == "bytes" else raw.decode(self._encoding))
 
-    def _push(self, value: Any) -> None:
+    def _push(self, value: object) -> None:
         self._stack.append(value)
 
     def _pop(self) -> Any:

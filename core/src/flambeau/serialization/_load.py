@@ -11,7 +11,7 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
@@ -29,6 +29,10 @@ from flambeau.serialization._rebuild import check_positions
 from flambeau.serialization._source import FileSource, Source
 from flambeau.serialization._stream import read_stream
 
+if TYPE_CHECKING:
+    pass
+
+
 _KINDS = {legacy_name(d): d for d in D.ALL}
 _SMALL = 1 << 14  # bytes of a storage that are copied once more, which costs less than to arrange
 _LONGEST = 1000  # characters of the key and the place of a storage
@@ -37,7 +41,7 @@ _LONGEST = 1000  # characters of the key and the place of a storage
 def load(
     f: Any,
     map_location: MapLocation = None,
-    pickle_module: Any = None,
+    pickle_module: object = None,
     *,
     weights_only: bool | None = None,
     mmap: bool | None = None,
@@ -287,7 +291,7 @@ class _Reader:
                     archive.check(name)
         return found
 
-    def _stored(self, pid: Any) -> Any:
+    def _stored(self, pid: object) -> Any:
         kind, key, location, count = self.checked_id(pid, 5)
         known = self._storages.get(key)
         if known is None:
@@ -360,7 +364,7 @@ class _Reader:
         self.archive.read_into(name, memory, verify=self.verify)
         return storage if target is not None else restored(storage, location, self.map_location)
 
-    def placed(self, view: Any, dtype: Any, location: str) -> UntypedStorage:
+    def placed(self, view: object, dtype: Any, location: str) -> UntypedStorage:
         """A storage of a copy of bytes, where `map_location` wants it."""
         target = direct(location, self.map_location)
         if target is not None:
@@ -393,7 +397,7 @@ class _Reader:
                 found = _names.find_any(module, name)
                 return super().find_class(module, name) if found is None else found
 
-            def persistent_load(self, pid: Any) -> Any:
+            def persistent_load(self, pid: object) -> Any:
                 return persistent(pid)
 
         file = source.stream(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
@@ -19,6 +19,10 @@ from flambeau.ops.creation.creation import unfilled
 from flambeau.plugin.host import host
 from flambeau.serialization._budget import shown
 from flambeau.serialization._source import Source
+
+if TYPE_CHECKING:
+    pass
+
 
 MapLocation = Callable[[Any, str], Any] | Device | str | dict[str, str] | None
 
@@ -71,7 +75,7 @@ def register_package(priority: int, tagger: _Tagger, deserializer: _Restorer) ->
 
 
 @takes_as_annotated
-def location_tag(storage: Any) -> str:
+def location_tag(storage: object) -> str:
     """The tag under which a storage is saved, such as ``"cpu"`` or ``"cuda:0"``."""
     for _, tagger, _ in _packages:
         if (tag := tagger(storage)) is not None:
@@ -79,7 +83,7 @@ def location_tag(storage: Any) -> str:
     raise RuntimeError(f"don't know how to determine the data location of {type(storage).__name__}")
 
 
-def default_restore_location(storage: Any, location: str) -> Any:
+def default_restore_location(storage: object, location: str) -> Any:
     """A storage moved to where its tag says."""
     for _, _, restore in _packages:
         if (found := restore(storage, location)) is not None:

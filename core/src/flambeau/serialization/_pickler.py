@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections import OrderedDict
 from types import FunctionType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flambeau._memory.record import Storage
 from flambeau._memory.views import geometry_of, storage_of
@@ -21,6 +21,9 @@ from flambeau.serialization import _rebuild as R
 from flambeau.serialization._budget import DEPTH
 from flambeau.serialization._locations import location_tag
 from flambeau.serialization._names import WRITTEN, parameter_class
+
+if TYPE_CHECKING:
+    pass
 
 
 class Stored:
@@ -89,7 +92,7 @@ def host_bytes(st: Storage) -> Any:
     return st.read(0, st.nbytes())
 
 
-def reduced(obj: Any) -> Any:
+def reduced(obj: object) -> Any:
     """How `obj` is rebuilt, for what checkpoints treat specially; otherwise NotImplemented."""
     if isinstance(obj, Tensor):
         return _reduced_tensor(obj)
@@ -145,7 +148,7 @@ class TorchPickler(_Pickler):
     Python's pickler, because the one in C insists on importing what it names.
     """
 
-    def __init__(self, file: Any, protocol: int, table: StorageTable, legacy: bool) -> None:
+    def __init__(self, file: object, protocol: int, table: StorageTable, legacy: bool) -> None:
         super().__init__(file, protocol)
         self._table = table
         self._legacy = legacy
@@ -176,10 +179,10 @@ class TorchPickler(_Pickler):
         except (OSError, TypeError):  # made in an interactive session
             return None
 
-    def reducer_override(self, obj: Any) -> Any:
+    def reducer_override(self, obj: object) -> Any:
         return reduced(obj)
 
-    def save_global(self, obj: Any, name: str | None = None) -> None:
+    def save_global(self, obj: object, name: str | None = None) -> None:
         written = WRITTEN.get(obj)
         if written is None:
             super().save_global(obj, name)
@@ -192,10 +195,10 @@ class TorchPickler(_Pickler):
             self.write(pickle.GLOBAL + f"{written[0]}\n{written[1]}\n".encode())
         self.memoize(obj)
 
-    def save_dtype(self, obj: Any) -> None:
+    def save_dtype(self, obj: object) -> None:
         self.save_global(obj)
 
-    def save_tuple(self, obj: Any) -> None:
+    def save_tuple(self, obj: object) -> None:
         self._tuples += 1
         if self._tuples > DEPTH:
             raise RecursionError(f"tuples are nested more than {DEPTH} deep, which `load` refuses")

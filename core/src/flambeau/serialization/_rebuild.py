@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections import Counter, OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._api.functions import empty
 from flambeau._memory.views import storage_of
@@ -23,6 +23,10 @@ from flambeau._types.layout import sparse_coo, strided
 from flambeau._types.size import Size
 from flambeau.serialization._budget import DIMENSIONS, LARGEST, Budget, current, shown
 from flambeau.sparse._coo import SparseTensor
+
+if TYPE_CHECKING:
+    pass
+
 
 _ENTRY = 100  # bytes of an entry of a dict, about
 
@@ -47,14 +51,16 @@ def _ints(values: Any, what: str) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _shape(values: Any) -> tuple[int, ...]:
+def _shape(values: object) -> tuple[int, ...]:
     shape = _ints(values, "size")
     if math.prod(n for n in shape if n) >= LARGEST:
         raise ValueError(f"size {shape} has more elements than can be counted")
     return shape
 
 
-def _view(storage: UntypedStorage, dtype: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+def _view(
+    storage: UntypedStorage, dtype: Any, offset: object, size: object, stride: object
+) -> Tensor:
     if isinstance(dtype, UnknownDtype):
         raise TypeError(f"flambeau has no dtype torch.{dtype.name}")
     if not isinstance(dtype, D.dtype):
@@ -82,7 +88,7 @@ def _empty(storage: UntypedStorage, dtype: Any, shape: tuple[int, ...]) -> Tenso
     return empty(shape, dtype=dtype, device=storage.device)
 
 
-def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
+def rebuild_tensor(storage: Any, offset: object, size: object, stride: object) -> Tensor:
     """A tensor over a storage of its own dtype."""
     if not isinstance(storage, TypedStorage):
         raise TypeError(f"a tensor needs a typed storage, got {type(storage).__name__}")
@@ -90,13 +96,13 @@ def rebuild_tensor(storage: Any, offset: Any, size: Any, stride: Any) -> Tensor:
 
 
 def rebuild_tensor_v2(
-    storage: Any,
-    offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any = None,
-    metadata: Any = None,
+    storage: object,
+    offset: object,
+    size: object,
+    stride: object,
+    requires_grad: object,
+    backward_hooks: object = None,
+    metadata: object = None,
 ) -> Tensor:
     """The same with the flag of its gradient; hooks do not travel."""
     t = rebuild_tensor(storage, offset, size, stride)
@@ -104,14 +110,14 @@ def rebuild_tensor_v2(
 
 
 def rebuild_tensor_v3(
-    storage: Any,
-    offset: Any,
-    size: Any,
-    stride: Any,
-    requires_grad: Any,
-    backward_hooks: Any,
+    storage: object,
+    offset: object,
+    size: object,
+    stride: object,
+    requires_grad: object,
+    backward_hooks: object,
     dtype: Any,
-    metadata: Any = None,
+    metadata: object = None,
 ) -> Tensor:
     """A tensor over untyped bytes."""
     if not isinstance(storage, UntypedStorage):
@@ -120,7 +126,7 @@ def rebuild_tensor_v3(
     return t.requires_grad_(True) if requires_grad is True else t
 
 
-def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any = None) -> Any:
+def rebuild_parameter(data: object, requires_grad: object, backward_hooks: object = None) -> Any:
     """A parameter."""
     from flambeau.nn import Parameter
 
@@ -130,13 +136,13 @@ def rebuild_parameter(data: Any, requires_grad: Any, backward_hooks: Any = None)
 
 
 def rebuild_parameter_with_state(
-    data: Any, requires_grad: Any, backward_hooks: Any, state: Any
+    data: object, requires_grad: object, backward_hooks: object, state: object
 ) -> Any:
     """A parameter with attributes that the user has set."""
     return _with_attributes(rebuild_parameter(data, requires_grad), state)
 
 
-def rebuild_meta(dtype: Any, size: Any, stride: Any, requires_grad: Any) -> Tensor:
+def rebuild_meta(dtype: Any, size: object, stride: object, requires_grad: object) -> Tensor:
     """A tensor on ``meta``: shape and dtype only."""
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"{shown(dtype)} is no dtype that flambeau has")
@@ -186,7 +192,7 @@ def check_positions(t: Any, budget: Budget) -> None:
         raise ValueError(f"a position of a sparse tensor lies outside of its size {t.shape}")
 
 
-def rebuild_from_type(func: Any, kind: Any, args: Any, state: Any) -> Tensor:
+def rebuild_from_type(func: Any, kind: object, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or with attributes that the user has set."""
     if not any(func is f for f in TENSOR_MAKERS) or type(args) is not tuple:
         raise TypeError(f"{shown(func)} does not make tensors")

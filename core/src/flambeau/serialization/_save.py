@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.typed import LEGACY, FloatStorage
@@ -25,15 +25,19 @@ from flambeau.serialization._pickler import (
 )
 from flambeau.serialization._stream import LEGACY_MAGIC, LEGACY_PROTOCOL
 
+if TYPE_CHECKING:
+    pass
+
+
 AS_ARCHIVES = True
 """Whether checkpoints are archives where nothing else is said, and not streams as before 1.6."""
 
 
 @takes_as_annotated
 def save(
-    obj: Any,
+    obj: object,
     f: Any,
-    pickle_module: Any = pickle,
+    pickle_module: object = pickle,
     pickle_protocol: int = 2,
     _use_new_zipfile_serialization: bool = True,
     _disable_byteorder_record: bool = False,
@@ -106,7 +110,9 @@ def _opened(f: Any) -> Iterator[tuple[Any, str]]:
         )
 
 
-def _pickled(obj: Any, module: Any, protocol: int, table: StorageTable, legacy: bool) -> bytes:
+def _pickled(
+    obj: object, module: object, protocol: int, table: StorageTable, legacy: bool
+) -> bytes:
     out = BytesIO()
     if module is pickle:
         TorchPickler(out, protocol, table, legacy).dump(obj)
@@ -124,7 +130,7 @@ def _foreign_pickler(
     module: Any, out: BytesIO, protocol: int, table: StorageTable, legacy: bool
 ) -> Any:
     class Pickler(module.Pickler):  # type: ignore[misc]
-        def persistent_id(self, obj: Any) -> Any:
+        def persistent_id(self, obj: object) -> Any:
             return table.id_of(obj, legacy=legacy) if type(obj) is Stored else None
 
         def reducer_override(self, obj: Any) -> Any:
@@ -139,7 +145,7 @@ def _foreign_pickler(
 
 
 def _write_archive(
-    obj: Any, file: Any, root: str, module: Any, protocol: int, no_byteorder: bool
+    obj: object, file: Any, root: str, module: object, protocol: int, no_byteorder: bool
 ) -> None:
     table = StorageTable()
     data = _pickled(obj, module, protocol, table, False)
@@ -164,7 +170,7 @@ def _identity(archive: ArchiveWriter) -> bytes:
     return f"{int(digest, 16) % 10**40:040d}".encode()
 
 
-def _write_stream(obj: Any, file: Any, module: Any, protocol: int) -> None:
+def _write_stream(obj: object, file: Any, module: object, protocol: int) -> None:
     table = StorageTable()
     sizes = {"short": 2, "int": 4, "long": 4}
     facts = {"protocol_version": LEGACY_PROTOCOL, "little_endian": True, "type_sizes": sizes}

@@ -33,7 +33,7 @@ def read_stream(reader: Any) -> Any:
     views: dict[str | None, Any] = {}
     promised = 0
 
-    def plain(pid: Any) -> Any:
+    def plain(pid: object) -> Any:
         raise CheckpointError("a storage where none can be", path)
 
     def stored(pid: Any) -> Any:
@@ -114,7 +114,7 @@ def read_stream(reader: Any) -> Any:
     return found
 
 
-def _compare_source(cls: Any, file: Any, source: Any) -> None:
+def _compare_source(cls: Any, file: object, source: object) -> None:
     try:
         current = inspect.getsource(cls)
     except (OSError, TypeError):

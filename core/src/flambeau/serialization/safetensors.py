@@ -58,7 +58,7 @@ _PART = 1 << 18  # bytes that are read and summed while the processor still has 
 
 
 def save_file(
-    tensors: Mapping[str, Tensor], filename: Any, metadata: Mapping[str, str] | None = None
+    tensors: Mapping[str, Tensor], filename: object, metadata: Mapping[str, str] | None = None
 ) -> None:
     """Write named tensors to a file, which is replaced whole or not at all.
 
@@ -248,7 +248,7 @@ def _tensor(
     entry: dict[str, Any],
     source: Source,
     place: tuple[int, int],
-    device: Any,
+    device: object,
     sums: dict[str, int] | None,
 ) -> Tensor:
     """A tensor of the file; its checksum is added to `sums`."""
@@ -300,7 +300,7 @@ def _sniff(head: bytes) -> bool:
     return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= _MOST
 
 
-def _load(data: Any, path: str, map_location: Any, weights_only: bool) -> Any:
+def _load(data: object, path: str, map_location: object, weights_only: bool) -> Any:
     return read(Source(data, path), map_location)
 
 

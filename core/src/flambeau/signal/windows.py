@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
@@ -31,6 +31,10 @@ from flambeau._types.dtype import dtype as DType
 from flambeau._types.layout import strided
 from flambeau.ops.creation.ranges import _vector
 from flambeau.ops.spectra.signal_windows import bessel_i0
+
+if TYPE_CHECKING:
+    from flambeau._types.layout import layout as Layout
+
 
 __all__ = [
     "bartlett",
@@ -76,8 +80,8 @@ def blackman(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """0.42 - 0.5 cos(2πk/(N-1)) + 0.08 cos(4πk/(N-1)).
@@ -213,8 +217,8 @@ def general_hamming(
     alpha: float = 0.54,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """alpha - (1 - alpha) cos(2πk/(N-1)).
@@ -233,8 +237,8 @@ def hamming(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """0.54 - 0.46 cos(2πk/(N-1)).
@@ -253,8 +257,8 @@ def hann(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """(1 - cos(2πk/(N-1))) / 2.
@@ -303,8 +307,8 @@ def nuttall(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: object = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The sum of four cosines with sidelobes below -93 dB.
@@ -326,7 +330,7 @@ def _made(
     sym: bool,
     dtype: DType | None,
     layout: Any,
-    device: Any,
+    device: object,
     requires_grad: bool,
     alone: float = 1.0,
 ) -> Tensor:

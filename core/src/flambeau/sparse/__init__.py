@@ -13,7 +13,7 @@ tensor(indices=tensor([[0, 2]]),
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._tensor.tensor import Tensor
 from flambeau.absence import tell as _tell
@@ -29,6 +29,10 @@ from flambeau.sparse._legacy import (
     LongTensor,
     ShortTensor,
 )
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 __all__ = [
     "ByteTensor",
@@ -48,7 +52,7 @@ __all__ = [
 ]
 
 
-def _need_sparse(name: str, argument: str, x: Any) -> None:
+def _need_sparse(name: str, argument: str, x: object) -> None:
     if not isinstance(x, SparseTensor):
         kind = "a dense tensor" if isinstance(x, Tensor) else type(x).__name__
         raise TypeError(f"sparse.{name}(): argument {argument!r} must be sparse, got {kind}")
@@ -74,7 +78,9 @@ def mm(mat1: Tensor, mat2: Tensor) -> Tensor:
     return _ops.mm(mat1, mat2)
 
 
-def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1.0, alpha: Any = 1.0) -> Tensor:
+def addmm(
+    mat: Tensor, mat1: Tensor, mat2: Tensor, beta: object = 1.0, alpha: object = 1.0
+) -> Tensor:
     """beta * mat + alpha * (mat1 @ mat2) with a dense `mat`, a sparse `mat1` and a dense `mat2`.
 
     Raises:
@@ -90,7 +96,7 @@ def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1.0, alpha: Any =
     return _ops.addmm(mat, mat1, mat2, beta=beta, alpha=alpha)
 
 
-def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def sum(input: Tensor, dim: object = None, dtype: DType | None = None) -> Tensor:
     """The sum of the elements, or along dimensions; the result is dense once no sparse one is left.
 
     Raises:

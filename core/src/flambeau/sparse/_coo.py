@@ -7,7 +7,7 @@ values: a gradient reaches a sparse tensor as the gradient of the elements it st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from flambeau._autograd.modes import no_grad, recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -17,6 +17,11 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.layout import sparse_coo
 from flambeau.ops.creation.ranges import arange
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+    from flambeau._types.memory_format import memory_format as MemoryFormat
+
 
 _new = object.__new__
 
@@ -119,7 +124,7 @@ class SparseTensor(Tensor):
         self._where, self._stored, self._sorted = other._where, other._stored, other._sorted
         return self
 
-    def new(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
+    def new(self, *args: Any, device: object = None, size: Any = None) -> Tensor:
         """A sparse tensor of a size, or of indices, values and perhaps a size.
 
         >>> import flambeau as fb
@@ -191,7 +196,7 @@ class SparseTensor(Tensor):
         where = self._where.index_select(1, order).index_select(1, first)
         return self.make(where, summed, self._a.shape, coalesced=True)
 
-    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    def to_dense(self, dtype: DType | None = None, *, masked_grad: bool | None = None) -> Tensor:
         """The dense tensor of the same elements."""
         if dtype is not None:
             return self.to(dtype).to_dense()
@@ -273,7 +278,7 @@ class SparseTensor(Tensor):
         gradient: Any = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: Any = None,
+        inputs: object = None,
     ) -> None:
         """As `Tensor.backward`; `gradient` is a sparse or dense tensor of this size."""
         if isinstance(gradient, SparseTensor):
@@ -318,7 +323,7 @@ class SparseTensor(Tensor):
     def data(self) -> None:
         raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
-    def clone(self, *, memory_format: Any = None) -> SparseTensor:
+    def clone(self, *, memory_format: MemoryFormat | None = None) -> SparseTensor:
         """A copy that shares no memory, with history."""
         copy = self.like(self._stored.clone())
         copy._where = self._where.clone()
@@ -344,26 +349,29 @@ class SparseTensor(Tensor):
         moved = self.like(self._stored.type(dtype))
         return moved
 
-    def type_as(self, other: Any = None, *, tensor: Any = None) -> Tensor:
+    def type_as(self, other: object = None, *, tensor: object = None) -> Tensor:
         """The tensor in the dtype and on the device of `other` (`tensor` in PyTorch 1.0)."""
         like = need_tensor(other if tensor is None else tensor, "type_as", "other")
         return self.to(like.device, like.dtype)
 
-    def cpu(self, memory_format: Any = None) -> SparseTensor:
+    def cpu(self, memory_format: MemoryFormat | None = None) -> SparseTensor:
         """The tensor on the CPU."""
         return self.to("cpu")
 
     def cuda(
-        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+        self,
+        device: object = None,
+        non_blocking: bool = False,
+        memory_format: MemoryFormat | None = None,
     ) -> SparseTensor:
         """The tensor on a CUDA device."""
         return self.to("cuda" if device is None else device)
 
-    def contiguous(self, memory_format: Any = None) -> SparseTensor:
+    def contiguous(self, memory_format: MemoryFormat | None = None) -> SparseTensor:
         """Itself: the layout has no order in memory."""
         return self
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
+    def is_contiguous(self, memory_format: MemoryFormat | None = None) -> bool:
         """False: the elements do not lie side by side."""
         return False
 
@@ -419,7 +427,9 @@ class SparseTensor(Tensor):
     def _version(self) -> int:
         return self._stored._version
 
-    def resize_(self, *sizes: Any, size: Any = None, memory_format: Any = None) -> NoReturn:
+    def resize_(
+        self, *sizes: Any, size: object = None, memory_format: MemoryFormat | None = None
+    ) -> NoReturn:
         """Refused: `sparse_resize_` says which dimensions are sparse.
 
         Raises:
@@ -470,7 +480,7 @@ class SparseTensor(Tensor):
         return self.become(empty(size, self._stored, sparse_dim))
 
     def resize_as_(
-        self, other: Any = None, *, memory_format: Any = None, tensor: Any = None
+        self, other: Any = None, *, memory_format: MemoryFormat | None = None, tensor: object = None
     ) -> Tensor:
         """`sparse_resize_` to the size of another sparse tensor (`tensor` in PyTorch 1.0)."""
         other = other if tensor is None else tensor
@@ -490,7 +500,7 @@ class SparseTensor(Tensor):
             raise TypeError("iteration over a 0-d tensor")
         return (self[i] for i in range(self._a.shape[0]))
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+    def __setitem__(self, key: object, value: object) -> NoReturn:
         raise NotImplementedError("sparse tensors cannot be written to by index")
 
     @takes_as_annotated
@@ -503,7 +513,7 @@ class SparseTensor(Tensor):
             memo[id(self)] = copied
         return memo[id(self)]
 
-    def __reduce_ex__(self, protocol: Any) -> Any:
+    def __reduce_ex__(self, protocol: object) -> Any:
         return _rebuild, (self._where, self._stored, tuple(self._a.shape), self._sorted)
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:

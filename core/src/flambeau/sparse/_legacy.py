@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.bound import home
@@ -10,6 +10,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.sparse import sparse_coo_tensor
 from flambeau.sparse._coo import SparseTensor
+
+if TYPE_CHECKING:
+    pass
 
 
 def new(dtype: Any, device: Any, args: tuple[Any, ...]) -> Tensor:
@@ -27,7 +30,7 @@ class _Typed(type):
 
     dtype: Any
 
-    def __call__(cls, *args: Any, device: Any = None) -> Any:
+    def __call__(cls, *args: Any, device: object = None) -> Any:
         """``()``, sizes, ``(indices, values)`` or ``(indices, values, size)``."""
         if args and isinstance(args[0], Tensor):
             indices, values, *size = args if len(args) > 1 else (*args, None)

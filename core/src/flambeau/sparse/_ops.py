@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.keywords import documented
 from flambeau.sparse._coo import SparseTensor, empty, sorted_groups
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 Handler = Callable[..., Any]
 HANDLERS: dict[str, Handler] = {}
@@ -66,7 +70,7 @@ def _scaled(x: Any, alpha: Any) -> Any:
 
 
 @handles("add", "__add__", "spadd")
-def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1) -> Any:
+def add(input: Any, other: Any, *legacy: Any, alpha: object = 1) -> Any:
     """input + alpha * other: sparse for two sparse tensors, dense for dense + sparse."""
     if legacy:
         other, alpha = legacy[0], other
@@ -107,7 +111,7 @@ def add(input: Any, other: Any, *legacy: Any, alpha: Any = 1) -> Any:
 
 
 @handles("sub", "subtract", "__sub__")
-def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1) -> Any:
+def sub(input: object, other: object, *legacy: Any, alpha: Any = 1) -> Any:
     """input - alpha * other."""
     if legacy:
         other, alpha = legacy[0], other
@@ -115,12 +119,12 @@ def sub(input: Any, other: Any, *legacy: Any, alpha: Any = 1) -> Any:
 
 
 @handles("__radd__")
-def _radd(self: Any, other: Any) -> Any:
+def _radd(self: object, other: object) -> Any:
     return add(other, self)
 
 
 @handles("__rsub__", "rsub")
-def _rsub(self: Any, other: Any) -> Any:
+def _rsub(self: object, other: object) -> Any:
     return sub(other, self)
 
 
@@ -179,7 +183,7 @@ def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:
 
 
 @handles("floor_divide", "__floordiv__")
-def floor_divide(input: Any, other: Any) -> Any:
+def floor_divide(input: object, other: object) -> Any:
     """Floor division by a number."""
     return div(input, other, rounding_mode="floor")
 
@@ -308,7 +312,7 @@ def _both_sparse(a: SparseTensor, b: SparseTensor) -> SparseTensor:
 
 
 @handles("mv")
-def mv(input: Any, vec: Any) -> Any:
+def mv(input: object, vec: Any) -> Any:
     """The product of a sparse matrix and a dense vector."""
     return mm(input, vec.unsqueeze(1)).squeeze(1)
 
@@ -324,7 +328,7 @@ def matmul(input: Any, other: Any) -> Any:
 
 
 @handles("__rmatmul__")
-def rmatmul(input: Any, other: Any) -> Any:
+def rmatmul(input: object, other: object) -> Any:
     """``other @ input``: the class of the right operand is asked first."""
     return matmul(other, input)
 
@@ -350,7 +354,7 @@ def bmm(input: Any, mat2: Any) -> Any:
 
 
 @handles("addmm", "spaddmm")
-def addmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def addmm(input: Any, *args: Any, beta: object = 1, alpha: object = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2)."""
     if len(args) == 4:  # addmm(beta, input, alpha, mat1, mat2), as the 1.0 documents write it
         beta, input, alpha, mat1, mat2 = input, *args
@@ -384,7 +388,7 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
 
 @handles("smm", "sspmm")
 @documented({"mat2": "mat"})
-def smm(input: Any, mat: Any) -> Any:
+def smm(input: object, mat: Any) -> Any:
     """Sparse @ dense as a sparse matrix."""
     rows = hspmm(input, mat)
     n = mat.shape[1]
@@ -394,7 +398,7 @@ def smm(input: Any, mat: Any) -> Any:
 
 
 @handles("sspaddmm", "saddmm")
-def sspaddmm(input: Any, *args: Any, beta: Any = 1, alpha: Any = 1) -> Any:
+def sspaddmm(input: object, *args: Any, beta: object = 1, alpha: object = 1) -> Any:
     """beta * input + alpha * (mat1 @ mat2) with a sparse input and mat1, as a sparse matrix."""
     if len(args) == 4:
         beta, input, alpha, mat1, mat2 = input, *args
@@ -600,7 +604,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Any:
 
 
 @handles("__getitem__")
-def getitem(input: Any, key: Any) -> Any:
+def getitem(input: Any, key: object) -> Any:
     """Integers only: ``s[i]``, ``s[i, j]``."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, bool) or not isinstance(k, int) for k in keys):
@@ -615,7 +619,9 @@ def getitem(input: Any, key: Any) -> Any:
 
 
 @handles("sum")
-def total(input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+def total(
+    input: SparseTensor, dim: Any = None, keepdim: bool = False, *, dtype: DType | None = None
+) -> Any:
     """The sum of all elements (dense), or along dimensions (sparse while a sparse one is left)."""
     if dtype is None and input.dtype.category <= 1:
         dtype = fb.int64

@@ -26,8 +26,8 @@ _NUMBERS = (bool, int, float, complex)
 
 
 def assert_close(
-    actual: Any,
-    expected: Any,
+    actual: object,
+    expected: object,
     *,
     allow_subclasses: bool = True,
     rtol: float | None = None,
@@ -130,7 +130,7 @@ class _Comparison:
                 return text
         return None
 
-    def _leaves(self, actual: Any, expected: Any) -> str | None:
+    def _leaves(self, actual: object, expected: object) -> str | None:
         if actual is None or expected is None:
             if actual is expected:
                 return None
@@ -141,7 +141,7 @@ class _Comparison:
             return self._numbers(actual, expected)
         return self._tensors(*self._as_tensors(actual, expected))
 
-    def _as_tensors(self, actual: Any, expected: Any) -> tuple[fb.Tensor, fb.Tensor]:
+    def _as_tensors(self, actual: object, expected: object) -> tuple[fb.Tensor, fb.Tensor]:
         related = isinstance(actual, type(expected)) or isinstance(expected, type(actual))
         if isinstance(actual, fb.Tensor) and isinstance(expected, fb.Tensor):
             related = True
@@ -156,7 +156,7 @@ class _Comparison:
             "tensors, two arrays of one type, two numbers, or containers of them"
         )
 
-    def _numbers(self, actual: Any, expected: Any) -> str | None:
+    def _numbers(self, actual: object, expected: object) -> str | None:
         if self.attributes["dtype"] and type(actual) is not type(expected):
             return f"The (d)types do not match: {type(actual)} != {type(expected)}."
         inexact = isinstance(actual, (float, complex)) or isinstance(expected, (float, complex))
@@ -195,7 +195,7 @@ class _Comparison:
         return max(r for r, _ in found), max(a for _, a in found)
 
 
-def _is_sequence(value: Any) -> bool:
+def _is_sequence(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 

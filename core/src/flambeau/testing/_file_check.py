@@ -54,7 +54,7 @@ class FileCheck:
         """Something that matches comes after what was found before."""
         return self._add("regex", text)
 
-    def run(self, test_file: Any, *more: Any) -> FileCheck:
+    def run(self, test_file: object, *more: Any) -> FileCheck:
         """Compare.
 
         Args:

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._dispatch.arguments import checked_sizes, sizes
 from flambeau._types import dtype as D
 from flambeau._types.dtype import dtype as DType
 
+if TYPE_CHECKING:
+    from flambeau._types.memory_format import memory_format as MemoryFormat
+
 
 def make_tensor(
     *shape: Any,
     dtype: DType,
-    device: Any,
+    device: object,
     low: float | None = None,
     high: float | None = None,
     requires_grad: bool = False,
     noncontiguous: bool = False,
     exclude_zero: bool = False,
-    memory_format: Any = None,
+    memory_format: MemoryFormat | None = None,
 ) -> fb.Tensor:
     """A tensor of numbers drawn evenly from [`low`, `high`) by the device's default generator.
 

@@ -13,7 +13,6 @@ import socket
 import struct
 from collections import deque
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau.plugin import Communicator, Engine, Job, Request
 
@@ -180,17 +179,17 @@ class _Members(Communicator):
         self._ranks = ranks
         self._context = context
 
-    def _message(self, array: Any, tag: int) -> _Message:
+    def _message(self, array: object, tag: int) -> _Message:
         plain = isinstance(array, bytes | bytearray)
         data = memoryview(array) if plain else self.arithmetic.memory(array)
         return _Message(self._wires, data, self._ranks, self._context, tag)
 
-    def isend(self, array: Any, to: int, tag: int) -> Request:
+    def isend(self, array: object, to: int, tag: int) -> Request:
         message = self._message(array, tag)
         self._wires.send(self._ranks[to], message)
         return message
 
-    def irecv(self, array: Any, source: int | None, tag: int) -> Request:
+    def irecv(self, array: object, source: int | None, tag: int) -> Request:
         message = self._message(array, tag)
         self._wires.receive(None if source is None else self._ranks[source], message)
         return message

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 import flambeau.distributed as dist
 from flambeau.distributed import ReduceOp
 from flambeau.testing.ranks import run_ranks
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 Case = Callable[[int, int], None]
 CASES: dict[str, Case] = {}
@@ -29,7 +33,7 @@ def case(fn: Case) -> Case:
     return fn
 
 
-def pattern(rank: int, count: int, dtype: Any = fb.float32) -> fb.Tensor:
+def pattern(rank: int, count: int, dtype: DType | None = fb.float32) -> fb.Tensor:
     """Small whole numbers that tell ranks and places apart, exact in every dtype."""
     return ((fb.arange(count) * (rank + 1) + rank) % 5).to(dtype)
 

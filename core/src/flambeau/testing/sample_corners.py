@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._types.dtype import (
     COMPLEX,
@@ -26,6 +26,10 @@ from flambeau._types.dtype import (
     uint8,
 )
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 FLOAT_UNARY = (
     *("exp", "expm1", "log", "log1p", "sin", "cos", "tan", "asin", "acos", "atan"),
@@ -48,7 +52,7 @@ _ROWS = Arr((4, 4), kind="special")
 _TIES = (1, 0, 0, 1, 0, 1, 1)
 
 
-def _literal(*numbers: Any, dtype: Any = None, shape: tuple[int, ...] = ()) -> Arr:
+def _literal(*numbers: Any, dtype: DType | None = None, shape: tuple[int, ...] = ()) -> Arr:
     return Arr(shape or (len(numbers),), dtype, kind="literal", literal=numbers)
 
 

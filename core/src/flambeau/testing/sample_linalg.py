@@ -160,7 +160,7 @@ def _svd_turned(u: Any, s: Any, vh: Any) -> Results:
     return u[..., :k] * turn, s, (vh[..., :k, :].mT / turn).mT
 
 
-def _vectors_turned(w: Any, v: Any) -> Results:
+def _vectors_turned(w: object, v: Any) -> Results:
     return (w, v * _turn(v)) if v.numel() else (w, v)
 
 

@@ -10,7 +10,7 @@ into the arguments of a call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._types.dtype import (
     ALL,
@@ -34,6 +34,10 @@ from flambeau.testing.sample_corners import BITWISE, DIVISIONS, FLOAT_UNARY, ORD
 from flambeau.testing.sample_embedding import EMBEDDING
 from flambeau.testing.sample_linalg import DECOMPOSED_DTYPES, DECOMPOSITIONS
 from flambeau.testing.sample_primitives import ELEMENTWISE, PRIMITIVES
+
+if TYPE_CHECKING:
+    from flambeau._random.generator import Generator
+
 
 __all__ = [
     "ANY_SHAPE",
@@ -60,7 +64,7 @@ def realise(
     dtype: DType,
     *,
     layout: str = "contiguous",
-    generator: Any = None,
+    generator: Generator | None = None,
 ) -> tuple[Any, ...]:
     """The arguments of a sample with every description replaced by a tensor from `make`.
 
@@ -73,7 +77,7 @@ def realise(
     (((2, 3), torch.int64), ((2, 3), torch.int64))
     """
 
-    def one(value: Any) -> Any:
+    def one(value: object) -> Any:
         if isinstance(value, Arr):
             return lay_out(value, layout, make, dtype)
         return {DTYPE: dtype, GENERATOR: generator}[value] if isinstance(value, Marker) else value

@@ -78,7 +78,7 @@ def _reached(root: Any) -> Iterator[Any]:
         level = following
 
 
-def _key(node: Any) -> int:
+def _key(node: object) -> int:
     return id(getattr(node, "variable", node))
 
 

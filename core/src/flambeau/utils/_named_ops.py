@@ -97,7 +97,7 @@ class CustomOp:
 
         class Recorded(fb.autograd.Function):
             @staticmethod
-            def forward(ctx: Any, *args: Any) -> Any:
+            def forward(ctx: object, *args: Any) -> Any:
                 result = function(*args)
                 if setup is not None:
                     setup(ctx, args, result)

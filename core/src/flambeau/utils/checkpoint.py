@@ -122,7 +122,7 @@ def checkpoint(
 def checkpoint_sequential(
     functions: Any,
     segments: int,
-    input: Any,
+    input: object,
     use_reentrant: bool | None = None,
     *,
     preserve_rng_state: bool = True,
@@ -289,7 +289,7 @@ class _Run:
                 self.emptied.append((place, weakref.ref(node), handle.id))
         return result
 
-    def _before(self, grads: Any) -> None:
+    def _before(self, grads: object) -> None:
         """Fill the nodes, before the first of them is needed."""
         if not self.emptied:
             return

@@ -96,7 +96,7 @@ _set_name = ctypes.pythonapi.PyCapsule_SetName
 _set_name.restype, _set_name.argtypes = ctypes.c_int, (ctypes.py_object, ctypes.c_char_p)
 
 
-def _opened(capsule: Any) -> tuple[Any, bool]:
+def _opened(capsule: object) -> tuple[Any, bool]:
     """The structure in a fresh capsule, and whether it is of the versioned kind."""
     for versioned, kind in ((True, _ManagedVersioned), (False, _Managed)):
         if _is_valid(capsule, _NAMES[versioned][0]):
@@ -125,7 +125,7 @@ def to_dlpack(tensor: Tensor) -> Any:
 def exported(
     tensor: Tensor,
     *,
-    stream: Any = None,
+    stream: object = None,
     max_version: tuple[int, int] | None = None,
     dl_device: tuple[int, int] | None = None,
     copy: bool | None = None,
@@ -180,7 +180,7 @@ def _speaking(tensor: Tensor) -> Any:
     return tensor._a
 
 
-def imported(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+def imported(ext_tensor: Any, *, device: object = None, copy: bool | None = None) -> Tensor:
     """`from_dlpack`: the tensor over the memory of an object or capsule."""
     if hasattr(ext_tensor, "__dlpack__"):
         kind, index = ext_tensor.__dlpack_device__()
@@ -217,7 +217,7 @@ def _asked(ext_tensor: Any) -> Any:
         raise BufferError(said) from error
 
 
-def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
+def _from_device(ext_tensor: object, kind: int, index: int) -> Tensor:
     """A tensor over memory of a device, of an object or a capsule."""
     where = f"cuda:{index}" if kind == _CUDA else None
     give = getattr(bind(where).backend, "from_dlpack", None) if where else None
@@ -233,7 +233,7 @@ def _from_device(ext_tensor: Any, kind: int, index: int) -> Tensor:
     return t
 
 
-def _from_capsule(capsule: Any) -> Tensor:
+def _from_capsule(capsule: object) -> Tensor:
     managed, versioned = _opened(capsule)
     if versioned and managed.major > 1:
         raise BufferError(

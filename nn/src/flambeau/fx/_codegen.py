@@ -48,7 +48,7 @@ class CodeGen:
             free_vars.insert(0, "self")
         return f"def forward({', '.join(free_vars)}){maybe_return_annotation}:"
 
-    def generate_output(self, output_args: Any) -> str:
+    def generate_output(self, output_args: object) -> str:
         """The line that ends the function."""
         return f"return {output_args}"
 
@@ -243,7 +243,7 @@ def last_uses(graph: Graph) -> dict[Node, list[Node]]:
     return found
 
 
-def _is_ours(value: Any) -> bool:
+def _is_ours(value: object) -> bool:
     place = getattr(value, "__module__", None) or ""
     return place.split(".")[0] == "flambeau"
 

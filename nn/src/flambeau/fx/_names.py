@@ -53,13 +53,13 @@ class Namespace:
             self._owners[obj] = candidate
         return candidate
 
-    def rename(self, obj: Any, name: str) -> None:
+    def rename(self, obj: object, name: str) -> None:
         """Note that an object has this name from now on."""
         self._owners[obj] = name
         self._used.add(name)
 
     @staticmethod
-    def _is_illegal(name: str, obj: Any) -> bool:
+    def _is_illegal(name: str, obj: object) -> bool:
         if name in keyword.kwlist:
             return True
         if name in vars(builtins):

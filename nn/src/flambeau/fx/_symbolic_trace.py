@@ -103,7 +103,7 @@ class _Patches:
             self._undo.append(functools.partial(namespace.__delitem__, name))
         namespace[name] = value
 
-    def attribute(self, owner: Any, name: str, value: Any) -> None:
+    def attribute(self, owner: object, name: str, value: object) -> None:
         if name in vars(owner):
             self._undo.append(functools.partial(setattr, owner, name, vars(owner)[name]))
         else:  # inherited
@@ -309,7 +309,7 @@ False), kwargs = {})
             return dict(zip(names, concrete, strict=True))
         return dict(concrete or {})
 
-    def _input(self, name: str, default: Any, concrete: dict[str, Any], function: Any) -> Any:
+    def _input(self, name: str, default: object, concrete: dict[str, Any], function: Any) -> Any:
         given = () if default is inspect.Parameter.empty else (default,)
         kind = _annotation(function, name)
         if name not in concrete or concrete[name] is PH:
@@ -535,7 +535,7 @@ def _annotation(function: Any, name: str) -> Any:
     return found
 
 
-def _assert_is_none(value: Any, msg: str) -> None:
+def _assert_is_none(value: object, msg: str) -> None:
     if value is not None:
         raise AssertionError(msg)
 

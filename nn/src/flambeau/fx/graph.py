@@ -105,7 +105,7 @@ class Graph:
         args: tuple[Argument, ...] | None = None,
         kwargs: dict[str, Argument] | None = None,
         name: str | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
     ) -> Node:
         """Add a node where nodes are inserted now, which is the end unless a block says otherwise.
 
@@ -140,12 +140,12 @@ class Graph:
             name = name[2:-2]
         return snake_case(name)
 
-    def placeholder(self, name: str, type_expr: Any = None, default_value: Any = ...) -> Node:
+    def placeholder(self, name: str, type_expr: object = None, default_value: object = ...) -> Node:
         """Add an input."""
         args = () if default_value is ... else (default_value,)
         return self.create_node("placeholder", name, args=args, type_expr=type_expr)
 
-    def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
+    def get_attr(self, qualified_name: str, type_expr: object = None) -> Node:
         """Add a node for an attribute of the module; UserWarning if it has none of that path."""
         if self._owning_module is not None and not _has_path(self._owning_module, qualified_name):
             fb.overrides.warn(
@@ -161,7 +161,7 @@ class Graph:
         module_name: str,
         args: tuple[Argument, ...] | None = None,
         kwargs: dict[str, Argument] | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
     ) -> Node:
         """Add a call of a submodule, given by its path; UserWarning if there is none."""
         if self._owning_module is not None and not _has_path(self._owning_module, module_name):
@@ -176,7 +176,7 @@ class Graph:
         method_name: str,
         args: tuple[Argument, ...] | None = None,
         kwargs: dict[str, Argument] | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
     ) -> Node:
         """Add a call of a method of the first argument."""
         return self.create_node("call_method", method_name, args, kwargs, type_expr=type_expr)
@@ -186,13 +186,13 @@ class Graph:
         the_function: Callable[..., Any],
         args: tuple[Argument, ...] | None = None,
         kwargs: dict[str, Argument] | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
         name: str | None = None,
     ) -> Node:
         """Add a call of a function."""
         return self.create_node("call_function", the_function, args, kwargs, name, type_expr)
 
-    def output(self, result: Argument, type_expr: Any = None) -> Node:
+    def output(self, result: Argument, type_expr: object = None) -> Node:
         """Add the output."""
         return self.create_node("output", "output", args=(result,), type_expr=type_expr)
 
@@ -341,7 +341,7 @@ class Graph:
         """The arguments of a call as the values of the inputs."""
         return self._codegen.process_inputs(*args)
 
-    def process_outputs(self, out: Any) -> Any:
+    def process_outputs(self, out: object) -> Any:
         """The value of the output as the result of a call."""
         return self._codegen.process_outputs(out)
 
@@ -472,7 +472,7 @@ class _Place:
         self.number = number
 
 
-def _has_path(module: Any, path: str) -> bool:
+def _has_path(module: object, path: str) -> bool:
     for name in path.split("."):
         if not hasattr(module, name):
             return False

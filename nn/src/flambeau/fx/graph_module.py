@@ -352,7 +352,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
         setattr(to_module, field, value)
 
 
-def _assign_attr(value: Any, to_module: Module, target: str) -> None:
+def _assign_attr(value: object, to_module: Module, target: str) -> None:
     """Put a value at a path of a module."""
     *prefix, field = target.split(".")
     for part in prefix:

@@ -249,7 +249,7 @@ class Transformer(Interpreter):
         return GraphModule(self.module, self.new_graph)
 
 
-def map_proxies(a: Any) -> Any:
+def map_proxies(a: object) -> Any:
     """A value with nodes in place of proxies."""
     from flambeau.fx.node import map_aggregate
 

@@ -69,7 +69,7 @@ class TracerBase:
         args: tuple[Argument, ...],
         kwargs: dict[str, Argument],
         name: str | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
     ) -> Node:
         """Add a node to the graph; a subclass may check or note something here."""
         if kind == "call_function" and self.check_mutable_operations:
@@ -91,7 +91,7 @@ class TracerBase:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         name: str | None = None,
-        type_expr: Any = None,
+        type_expr: object = None,
         proxy_factory_fn: Callable[[Node], Proxy] | None = None,
     ) -> Proxy:
         """Add a node whose arguments are what the program gives, and let a proxy stand for it."""
@@ -123,7 +123,7 @@ class TracerBase:
             for k, v in a.items():
                 key = self.create_arg(k)
 
-                def refuse(x: Any, key: Any = key) -> Any:
+                def refuse(x: Any, key: object = key) -> Any:
                     if isinstance(x, Node):
                         raise RuntimeError(
                             f"Keys for dictionaries used as an argument cannot contain a Node. "
@@ -257,7 +257,11 @@ class Proxy:
 
     @classmethod
     def __torch_function__(
-        cls, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        cls,
+        func: Any,
+        types: object,
+        args: tuple[Any, ...] = (),
+        kwargs: object = None,
     ) -> Any:
         kwargs = kwargs or {}
         tracers: dict[Any, None] = {}
@@ -348,7 +352,7 @@ def _operation(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _reflected(function: Callable[..., Any]) -> Callable[..., Any]:
-    def apply(self: Proxy, left: Any) -> Any:
+    def apply(self: Proxy, left: object) -> Any:
         return self.tracer.create_proxy("call_function", function, (left, self), {})
 
     return apply
@@ -363,7 +367,7 @@ for _name in (
     setattr(Proxy, f"__r{_name.rstrip('_')}__", _reflected(getattr(operator, _name)))
 
 
-def _refuse_writes(target: Any, args: Any, kwargs: Any) -> None:
+def _refuse_writes(target: object, args: object, kwargs: Any) -> None:
     name = getattr(target, "__name__", "")
     if name in INPLACE or (name.endswith("_") and not name.startswith("_")):
         raise RuntimeError(
@@ -391,7 +395,7 @@ def _instruction(frame: Any) -> Any:
     return next(i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti)
 
 
-def _unpacked(frame: Any) -> int:
+def _unpacked(frame: object) -> int:
     """How many names a statement unpacks a value to; 0 if it does not."""
     found = _instruction(frame)
     return found.argval if found.opname == "UNPACK_SEQUENCE" else 0

@@ -169,7 +169,7 @@ def _others(matching: _Matching, roots: list[Node], graph: Graph) -> bool:
     return True
 
 
-def _flat(a: Any) -> list[Node]:
+def _flat(a: object) -> list[Node]:
     nodes: list[Node] = []
     map_arg(a, lambda n: nodes.append(n))
     return nodes
@@ -294,7 +294,7 @@ def _replace(
     return ReplacedPatterns(found.nodes_map[found.anchors[0]], found.nodes_map, made)
 
 
-def _use_value(node: Node, value: Any) -> None:
+def _use_value(node: Node, value: object) -> None:
     """Let the users of a node take a constant instead."""
 
     def swap(n: Node) -> Any:

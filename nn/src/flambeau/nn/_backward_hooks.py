@@ -140,7 +140,9 @@ def _as_tuple(grads: Any, count: int, who: str, what: str) -> Gradients:
     return grads
 
 
-def attach_legacy_hooks(module: Any, args: tuple[Any, ...], result: Any, hooks: list[Any]) -> None:
+def attach_legacy_hooks(
+    module: object, args: tuple[Any, ...], result: Any, hooks: list[Any]
+) -> None:
     """Register `hooks` on the last node of the graph behind `result`, if there is one."""
     tensor = result
     while not isinstance(tensor, Tensor):
@@ -163,7 +165,7 @@ def attach_legacy_hooks(module: Any, args: tuple[Any, ...], result: Any, hooks: 
         )
 
 
-def _what_legacy_hooks_miss(args: tuple[Any, ...], result: Any, node: Any) -> str:
+def _what_legacy_hooks_miss(args: tuple[Any, ...], result: object, node: Any) -> str:
     outputs = (result,) if isinstance(result, Tensor) else result
     if not (isinstance(outputs, tuple) and all(isinstance(o, Tensor) for o in outputs)):
         return (

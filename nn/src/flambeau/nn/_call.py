@@ -12,7 +12,7 @@ from flambeau.nn._global_hooks import CallHook
 from flambeau.overrides import misfit
 
 
-def call_with_hooks(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def call_with_hooks(module: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """``module.forward(*args, **kwargs)`` with every hook of the module and the global ones."""
     call = _Call(module, args, kwargs)
     try:

@@ -26,7 +26,10 @@ class HookHandle(RemovableHandle):
 
 
 def add_hook(
-    hooks: OrderedDict[int, Any], hook: Any, *flags: OrderedDict[int, bool], prepend: bool = False
+    hooks: OrderedDict[int, Any],
+    hook: Any,
+    *flags: OrderedDict[int, bool],
+    prepend: bool = False,
 ) -> RemovableHandle:
     """Enter `hook` and set its `flags`; the handle removes it from all these tables."""
     handle = HookHandle(hooks, *flags) if flags else RemovableHandle(hooks)

@@ -144,7 +144,7 @@ class Registry:
         else:
             self._non_persistent_buffers_set.add(name)
 
-    def add_module(self, name: str, module: Any) -> None:
+    def add_module(self, name: str, module: object) -> None:
         """Add a child module under `name`; ``None`` reserves the name.
 
         Raises:
@@ -164,7 +164,7 @@ class Registry:
             _global_hooks.MODULE_REGISTRATION, self, name, module
         )
 
-    def register_module(self, name: str, module: Any) -> None:
+    def register_module(self, name: str, module: object) -> None:
         """The same as `add_module`.
 
         >>> import flambeau as fb
@@ -224,7 +224,7 @@ class Registry:
         else:
             super().__setattr__(name, value)
 
-    def _set_child(self, name: str, value: Any) -> None:
+    def _set_child(self, name: str, value: object) -> None:
         self._modules[name] = _global_hooks.registered(
             _global_hooks.MODULE_REGISTRATION, self, name, value
         )
@@ -256,7 +256,7 @@ class Registry:
         self._non_persistent_buffers_set.discard(name)
 
     @staticmethod
-    def _refuse_unless_none(value: Any, name: str, kind: str, expected: str) -> None:
+    def _refuse_unless_none(value: object, name: str, kind: str, expected: str) -> None:
         if value is not None:
             raise TypeError(
                 f"cannot assign '{typename(value)}' as {kind} '{name}' ({expected} expected)"

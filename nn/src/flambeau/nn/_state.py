@@ -130,7 +130,7 @@ class StateDict(Registry):
             "define get_extra_state and set_extra_state in the class"
         )
 
-    def set_extra_state(self, state: Any) -> None:
+    def set_extra_state(self, state: object) -> None:
         """Take back what `get_extra_state` returned; called by `load_state_dict`.
 
         >>> import flambeau as fb

@@ -18,7 +18,7 @@ from flambeau.overrides import methods_take_as_annotated
 __all__ = ["Module", "_IncompatibleKeys"]
 
 
-def _forward_unimplemented(self: Any, *input: Any) -> None:
+def _forward_unimplemented(self: object, *input: Any) -> None:
     """The computation of a call, which every subclass defines.
 
     >>> import flambeau as fb

@@ -183,11 +183,11 @@ class UninitializedTensorMixin:
         result = self._stand_in.type(dtype, non_blocking)
         return self._like(result) if isinstance(result, Tensor) else result
 
-    def cpu(self, memory_format: Any = None) -> Any:
+    def cpu(self, memory_format: object = None) -> Any:
         """On the CPU."""
         return self._like(self._stand_in.cpu())
 
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+    def cuda(self, device: object = None, non_blocking: bool = False) -> Any:
         """On a CUDA device."""
         return self._like(self._stand_in.cuda(device, non_blocking))
 

@@ -35,7 +35,7 @@ class Layer(NamedTuple):
         return product if bias is None else product + bias
 
 
-def layers(graph: Any, functions: Iterable[Any]) -> dict[str, Layer | None]:
+def layers(graph: object, functions: Iterable[Any]) -> dict[str, Layer | None]:
     """The layers by the name of what they make; None for a product that a layer has in it.
 
     Branches, loops and functions may use the same names for different things: such names are left

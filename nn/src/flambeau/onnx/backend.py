@@ -33,7 +33,7 @@ class FlambeauBackend(Backend):
     """Runs models on flambeau's CPU; what it lacks raises `BackendIsNotSupposedToImplementIt`."""
 
     @classmethod
-    def prepare(cls, model: Any, device: str = "CPU", **kwargs: Any) -> BackendRep:
+    def prepare(cls, model: object, device: str = "CPU", **kwargs: Any) -> BackendRep:
         """A model that can be run."""
         try:
             return _Prepared(ONNXModule(model))
@@ -41,7 +41,7 @@ class FlambeauBackend(Backend):
             raise _not_supposed(error) from error
 
     @classmethod
-    def run_model(cls, model: Any, inputs: Any, device: str = "CPU", **kwargs: Any) -> Any:
+    def run_model(cls, model: object, inputs: object, device: str = "CPU", **kwargs: Any) -> Any:
         """The outputs of a model for a sequence of arrays."""
         return cls.prepare(model, device).run(inputs)
 

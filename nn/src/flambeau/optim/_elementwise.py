@@ -75,7 +75,7 @@ class ElementwiseOptimizer(GroupOptimizer):
         for here in per_device(*lists):
             self._step_lists(group, *here)
 
-    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+    def _step_sparse(self, param: Tensor, grad: object, group: dict[str, Any]) -> None:
         raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
 

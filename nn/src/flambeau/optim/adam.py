@@ -119,7 +119,7 @@ class Adam(ElementwiseOptimizer):
         largest = "max_exp_avg_sq" if group["amsgrad"] else None
         return "exp_avg", "exp_avg_sq", largest, "step"
 
-    def _step_sparse(self, param: Tensor, grad: Any, group: dict[str, Any]) -> None:
+    def _step_sparse(self, param: Tensor, grad: object, group: dict[str, Any]) -> None:
         raise RuntimeError(
             "Adam does not support sparse gradients, please consider SparseAdam instead"
         )

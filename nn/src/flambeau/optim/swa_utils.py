@@ -52,7 +52,7 @@ def get_ema_avg_fn(decay: float = 0.999) -> Average:
 
     @takes_as_annotated
     @fb.no_grad()
-    def average(averaged: Tensor, current: Tensor, num_averaged: Any) -> Tensor:
+    def average(averaged: Tensor, current: Tensor, num_averaged: object) -> Tensor:
         return decay * averaged + (1 - decay) * current
 
     return average
@@ -85,7 +85,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiAverage:
 
     @takes_as_annotated
     @fb.no_grad()
-    def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
+    def update(averaged: Sequence[Tensor], current: Sequence[Tensor], num_averaged: object) -> None:
         for old, new in zip(averaged, current, strict=True):
             old.copy_(average(old, new, num_averaged))
 
@@ -195,7 +195,7 @@ class AveragedModel(Module):
 
 
 @takes_as_annotated
-def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
+def update_bn(loader: Iterable[Any], model: Module, device: object = None) -> None:
     """Compute the running statistics of the batch norms in `model` anew, in one pass over data.
 
     Each item of `loader` is the input, or a list or tuple that begins with it; it is moved to

@@ -108,7 +108,7 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
 
     # A gradient formula calls it for every node: hence no call of `alike` and no ``*numbers``.
     def kernel(
-        a: Array, b: Array, number: Any = None, _empty: Any = np.empty, _limit: int = THRESHOLD
+        a: Array, b: Array, number: object = None, _empty: Any = np.empty, _limit: int = THRESHOLD
     ) -> Any:
         shape, dtype = a.shape, a.dtype
         if b.shape == shape and b.dtype == dtype and a.flags.c_contiguous and b.flags.c_contiguous:

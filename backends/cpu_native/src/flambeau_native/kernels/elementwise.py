@@ -57,7 +57,7 @@ def assign(dst: Array, src: Array) -> None:
     _assign(dst, src)
 
 
-def fill_(a: Array, value: Any) -> None:
+def fill_(a: Array, value: object) -> None:
     if a.nbytes >= THRESHOLD and a.flags.c_contiguous and _is_clear(value):
         native.clear(bytes_of(a), a.nbytes)
     else:
@@ -68,7 +68,7 @@ def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     return zeros(shape, TO_NUMPY[dtype]) if _is_clear(value) else _full(shape, value, dtype)
 
 
-def _is_clear(value: Any) -> bool:
+def _is_clear(value: object) -> bool:
     """Whether all bits of a number are 0: not those of -0.0."""
     return value == 0 and (type(value) is not float or copysign(1.0, value) > 0)
 

@@ -24,11 +24,11 @@ def _drawn(draw: Kernel, like: Array, generator: Any, *given: Any) -> Array:
     return out
 
 
-def standard_gamma(a: Array, exact: bool, generator: Any) -> Array:
+def standard_gamma(a: Array, exact: bool, generator: object) -> Array:
     return _drawn(_GAMMA[a.dtype], a, generator, np.ascontiguousarray(a), a.size)
 
 
-def sample_dirichlet(a: Array, generator: Any) -> Array:
+def sample_dirichlet(a: Array, generator: object) -> Array:
     columns = a.shape[-1] if a.ndim else 1
     if not a.size:
         return made(a.shape, a.dtype)
@@ -37,12 +37,12 @@ def sample_dirichlet(a: Array, generator: Any) -> Array:
     return _drawn(_DIRICHLET[a.dtype], a, generator, np.ascontiguousarray(a), row, rows, columns)
 
 
-def binomial(count: Array, prob: Array, generator: Any) -> Array:
+def binomial(count: Array, prob: Array, generator: object) -> Array:
     given = np.ascontiguousarray(count), np.ascontiguousarray(prob)
     return _drawn(_BINOMIAL[count.dtype], count, generator, *given, count.size)
 
 
-def poisson(rates: Array, generator: Any) -> Array:
+def poisson(rates: Array, generator: object) -> Array:
     draw = _POISSON.get(rates.dtype)
     if draw is None:  # a half precision: counts that it can hold are exact in float32
         return poisson(rates.astype(FLOAT32), generator).astype(rates.dtype)

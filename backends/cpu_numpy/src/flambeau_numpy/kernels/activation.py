@@ -318,7 +318,7 @@ def _log_softmax_backward_rows(out: Array, grad: Array, result: Array) -> None:
     np.subtract(grad, out, out)
 
 
-def _along(formula: Any, dim: int, *operands: Array) -> Array:
+def _along(formula: object, dim: int, *operands: Array) -> Array:
     first = operands[0]
     if not first.ndim:
         return _along(formula, 0, *(o.reshape(1) for o in operands)).reshape(())

@@ -14,7 +14,7 @@ from flambeau_numpy.silence import quiet
 Array = np.ndarray[Any, Any]
 
 
-def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+def full(shape: tuple[int, ...], value: object, dtype: Any) -> Array:
     """An array of `value`."""
     kind = TO_NUMPY[dtype]
     if value == 0 and (type(value) is not float or copysign(1.0, value) > 0):
@@ -24,7 +24,7 @@ def full(shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
     return made
 
 
-def fill(array: Array, value: Any) -> None:
+def fill(array: Array, value: object) -> None:
     """Write `value` everywhere, converted as C does: integers wrap, floats overflow to infinity."""
     if array.itemsize == 1 and array.dtype in EIGHTHS:
         array[...] = to_float8(np.array(value), array.dtype)

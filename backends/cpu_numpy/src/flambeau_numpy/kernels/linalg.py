@@ -87,7 +87,7 @@ def _times_transposed(x: Array, weight: Array, out: Array) -> None:
 
 
 @quiet
-def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     left, right, shift = wide(a), wide(b), wide(bias)

@@ -44,7 +44,7 @@ _HALF = (_FLOAT16, BFLOAT16)
 _DIGITS = {_FLOAT16: 11, BFLOAT16: 8, _FLOAT32: 24, _FLOAT64: 53}
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -> Array:
+def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: object) -> Array:
     """Uniform on [low, high)."""
     kind = TO_NUMPY[dtype]
     if kind.kind == "c":
@@ -135,7 +135,7 @@ def _normal_blocks64(target: Array, mean: float, std: float, engine: Any) -> Non
     halves[:, 1] = fma64(radius * np.sin(theta), std, mean)
 
 
-def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: object) -> Array:
     """Normals one after the other, as a tensor gets them that is not contiguous."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = _standard_normals(generator, out.size)
@@ -164,7 +164,7 @@ def _standard_normals(generator: Any, n: int) -> NDArray[np.float64]:
     return samples[:n]
 
 
-def bernoulli(p: Array, generator: Any) -> Array:
+def bernoulli(p: Array, generator: object) -> Array:
     """1 where a uniform number falls below `p`."""
     double = p.dtype == _FLOAT64
     units = _filled(
@@ -203,7 +203,7 @@ def randint(low: int, high: int, shape: Shape, dtype: Any, generator: Any) -> Ar
     return _filled(shape, TO_NUMPY[dtype], generator, shifted, wide=span >= _WIDE_RANGE)
 
 
-def random_full(shape: Shape, dtype: Any, generator: Any) -> Array:
+def random_full(shape: Shape, dtype: Any, generator: object) -> Array:
     """Integers from the whole range that the dtype counts without gaps."""
     kind = TO_NUMPY[dtype]
     if kind in _DIGITS:
@@ -250,7 +250,7 @@ def cauchy(shape: Shape, median: float, sigma: float, dtype: Any, generator: Any
     return _filled(shape, TO_NUMPY[dtype], generator, tangent, wide=True)
 
 
-def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: object) -> Array:
     """Numbers whose logarithm is normal."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = fma64(_standard_normals(generator, out.size), std, mean)
@@ -258,7 +258,7 @@ def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any
     return out
 
 
-def geometric(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+def geometric(shape: Shape, p: float, dtype: Any, generator: object) -> Array:
     """Trials up to the first success, each of which has probability `p`."""
     kind = TO_NUMPY[dtype]
     failure = math.log1p(-p)
@@ -270,7 +270,7 @@ def geometric(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
     return _filled(shape, kind, generator, count, wide=True)
 
 
-def multinomial(probs: Array, num_samples: int, replacement: bool, generator: Any) -> Array:
+def multinomial(probs: Array, num_samples: int, replacement: bool, generator: object) -> Array:
     """Indices along the last dimension, drawn with the given weights."""
     if replacement and num_samples > 1:
         sums = np.cumsum(probs if probs.dtype == _FLOAT64 else probs.astype(np.float32), axis=-1)
@@ -357,7 +357,7 @@ def _complex(
     first: float,
     second: float,
     kind: np.dtype,
-    generator: Any,
+    generator: object,
 ) -> Array:
     """Real and imaginary parts drawn in turn."""
     part = plugin.float32 if kind.itemsize == 8 else plugin.float64

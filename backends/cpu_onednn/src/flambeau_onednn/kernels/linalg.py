@@ -132,7 +132,7 @@ def _sum(
     a: Array,
     b: Array,
     added: Array | None,
-    beta: Any,
+    beta: object,
     alpha: Any,
     outer: tuple[int, ...],
     *,
@@ -267,7 +267,7 @@ matmul = parts.make_matmul(_large_matmul, _half_matmul)
 
 
 @quiet
-def addmm(bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+def addmm(bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
     """beta·bias + alpha·(a @ b); with beta 0, NaN in `bias` does not count."""
     dtype = a.dtype
     if dtype == FLOAT32 and alpha != 0 and _suits(a, b):  # NumPy's 0·NaN is NaN

@@ -61,7 +61,7 @@ class ArrayModule:
         """
         raise NotImplementedError
 
-    def add_at(self, a: Array, key: Any, values: Array) -> None:
+    def add_at(self, a: Array, key: object, values: Array) -> None:
         """``a[key] += values``, counting places that come more than once each time."""
         raise NotImplementedError
 
@@ -77,7 +77,7 @@ class ArrayModule:
         """`a` as kernels compute with it: half precisions as float32."""
         return a.astype(np.float32) if a.dtype in HALVES else a
 
-    def held(self, a: Any) -> Array:
+    def held(self, a: object) -> Array:
         """What a function of the module returned as an array (NumPy has scalars for 0-d)."""
         return a if type(a) is self.array else self.xp.asarray(a)
 

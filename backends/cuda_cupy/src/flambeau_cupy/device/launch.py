@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from flambeau.plugin.accelerator import DeviceError
 from flambeau_cupy.source import FAMILY_OF, text
+
+if TYPE_CHECKING:
+    pass
+
 
 Grid = int | tuple[int, int]
 
@@ -102,7 +106,7 @@ class DeviceLauncher:
             function = self._programs[key] = module.get_function(program.name)
         self._launch(function, (grid,), block, arguments)
 
-    def _launch(self, function: Any, grid: Any, block: int, arguments: Sequence[Any]) -> None:
+    def _launch(self, function: Any, grid: object, block: int, arguments: Sequence[Any]) -> None:
         try:
             function(grid, (block,), tuple([_passed(a) for a in arguments]))
         except RuntimeError as error:

@@ -23,7 +23,7 @@ class Block:
 
     __slots__ = ("_pointer", "_size", "_usage", "streams")
 
-    def __init__(self, usage: Usage, pointer: Any, size: int) -> None:
+    def __init__(self, usage: Usage, pointer: object, size: int) -> None:
         self._usage, self._pointer, self._size = usage, pointer, size
         self.streams: dict[int, Any] | None = None
 
@@ -53,7 +53,7 @@ class Usage:
         self.allocated = 0
         self.peak = [0, 0]
 
-    def took(self, pointer: Any, size: int, reserved: int) -> Block:
+    def took(self, pointer: object, size: int, reserved: int) -> Block:
         """A new block, of which `size` bytes are used, from a pool that now holds `reserved`."""
         with self._lock:
             self.allocated += size
@@ -61,7 +61,7 @@ class Usage:
             self.peak[1] = max(self.peak[1], reserved)
         return Block(self, pointer, size)
 
-    def hold(self, event: Any, what: Any) -> None:
+    def hold(self, event: object, what: object) -> None:
         """Keep `what` until an event is reached."""
         self._waiting.append((event, what))
 

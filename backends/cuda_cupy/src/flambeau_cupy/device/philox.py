@@ -108,7 +108,7 @@ class Philox:
         seed, offset = self.reserve(count)
         return np.uint64(seed), np.uint64(offset), None
 
-    def begin_recording(self, base: Any) -> None:
+    def begin_recording(self, base: object) -> None:
         """Let draws read seed and offset from `base`, two numbers of 64 bits on the device."""
         self._base, self._recorded = base, 0
 
@@ -121,6 +121,6 @@ class Philox:
         """The next `n` words, computed on the host."""
         return words(np, *self.reserve(n), n)
 
-    def drawn(self, xp: Any, n: int) -> Any:
+    def drawn(self, xp: object, n: int) -> Any:
         """The next `n` words, computed by an array module."""
         return words(xp, *self.reserve(n), n)

@@ -110,7 +110,7 @@ class Fusion:
         known = [a.made if type(a) is Deferred and a.made is not None else a for a in operands]
         return Deferred(step, kind, shape, tuple(known))
 
-    def held(self, a: Any) -> Any:
+    def held(self, a: object) -> Any:
         """What a kernel returned, as an array or deferred result."""
         return a if type(a) is Deferred else self.elementwise.layer.held(a)
 

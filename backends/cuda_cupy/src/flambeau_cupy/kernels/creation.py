@@ -12,7 +12,7 @@ from flambeau_cupy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_cupy.layer import Layer
 
 
-def full(layer: Layer, shape: tuple[int, ...], value: Any, dtype: Any) -> Array:
+def full(layer: Layer, shape: tuple[int, ...], value: object, dtype: Any) -> Array:
     out = layer.xp.empty(shape, TO_NUMPY[dtype])
     fill_(layer, out, value)
     return out

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flambeau_cupy.device.array_module import Array, Kernel
@@ -26,7 +24,7 @@ def product(layer: Layer, a: Array, b: Array) -> Array:
     return found
 
 
-def addmm(layer: Layer, bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+def addmm(layer: Layer, bias: Array, a: Array, b: Array, beta: object, alpha: object) -> Array:
     out = matmul(layer, a, b)
     if alpha != 1:
         out *= layer.xp.full((), alpha, out.dtype)
@@ -35,7 +33,9 @@ def addmm(layer: Layer, bias: Array, a: Array, b: Array, beta: Any, alpha: Any) 
     return out
 
 
-def add_product(layer: Layer, bias: Array, a: Array, b: Array, beta: Any, alpha: Any) -> Array:
+def add_product(
+    layer: Layer, bias: Array, a: Array, b: Array, beta: object, alpha: object
+) -> Array:
     if alpha == beta == 1 and bias.shape == b.shape[-1:]:
         found = layer.product(a, b, bias)
         if found is not None:

@@ -58,12 +58,12 @@ def drawn(
     return out
 
 
-def words64(layer: Layer, generator: Any, n: int) -> Array:
+def words64(layer: Layer, generator: object, n: int) -> Array:
     pairs = words32(layer, generator, 2 * n).reshape(n, 2).astype(np.uint64)
     return (pairs[:, 0] << np.uint64(32)) | pairs[:, 1]
 
 
-def uniforms(layer: Layer, generator: Any, n: int, kind: np.dtype) -> Array:
+def uniforms(layer: Layer, generator: object, n: int, kind: np.dtype) -> Array:
     if kind == np.float64:
         return (words64(layer, generator, n) >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return (words32(layer, generator, n) >> np.uint32(8)).astype(np.float32) * np.float32(2.0**-24)
@@ -74,14 +74,14 @@ def real(kind: np.dtype) -> np.dtype:
 
 
 def halves(
-    layer: Layer, draw: Kernel, shape: Shape, a: float, b: float, kind: np.dtype, g: Any
+    layer: Layer, draw: Kernel, shape: Shape, a: float, b: float, kind: np.dtype, g: object
 ) -> Array:
     part = np.dtype(np.float32 if kind.itemsize == 8 else np.float64)
     return draw(layer, (*shape, 2), a, b, part, g).view(kind).reshape(shape)
 
 
 def uniform_of(
-    layer: Layer, shape: Shape, low: float, high: float, kind: np.dtype, generator: Any
+    layer: Layer, shape: Shape, low: float, high: float, kind: np.dtype, generator: object
 ) -> Array:
     xp = layer.xp
     if kind.kind == "c":
@@ -103,7 +103,7 @@ def uniform_of(
 
 
 def normal_of(
-    layer: Layer, shape: Shape, mean: float, std: float, kind: np.dtype, generator: Any
+    layer: Layer, shape: Shape, mean: float, std: float, kind: np.dtype, generator: object
 ) -> Array:
     xp = layer.xp
     if kind.kind == "c":
@@ -135,7 +135,7 @@ def normal(
     return normal_of(layer, shape, mean, std, TO_NUMPY[dtype], generator)
 
 
-def bernoulli(layer: Layer, p: Array, generator: Any) -> Array:
+def bernoulli(layer: Layer, p: Array, generator: object) -> Array:
     compute = real(p.dtype)
     if layer.launch is not None:
         words, out = p.size * compute.itemsize // 4, layer.xp.empty(p.shape, p.dtype)
@@ -144,7 +144,7 @@ def bernoulli(layer: Layer, p: Array, generator: Any) -> Array:
     return (u < p.astype(compute)).astype(p.dtype)
 
 
-def bernoulli_scalar(layer: Layer, shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+def bernoulli_scalar(layer: Layer, shape: Shape, p: float, dtype: Any, generator: object) -> Array:
     kind, n = TO_NUMPY[dtype], math.prod(shape)
     if layer.launch is not None and kind in FLOATS:
         out = layer.xp.empty(shape, kind)
@@ -173,7 +173,9 @@ def stored(numbers: Array, kind: np.dtype) -> Array:
     return numbers.astype(np.float32).astype(kind) if kind in _DIGITS else numbers.astype(kind)
 
 
-def randint(layer: Layer, low: int, high: int, shape: Shape, dtype: Any, generator: Any) -> Array:
+def randint(
+    layer: Layer, low: int, high: int, shape: Shape, dtype: Any, generator: object
+) -> Array:
     n, span, kind = math.prod(shape), high - low, TO_NUMPY[dtype]
     if span >= _WIDE_RANGE:
         bits = words64(layer, generator, n)
@@ -187,7 +189,7 @@ def randint(layer: Layer, low: int, high: int, shape: Shape, dtype: Any, generat
     return stored(numbers, kind).reshape(shape)
 
 
-def random_full(layer: Layer, shape: Shape, dtype: Any, generator: Any) -> Array:
+def random_full(layer: Layer, shape: Shape, dtype: Any, generator: object) -> Array:
     kind = TO_NUMPY[dtype]
     if kind in _DIGITS:
         span = (1 << _DIGITS[kind]) + 1
@@ -202,19 +204,19 @@ def random_full(layer: Layer, shape: Shape, dtype: Any, generator: Any) -> Array
     return numbers.astype(kind).reshape(shape)
 
 
-def randperm(layer: Layer, n: int, dtype: Any, generator: Any) -> Array:
+def randperm(layer: Layer, n: int, dtype: Any, generator: object) -> Array:
     # Keys of 64 bits: two equal ones among 2^32 elements are rarer than one in two.
     order = layer.xp.argsort(words64(layer, generator, n), kind="stable")
     return order.astype(TO_NUMPY[dtype])
 
 
-def exponential(layer: Layer, shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
+def exponential(layer: Layer, shape: Shape, rate: float, dtype: Any, generator: object) -> Array:
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     return (layer.xp.log1p(-u) * (-1.0 / rate)).astype(TO_NUMPY[dtype]).reshape(shape)
 
 
 def cauchy(
-    layer: Layer, shape: Shape, median: float, sigma: float, dtype: Any, generator: Any
+    layer: Layer, shape: Shape, median: float, sigma: float, dtype: Any, generator: object
 ) -> Array:
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     found = median + sigma * layer.xp.tan(math.pi * (u - 0.5))
@@ -222,13 +224,13 @@ def cauchy(
 
 
 def log_normal(
-    layer: Layer, shape: Shape, mean: float, std: float, dtype: Any, generator: Any
+    layer: Layer, shape: Shape, mean: float, std: float, dtype: Any, generator: object
 ) -> Array:
     z = normal_of(layer, shape, mean, std, np.dtype(np.float64), generator)
     return layer.xp.exp(z).astype(TO_NUMPY[dtype])
 
 
-def geometric(layer: Layer, shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+def geometric(layer: Layer, shape: Shape, p: float, dtype: Any, generator: object) -> Array:
     xp = layer.xp
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     trials = xp.ceil(xp.log1p(-u) / math.log1p(-p))
@@ -236,17 +238,17 @@ def geometric(layer: Layer, shape: Shape, p: float, dtype: Any, generator: Any) 
     return xp.maximum(trials, 1.0).astype(TO_NUMPY[dtype]).reshape(shape)
 
 
-def poisson(layer: Layer, rates: Array, generator: Any) -> Array:
+def poisson(layer: Layer, rates: Array, generator: object) -> Array:
     out = layer.xp.empty(rates.shape, rates.dtype)
     return drawn(layer, rates.dtype, "philox_poisson", generator, 4 * rates.size, out, rates)
 
 
-def standard_gamma(layer: Layer, alpha: Array, exact: bool, generator: Any) -> Array:
+def standard_gamma(layer: Layer, alpha: Array, exact: bool, generator: object) -> Array:
     out = layer.xp.empty(alpha.shape, alpha.dtype)
     return drawn(layer, alpha.dtype, "philox_gamma", generator, 4 * alpha.size, out, alpha)
 
 
-def sample_dirichlet(layer: Layer, alpha: Array, generator: Any) -> Array:
+def sample_dirichlet(layer: Layer, alpha: Array, generator: object) -> Array:
     xp, kind = layer.xp, alpha.dtype
     gammas = xp.empty(alpha.shape, np.float64)
     drawn(layer, kind, "philox_gamma_wide", generator, 4 * alpha.size, gammas, alpha)
@@ -256,14 +258,14 @@ def sample_dirichlet(layer: Layer, alpha: Array, generator: Any) -> Array:
     return xp.minimum(xp.maximum(parts, numbers.tiny), kind.type(1) - numbers.epsneg)
 
 
-def binomial(layer: Layer, counts: Array, probs: Array, generator: Any) -> Array:
+def binomial(layer: Layer, counts: Array, probs: Array, generator: object) -> Array:
     out = layer.xp.empty(counts.shape, counts.dtype)
     words = 4 * counts.size
     return drawn(layer, counts.dtype, "philox_binomial", generator, words, out, counts, probs)
 
 
 def sampled(
-    layer: Layer, probs: Array, num_samples: int, replacement: bool, generator: Any
+    layer: Layer, probs: Array, num_samples: int, replacement: bool, generator: object
 ) -> Array:
     xp = layer.xp
     kind, columns = probs.dtype, probs.shape[-1]
@@ -281,7 +283,7 @@ def sampled(
 
 
 def multinomial(
-    layer: Layer, probs: Array, num_samples: int, replacement: bool, generator: Any
+    layer: Layer, probs: Array, num_samples: int, replacement: bool, generator: object
 ) -> Array:
     xp = layer.xp
     if layer.launch is not None:

@@ -91,11 +91,11 @@ class Plan:
             **where,
         )
 
-        def tensor(uid: int, side: Side, kind: Any = element) -> Any:
+        def tensor(uid: int, side: Side, kind: object = element) -> Any:
             dim, stride = side
             return graph.tensor(dim=list(dim), stride=list(stride), data_type=kind, uid=uid)
 
-        def result(made: Any, uid: int, side: Side, kind: Any = element) -> None:
+        def result(made: Any, uid: int, side: Side, kind: object = element) -> None:
             made.set_output(True).set_uid(uid).set_dim(list(side[0])).set_stride(list(side[1]))
             made.set_data_type(kind)
 
@@ -140,7 +140,7 @@ class Plan:
             graph.build_plans(cudnn.build_plan_policy.HEURISTICS_CHOICE)
             self.workspace = graph.get_workspace_size()
 
-    def execute(self, addresses: dict[int, int], workspace: int, handle: Any) -> None:
+    def execute(self, addresses: dict[int, int], workspace: int, handle: object) -> None:
         """Run it on the arrays at these addresses."""
         self.graph.execute(addresses, workspace, handle=handle)
 

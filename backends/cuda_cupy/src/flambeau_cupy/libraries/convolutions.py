@@ -116,7 +116,7 @@ class Plan:
         self._chosen: int | None = None
         self.workspace = graph.get_workspace_size()
 
-    def execute(self, addresses: dict[int, int], workspace: int, handle: Any) -> None:
+    def execute(self, addresses: dict[int, int], workspace: int, handle: object) -> None:
         """Run it on the arrays at these addresses."""
         if self._chosen is None:
             self.graph.execute(addresses, workspace, handle=handle)

@@ -179,7 +179,7 @@ class Plan:
                 *(zero, out, self._out, out, self._out, algorithm, workspace, WORKSPACE, stream),
             )
 
-    def _describe(self, attribute: int, value: Any) -> None:
+    def _describe(self, attribute: int, value: object) -> None:
         self._set(self._lt.matmul_desc_set_attribute, self._product, attribute, value)
 
     def _layout(self, kind: int, rows: int, columns: int, factor: Factor, batch: int) -> int:
@@ -192,7 +192,7 @@ class Plan:
             self._set(put, made, BATCH_STRIDE, np.int64(factor.step))
         return made
 
-    def _set(self, put: Callable[..., None], what: int, attribute: int, value: Any) -> None:
+    def _set(self, put: Callable[..., None], what: int, attribute: int, value: object) -> None:
         held = np.asarray(value)
         put(what, attribute, held.ctypes.data, held.nbytes)
 

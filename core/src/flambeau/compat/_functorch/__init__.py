@@ -70,7 +70,7 @@ def _split(model: Any, disable_autograd_tracking: bool) -> tuple[Any, dict[str, 
     return copy.deepcopy(model), params, dict(model.named_buffers())
 
 
-def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tuple[Any, Any]:
+def make_functional(model: object, disable_autograd_tracking: bool = False) -> tuple[Any, Any]:
     """A module without buffers as a function of its parameters, and these.
 
     Raises:
@@ -92,7 +92,7 @@ def make_functional(model: Any, disable_autograd_tracking: bool = False) -> tupl
 
 
 def make_functional_with_buffers(
-    model: Any, disable_autograd_tracking: bool = False
+    model: object, disable_autograd_tracking: bool = False
 ) -> tuple[Any, Any, Any]:
     """A module as a function of its parameters and buffers, and these."""
     stateless, params, buffers = _split(model, disable_autograd_tracking)

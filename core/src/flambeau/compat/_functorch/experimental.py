@@ -12,8 +12,8 @@ __all__ = ["chunk_vmap", "functionalize", "replace_all_batch_norm_modules_"]
 
 def chunk_vmap(
     func: Callable[..., Any],
-    in_dims: Any = 0,
-    out_dims: Any = 0,
+    in_dims: object = 0,
+    out_dims: object = 0,
     randomness: str = "error",
     chunks: int = 2,
 ) -> Callable[..., Any]:

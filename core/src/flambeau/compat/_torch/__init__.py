@@ -117,7 +117,7 @@ def _check(cond: bool, message: Callable[[], str] | None = None) -> None:
 
 
 def _check_with(
-    error_type: type[Exception], cond: Any, message: Callable[[], str] | None = None
+    error_type: type[Exception], cond: object, message: Callable[[], str] | None = None
 ) -> None:
     """Raise an error of a class unless a condition holds."""
     if not cond:
@@ -187,7 +187,7 @@ def sym_float(a: Any) -> float:
     return float(a)
 
 
-def sym_not(a: Any) -> bool:
+def sym_not(a: object) -> bool:
     """The opposite of a condition."""
     return not a
 
@@ -197,7 +197,7 @@ def sym_sum(args: Sequence[Any]) -> Any:
     return sum(args)
 
 
-def sym_ite(b: Any, t: Any, f: Any) -> Any:
+def sym_ite(b: object, t: object, f: Any) -> Any:
     """One of two values, by a condition."""
     return t if b else f
 

@@ -24,8 +24,8 @@ def custom_op(
     fn: Callable[..., Any] | None = None,
     /,
     *,
-    mutates_args: Any = (),
-    device_types: Any = None,
+    mutates_args: object = (),
+    device_types: object = None,
     schema: str | None = None,
 ) -> Any:
     """A function as an op ``namespace::name``; without one, a decorator.
@@ -91,7 +91,7 @@ class Library:
             raise ValueError("Unsupported kind: " + kind)
         self.ns, self.kind, self.dispatch_key = ns, kind, dispatch_key
 
-    def define(self, schema: str, alias_analysis: str = "", *, tags: Any = ()) -> str:
+    def define(self, schema: str, alias_analysis: str = "", *, tags: object = ()) -> str:
         """Make an op from a schema such as ``"twice(Tensor x) -> Tensor"``; returns its name."""
         name = schema.partition("(")[0].strip()
         DEFINED.get(self.ns, {}).pop(name.partition(".")[0], None)
@@ -99,7 +99,7 @@ class Library:
         return name
 
     def impl(
-        self, op_name: Any, fn: Callable[..., Any], dispatch_key: str = "", **settings: Any
+        self, op_name: object, fn: Callable[..., Any], dispatch_key: str = "", **settings: Any
     ) -> None:
         """Give an op its function for a dispatch key: a type of devices, or all of them.
 
@@ -118,7 +118,7 @@ class Library:
         return register_fake(op_name, fn)
 
 
-def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
+def define(qualname: str, schema: str, *, lib: Library | None = None, tags: object = ()) -> None:
     """Make an op ``namespace::name`` from the schema of its arguments."""
     space, _, short = qualname.partition("::")
     (lib or Library(space, "FRAGMENT")).define(short + schema)

@@ -14,7 +14,7 @@ class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that calls what it sees."""
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
 

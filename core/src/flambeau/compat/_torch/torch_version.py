@@ -36,7 +36,7 @@ class TorchVersion(str):
     (True, True)
     """
 
-    def _compare(self, other: Any) -> int | None:
+    def _compare(self, other: object) -> int | None:
         if not isinstance(other, str | Iterable):
             return None
         try:
@@ -45,16 +45,16 @@ class TorchVersion(str):
             return (str(self) > str(other)) - (str(self) < str(other))
         return (mine > theirs) - (mine < theirs)
 
-    def __lt__(self, other: Any) -> bool:
+    def __lt__(self, other: object) -> bool:
         return NotImplemented if (found := self._compare(other)) is None else found < 0
 
-    def __le__(self, other: Any) -> bool:
+    def __le__(self, other: object) -> bool:
         return NotImplemented if (found := self._compare(other)) is None else found <= 0
 
-    def __gt__(self, other: Any) -> bool:
+    def __gt__(self, other: object) -> bool:
         return NotImplemented if (found := self._compare(other)) is None else found > 0
 
-    def __ge__(self, other: Any) -> bool:
+    def __ge__(self, other: object) -> bool:
         return NotImplemented if (found := self._compare(other)) is None else found >= 0
 
     def __eq__(self, other: object) -> bool:

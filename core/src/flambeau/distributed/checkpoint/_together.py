@@ -120,7 +120,7 @@ def _resolved(state: StateDict) -> dict[str, Any]:
     }
 
 
-def _keeps_state(value: Any) -> bool:
+def _keeps_state(value: object) -> bool:
     return hasattr(value, "state_dict") and hasattr(value, "load_state_dict")
 
 

@@ -52,7 +52,7 @@ def _distance_from_low_rank(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: MultivariateNormal, q: MultivariateNormal) -> Tensor:
     n = _same_event(p, q, "Multivariate Normals")
     tril_p, tril_q = p._unbroadcasted_scale_tril, q._unbroadcasted_scale_tril
     batch = fb.broadcast_shapes(tril_q.shape[:-2], tril_p.shape[:-2])
@@ -66,7 +66,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: LowRankMultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     n = _same_event(p, q, "Low Rank Multivariate Normals")
     (factor, diagonal), diagonal_q = p._covariance(), q._unbroadcasted_cov_diag
     a = _projection(q)
@@ -80,7 +80,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(MultivariateNormal, LowRankMultivariateNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: MultivariateNormal, q: LowRankMultivariateNormal) -> Tensor:
     n = _same_event(p, q, "(Low Rank) Multivariate Normals")
     tril, diagonal_q = p._unbroadcasted_scale_tril, q._unbroadcasted_cov_diag
     trace = _squared_norm(tril * diagonal_q.rsqrt().unsqueeze(-1)) - _squared_norm(
@@ -90,7 +90,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(LowRankMultivariateNormal, MultivariateNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: LowRankMultivariateNormal, q: MultivariateNormal) -> Tensor:
     n = _same_event(p, q, "(Low Rank) Multivariate Normals")
     (factor, diagonal), tril_q = p._covariance(), q._unbroadcasted_scale_tril
     batch = fb.broadcast_shapes(tril_q.shape[:-2], factor.shape[:-2])

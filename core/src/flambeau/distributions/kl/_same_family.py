@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -34,7 +33,7 @@ from flambeau.distributions.utils import _sum_rightmost, euler_constant
 
 
 @register_kl(Bernoulli, Bernoulli)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Bernoulli, q: Bernoulli) -> Tensor:
     ones = p.probs * (fb.softplus(-q.logits) - fb.softplus(-p.logits))
     ones = ones.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0)
     zeros = (1 - p.probs) * (fb.softplus(q.logits) - fb.softplus(p.logits))
@@ -42,7 +41,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Beta, Beta)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Beta, q: Beta) -> Tensor:
     a, b, c, d = p.concentration1, p.concentration0, q.concentration1, q.concentration0
     normalizers = (c.lgamma() + d.lgamma() + (a + b).lgamma()) - (
         a.lgamma() + b.lgamma() + (c + d).lgamma()
@@ -52,7 +51,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Binomial, Binomial)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Binomial, q: Binomial) -> Tensor:
     if (p.total_count < q.total_count).any():
         raise NotImplementedError(
             "KL between Binomials where q.total_count > p.total_count is not implemented"
@@ -62,25 +61,25 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Categorical, Categorical)
-def _kl_categorical_categorical(p: Any, q: Any) -> Tensor:
+def _kl_categorical_categorical(p: Categorical, q: Categorical) -> Tensor:
     terms = p.probs * (p.logits - q.logits)
     return terms.masked_fill(q.probs == 0, math.inf).masked_fill(p.probs == 0, 0).sum(-1)
 
 
 @register_kl(OneHotCategorical, OneHotCategorical)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: OneHotCategorical, q: OneHotCategorical) -> Tensor:
     return _kl_categorical_categorical(p._categorical, q._categorical)
 
 
 @register_kl(ContinuousBernoulli, ContinuousBernoulli)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Tensor:
     of_p = p._cont_bern_log_norm() + fb.log1p(-p.probs)
     of_q = -q._cont_bern_log_norm() - fb.log1p(-q.probs)
     return p.mean * (p.logits - q.logits) + of_p + of_q
 
 
 @register_kl(Dirichlet, Dirichlet)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Dirichlet, q: Dirichlet) -> Tensor:
     total_p, total_q = p.concentration.sum(-1), q.concentration.sum(-1)
     normalizers = total_p.lgamma() - total_q.lgamma()
     normalizers = normalizers - (p.concentration.lgamma() - q.concentration.lgamma()).sum(-1)
@@ -89,13 +88,13 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Exponential, Exponential)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Exponential, q: Exponential) -> Tensor:
     ratio = q.rate / p.rate
     return -ratio.log() + ratio - 1
 
 
 @register_kl(ExponentialFamily, ExponentialFamily)
-def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
+def _kl_expfamily_expfamily(p: ExponentialFamily, q: ExponentialFamily) -> Tensor:
     if type(p) is not type(q):
         raise NotImplementedError(
             "The cross KL-divergence between different exponential families cannot "
@@ -111,7 +110,7 @@ def _kl_expfamily_expfamily(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Gamma, Gamma)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Gamma, q: Gamma) -> Tensor:
     rates = q.concentration * (p.rate / q.rate).log()
     normalizers = fb.lgamma(q.concentration) - fb.lgamma(p.concentration)
     logs = (p.concentration - q.concentration) * fb.digamma(p.concentration)
@@ -119,54 +118,54 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Gumbel, Gumbel)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Gumbel, q: Gumbel) -> Tensor:
     ratio, loc_q, loc_p = p.scale / q.scale, q.loc / q.scale, p.loc / q.scale
     result = -ratio.log() - loc_q + loc_p + ratio * euler_constant
     return result + fb.exp(loc_q + (1 + ratio).lgamma() - loc_p) - (1 + euler_constant)
 
 
 @register_kl(Geometric, Geometric)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Geometric, q: Geometric) -> Tensor:
     return -p.entropy() - fb.log1p(-q.probs) / p.probs - q.logits
 
 
 @register_kl(Normal, Normal)
-def _kl_normal_normal(p: Any, q: Any) -> Tensor:
+def _kl_normal_normal(p: Normal, q: Normal) -> Tensor:
     ratio = (p.scale / q.scale).pow(2)
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).pow(2) - 1 - ratio.log())
 
 
 @register_kl(HalfNormal, HalfNormal)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: HalfNormal, q: HalfNormal) -> Tensor:
     return _kl_normal_normal(p.base_dist, q.base_dist)
 
 
 @register_kl(Laplace, Laplace)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Laplace, q: Laplace) -> Tensor:
     ratio, distance = p.scale / q.scale, (p.loc - q.loc).abs()
     return -ratio.log() + distance / q.scale + ratio * fb.exp(-distance / p.scale) - 1
 
 
 @register_kl(Pareto, Pareto)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Pareto, q: Pareto) -> Tensor:
     ratio = q.alpha / p.alpha
     result = q.alpha * (p.scale / q.scale).log() - ratio.log() + ratio - 1
     return result.masked_fill(p.scale < q.scale, math.inf)
 
 
 @register_kl(Poisson, Poisson)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Poisson, q: Poisson) -> Tensor:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
 @register_kl(Uniform, Uniform)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Uniform, q: Uniform) -> Tensor:
     result = ((q.high - q.low) / (p.high - p.low)).log()
     return result.masked_fill((q.low > p.low) | (q.high < p.high), math.inf)
 
 
 @register_kl(Cauchy, Cauchy)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Cauchy, q: Cauchy) -> Tensor:
     # Chyzak and Nielsen, "A closed-form formula for the Kullback-Leibler divergence between
     # Cauchy distributions" (2019).
     squares = (p.scale + q.scale).pow(2) + (p.loc - q.loc).pow(2)
@@ -174,7 +173,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(TransformedDistribution, TransformedDistribution)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: TransformedDistribution, q: TransformedDistribution) -> Tensor:
     if p.transforms != q.transforms or p.event_shape != q.event_shape:
         raise NotImplementedError
     # Transforms may have made dimensions of the batch ones of the event.
@@ -183,7 +182,7 @@ def _(p: Any, q: Any) -> Tensor:
 
 
 @register_kl(Independent, Independent)
-def _(p: Any, q: Any) -> Tensor:
+def _(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
         raise NotImplementedError
     return _sum_rightmost(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)

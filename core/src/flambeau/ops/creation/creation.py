@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
 from flambeau._dispatch.bound import bind, home
@@ -35,12 +35,16 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
 
+if TYPE_CHECKING:
+    pass
+
+
 FULL_OF_DEFAULT_DTYPE = False
 """Whether `full` takes the default dtype instead of that of its value, as PyTorch 1.2 did."""
 
 
 @primitive(differentiable=False)
-def _full(shape: tuple[int, ...], value: Any, dtype: DType) -> Spec:
+def _full(shape: tuple[int, ...], value: object, dtype: DType) -> Spec:
     return Spec(shape, dtype)
 
 
@@ -72,7 +76,7 @@ def cannot_create(what: str, error: Exception, shape: Sequence[int], dtype: DTyp
     return RuntimeError(f"cannot create a tensor of {what}: {why}")
 
 
-def filled(shape: Sequence[int], value: Any, dtype: DType, device: Any) -> Tensor:
+def filled(shape: Sequence[int], value: object, dtype: DType, device: object) -> Tensor:
     """A tensor of one value, without any of the public functions' options."""
     if not isinstance(dtype, DType):
         dtype = D.as_dtype(dtype)
@@ -237,7 +241,7 @@ def _no_elements(shape: Sequence[int], dtype: DType, device: Any, requires_grad:
     )
 
 
-def size_of(function: str, shape: tuple[Any, ...], size: Any) -> tuple[int, ...]:
+def size_of(function: str, shape: tuple[Any, ...], size: object) -> tuple[int, ...]:
     """The sizes in ``f(2, 3)``, ``f((2, 3))`` or ``f(size=(2, 3))``."""
     if size is None and shape:
         given = (
@@ -262,7 +266,7 @@ def dtype_or(dtype: DType | None, out: Tensor | None) -> DType:
     return D.as_dtype(dtype)
 
 
-def device_or(device: Any, out: Tensor | None) -> Any:
+def device_or(device: object, out: Tensor | None) -> Any:
     """The device of a new tensor: the one asked for, or that of ``out=``."""
     return need_out(out).device if device is None and out is not None else device
 
@@ -309,9 +313,9 @@ def in_order(
 def _like(
     name: str,
     input: Tensor,
-    value: Any,
+    value: object,
     dtype: DType | None,
-    device: Any,
+    device: object,
     requires_grad: bool,
     memory_format: Any,
 ) -> Tensor:
@@ -534,7 +538,7 @@ def new_empty(
 @public(function=False)
 def new_tensor(
     input: Tensor,
-    data: Any,
+    data: object,
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
@@ -554,7 +558,7 @@ def new_tensor(
 
 @public(method=False)
 def tensor(
-    data: Any,
+    data: object,
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
@@ -586,7 +590,7 @@ def tensor(
 
 
 @public(method=False)
-def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
+def as_tensor(data: object, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """`data` as a tensor, sharing memory (and history) where no copy is needed.
 
     >>> import flambeau as fb
@@ -598,7 +602,7 @@ def as_tensor(data: Any, dtype: DType | None = None, device: DeviceLike | None =
 
 @public(method=False)
 def asarray(
-    obj: Any,
+    obj: object,
     *,
     dtype: DType | None = None,
     device: DeviceLike | None = None,
@@ -671,7 +675,7 @@ def _shape_of(data: Any) -> list[int]:
     return [*shape, *data.shape] if _is_array(data) else shape
 
 
-def _check_depth(depth: int, data: Any) -> None:
+def _check_depth(depth: int, data: object) -> None:
     if depth >= _DEPTH:
         raise ValueError(f"too many dimensions {type(data).__name__!r}")
 
@@ -684,7 +688,7 @@ def _check_self(data: Any) -> None:
 _DEPTH = 64  # of nesting: more than any backend has dimensions; a list may contain itself
 
 
-def _from_cuda_array(data: Any) -> Tensor:
+def _from_cuda_array(data: object) -> Tensor:
     """A tensor over the memory of another library's array on a CUDA device.
 
     Raises:
@@ -725,13 +729,13 @@ def _is_plain(data: Any) -> bool:
 _NUMBERS, _NESTED = {bool, int, float, complex}, {list, tuple}
 
 
-def _is_array(x: Any) -> bool:
+def _is_array(x: object) -> bool:
     """Whether `x` is an array, or a scalar, of another library."""
     found = hasattr(x, "__array__") and hasattr(x, "dtype")
     return found and not isinstance(x, (Tensor, type))  # a class has what its objects have
 
 
-def _is_sequence(x: Any) -> bool:
+def _is_sequence(x: object) -> bool:
     if isinstance(x, (list, tuple, range)):
         return True
     return (
@@ -829,7 +833,7 @@ def _dtype_of_numbers(kinds: set[Any]) -> DType:
 
 
 @public(method=False)
-def from_numpy(ndarray: Any) -> Tensor:
+def from_numpy(ndarray: object) -> Tensor:
     """A tensor that shares the memory of a NumPy array.
 
     Raises:

@@ -33,7 +33,7 @@ from flambeau.ops.declaration.table import primitive
 
 
 @primitive(differentiable=False)
-def _arange(start: Any, step: Any, length: int, dtype: DType) -> Spec:
+def _arange(start: object, step: object, length: int, dtype: DType) -> Spec:
     return Spec((length,), dtype)
 
 

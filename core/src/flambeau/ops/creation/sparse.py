@@ -21,8 +21,8 @@ _DIMENSIONS = 1 << 16
 
 @public(method=False)
 def sparse_coo_tensor(
-    indices: Any = None,
-    values: Any = None,
+    indices: object = None,
+    values: object = None,
     size: Sequence[int] | None = None,
     *,
     dtype: DType | None = None,

@@ -6,13 +6,16 @@ It offers the same names as `flambeau._dispatch.bound.BoundBackend`, on tensors.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.node import Node, Out
 from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap
 from flambeau._memory.record import Storage
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import OPS
+
+if TYPE_CHECKING:
+    pass
 
 
 class TensorNamespace:
@@ -33,7 +36,7 @@ class TensorNamespace:
         """A number as an operand for tensors like `like`."""
         return wrap(like._be, scalar_native(like._be, value, like.dtype), like.dtype)
 
-    def constant(self, native: Any, like: Tensor) -> Tensor:
+    def constant(self, native: object, like: Tensor) -> Tensor:
         """A native scalar that a node kept, as a tensor."""
         be = _home(native, like._be)
         return wrap(be, native, be.dtype_of(native))
@@ -93,7 +96,7 @@ class TensorNamespace:
         return t
 
 
-def _home(native: Any, be: Any) -> Any:
+def _home(native: object, be: Any) -> Any:
     """The backend of an array: `be`, or below it where gradients are a transform's."""
     return be.below if type(native) is not be.array and hasattr(be, "level") else be
 

@@ -24,7 +24,7 @@ class GenericNode(Node):
 
     op: Op
 
-    def save(self, args: tuple[Any, ...], result: Any) -> None:
+    def save(self, args: tuple[Any, ...], result: object) -> None:
         """Keep what the formulas of the wanted inputs need."""
         op = self.op
         slots: Any = None

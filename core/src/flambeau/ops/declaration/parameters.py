@@ -18,7 +18,7 @@ def parameters(function: Callable[..., Any]) -> tuple[str, ...]:
     return code.co_varnames[: code.co_argcount]
 
 
-def kind_of(annotation: Any) -> str:
+def kind_of(annotation: object) -> str:
     """What a parameter takes, by its annotation."""
     text = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
     if text in ("Tensor", "Tensor | None"):

@@ -7,7 +7,7 @@ import math
 import operator
 from collections.abc import Sequence
 from math import prod
-from typing import Any, Literal, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
@@ -23,6 +23,10 @@ from flambeau.ops.creation.creation import ones
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite, primitive
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 def indexed_shape(shape: Any, indices: Any) -> tuple[int, ...]:
@@ -156,7 +160,7 @@ def _(F, g):
     return None
 
 
-def padded(F: Any, g: Any, shape: tuple[int, ...]) -> Any:
+def padded(F: Formulas, g: Array, shape: tuple[int, ...]) -> Array:
     """`g` with zeros after it up to `shape`: entries of src that no index used."""
     if tuple(g.shape) == tuple(shape):
         return g

@@ -23,7 +23,7 @@ from flambeau.ops.indices.indexing import indexed_shape, wrapped_index
 from flambeau.ops.shapes.movement import apply_view
 
 
-def split_index(x: Tensor, key: Any) -> tuple[tuple[Any, ...], list[Any] | None, str]:
+def split_index(x: Tensor, key: object) -> tuple[tuple[Any, ...], list[Any] | None, str]:
     """A key as (items of the ``slice`` op, index tensors of the ``index`` op or None, node name).
 
     Raises:
@@ -160,19 +160,19 @@ def _keys(key: Any) -> list[Any]:
     return [key]
 
 
-def _is_no_number(key: Any) -> bool:
+def _is_no_number(key: object) -> bool:
     if key is None or key is Ellipsis or isinstance(key, (Tensor, slice)):
         return True
     return hasattr(key, "__len__") and not isinstance(key, str)
 
 
-def _is_index_list(key: Any) -> bool:
+def _is_index_list(key: object) -> bool:
     return isinstance(key, (list, tuple, range)) or (
         hasattr(key, "__array__") and hasattr(key, "shape")
     )
 
 
-def _needs_tensor(k: Any) -> bool:
+def _needs_tensor(k: object) -> bool:
     if isinstance(k, Tensor):
         return False
     if not _is_index_list(k):
@@ -315,7 +315,7 @@ def _sliced(
     return base, indices
 
 
-def setitem(x: Tensor, key: Any, value: Any) -> None:
+def setitem(x: Tensor, key: object, value: Any) -> None:
     """``x[key] = value``: a write through a view, or a scatter by index tensors."""
     if _written_at_once(x, key, value):
         return
@@ -367,7 +367,7 @@ def check_put_dtype(x: Tensor, value: Tensor) -> None:
         )
 
 
-def _written_at_once(x: Tensor, key: Any, value: Any) -> bool:
+def _written_at_once(x: Tensor, key: object, value: Any) -> bool:
     """Write where nothing is recorded, checked for overlap or converted; False: not such a case."""
     be = x._be
     if not be.strided or x._view is not None or _dispatch.modes or (x._rg and recording()):
@@ -442,7 +442,7 @@ def _plain_items(
 _BOUND = (int, type(None))
 
 
-def _is_mask(key: Any) -> bool:
+def _is_mask(key: object) -> bool:
     """Whether a key has exactly one mask and no index tensor."""
     keys = key if isinstance(key, (tuple, list)) else (key,)
     found = [k for k in keys if isinstance(k, (Tensor, bool)) or _is_index_list(k)]
@@ -512,7 +512,7 @@ def _spec(t: Tensor) -> Any:
     return Spec(tuple(t._a.shape), t.dtype)
 
 
-def _value_tensor(x: Tensor, value: Any) -> Tensor:
+def _value_tensor(x: Tensor, value: object) -> Tensor:
     value = python_number(value)
     if isinstance(value, (int, float, complex)):
         return wrap(x._be, scalar_for(x, value), x.dtype)

@@ -7,7 +7,7 @@ celu.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -22,6 +22,10 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _mul, _where, binary, replaced
+
+if TYPE_CHECKING:
+    pass
+
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -247,10 +251,10 @@ def _(F, g, input, approximate):
 
 @_gelu_backward.gradient("input")
 def _(F, g, grad, input, approximate):
-    def times(a: Any, number: float) -> Any:
+    def times(a: object, number: float) -> Any:
         return F.mul(a, F.scalar(number, a))
 
-    def plus(a: Any, number: float) -> Any:
+    def plus(a: object, number: float) -> Any:
         return F.add(a, F.scalar(number, a))
 
     x, square = input, F.mul(input, input)

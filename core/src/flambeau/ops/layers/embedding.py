@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._autograd.modes import is_grad_enabled, no_grad
 from flambeau._dispatch.arguments import checked, need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -268,7 +266,7 @@ def _starts(offsets: Tensor, count: int, include_last_offset: bool) -> Tensor:
     return o[:-1] if include_last_offset else o
 
 
-def _operands(name: str, weight: Any, indices: Any) -> tuple[Tensor, Tensor]:
+def _operands(name: str, weight: object, indices: object) -> tuple[Tensor, Tensor]:
     w, i = need_tensor(weight, name, "weight"), need_tensor(indices, name, "indices")
     if w.dim() != 2:
         raise RuntimeError(f"{name}: 'weight' must be 2-D, got shape {list(w.shape)}")

@@ -12,13 +12,18 @@ def check_shape(name: str, what: str, operand: Any, wanted: tuple[int, ...]) -> 
         raise RuntimeError(f"{name}: expected {what} of shape {wanted}, got {tuple(operand.shape)}")
 
 
-def softmax_backward(grad: Any, result: Any, dim: int) -> None:
+def softmax_backward(grad: object, result: Any, dim: int) -> None:
     """What the gradients of `softmax` and `log_softmax` demand."""
     check_shape("softmax_backward", "grad", grad, tuple(result.shape))
 
 
 def layer_norm_backward(
-    grad: Any, input: Any, weight: Any, mean: Any, invstd: Any, normalized_shape: tuple[int, ...]
+    grad: object,
+    input: Any,
+    weight: object,
+    mean: object,
+    invstd: object,
+    normalized_shape: tuple[int, ...],
 ) -> None:
     """What `layer_norm_backward` demands."""
     name, shape, inner = "layer_norm_backward", tuple(input.shape), tuple(normalized_shape)
@@ -30,7 +35,9 @@ def layer_norm_backward(
     check_shape(name, "invstd", invstd, rows)
 
 
-def batch_norm_backward(grad: Any, input: Any, weight: Any, mean: Any, invstd: Any) -> None:
+def batch_norm_backward(
+    grad: object, input: Any, weight: object, mean: object, invstd: object
+) -> None:
     """What `batch_norm_backward` demands."""
     name, shape = "batch_norm_backward", tuple(input.shape)
     if len(shape) < 2:
@@ -40,7 +47,7 @@ def batch_norm_backward(grad: Any, input: Any, weight: Any, mean: Any, invstd: A
         check_shape(name, what, operand, shape[1:2])
 
 
-def max_pool2d_backward(grad: Any, indices: Any, input_shape: tuple[int, ...]) -> None:
+def max_pool2d_backward(grad: object, indices: Any, input_shape: tuple[int, ...]) -> None:
     """What `max_pool2d_backward` demands; it serves max-pooled rows and volumes, too."""
     name, shape = "max_pool2d_backward", tuple(indices.shape)
     check_shape(name, "grad", grad, shape)
@@ -52,13 +59,13 @@ def max_pool2d_backward(grad: Any, indices: Any, input_shape: tuple[int, ...]) -
 
 
 def nll_loss_backward(
-    grad: Any,
+    grad: object,
     log_probs_shape: tuple[int, ...],
-    target: Any,
-    weight: Any,
+    target: object,
+    weight: object,
     reduction: str,
     ignore_index: int,
-    total_weight: Any,
+    total_weight: object,
 ) -> None:
     """What `nll_loss_backward` demands."""
     name, rows = "nll_loss_backward", tuple(log_probs_shape[:-1])
@@ -69,7 +76,7 @@ def nll_loss_backward(
 
 
 def cross_entropy_backward(
-    grad: Any, log_probs: Any, target: Any, ignore_index: int, count: Any
+    grad: object, log_probs: Any, target: object, ignore_index: int, count: object
 ) -> None:
     """What `cross_entropy_backward` demands."""
     name = "cross_entropy_backward"

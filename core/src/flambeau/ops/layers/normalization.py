@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd.modes import no_grad
 from flambeau._dispatch.arguments import need_tensor, sizes
@@ -23,6 +23,11 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
+
 
 EPS_IS_POSITIVE = True
 """Whether training wants the number that keeps a variance from zero to be more than that."""
@@ -82,7 +87,7 @@ def _backward(
     return cast(r * (p - shared), input.dtype), over_weight, over_bias
 
 
-def _total(F: Any, a: Any, dims: tuple[int, ...]) -> Any:
+def _total(F: Formulas, a: Array, dims: tuple[int, ...]) -> Array:
     return F.sum(a, dims, True) if dims else a
 
 
@@ -96,7 +101,7 @@ def _plus(F: Any, *terms: Any) -> Any:
 
 
 def _train_gradient(
-    F: Any, axes: Axes, g: Any, grads: Any, input: Any, mean: Any, invstd: Any
+    F: Formulas, axes: Axes, g: Any, grads: Any, input: Array, mean: Array, invstd: Array
 ) -> tuple[Any, Any, Any]:
     """Add to the gradients from the output those that came through the statistics."""
     over_input, over_weight, over_bias = grads
@@ -115,7 +120,14 @@ def _train_gradient(
 
 
 def _double_backward(
-    F: Any, axes: Axes, g: Any, grad: Any, input: Any, weight: Any, mean: Any, invstd: Any
+    F: Any,
+    axes: Axes,
+    g: Any,
+    grad: Any,
+    input: Any,
+    weight: Any,
+    mean: Any,
+    invstd: Any,
 ) -> tuple[Any, ...]:
     """The gradient of `_backward`; g holds A, B, C for the gradients of input, weight and bias.
 
@@ -171,17 +183,17 @@ def _batch_norm(
     return cast(result, input.dtype)
 
 
-def _scale(F: Any, weight: Any, invstd: Any) -> Any:
+def _scale(F: Formulas, weight: Array, invstd: Array) -> Array:
     return invstd if weight is None else F.mul(invstd, F.cast_like(weight, invstd))
 
 
-def _centred_total(F: Any, g: Any, input: Any, mean: Any) -> Any:
+def _centred_total(F: Formulas, g: Array, input: Array, mean: Array) -> Array:
     axes = _batch_axes(g.shape)
     centred = F.sub(F.cast_like(input, mean), F.reshape(mean, axes.weight))
     return F.sum(F.mul(F.cast_like(g, mean), centred), axes.weights, False)
 
 
-def _grad_total(F: Any, g: Any, like: Any) -> Any:
+def _grad_total(F: Formulas, g: Array, like: Array) -> Array:
     return F.sum(F.cast_like(g, like), _batch_axes(g.shape).weights, False)
 
 

@@ -51,7 +51,13 @@ def check_counts(mode: str, states: Sequence[Any], params: Sequence[Any], stacke
 
 
 def lstm_sequence(
-    input: Any, hx: Any, cx: Any, weight: Any, projection: Any, batch_sizes: Sizes, reverse: bool
+    input: object,
+    hx: object,
+    cx: object,
+    weight: object,
+    projection: object,
+    batch_sizes: Sizes,
+    reverse: bool,
 ) -> None:
     """What `lstm_sequence` demands."""
     rows, batch, size, out = _extents("lstm_sequence", 4, input, weight, projection, batch_sizes)
@@ -65,18 +71,18 @@ def lstm_sequence(
 
 
 def lstm_sequence_backward(
-    grad_output: Any,
-    grad_hidden: Any,
-    grad_cell: Any,
-    grad_cells: Any,
-    grad_gates: Any,
-    hx: Any,
-    cx: Any,
-    weight: Any,
-    projection: Any,
-    output: Any,
-    cells: Any,
-    gates: Any,
+    grad_output: object,
+    grad_hidden: object,
+    grad_cell: object,
+    grad_cells: object,
+    grad_gates: object,
+    hx: object,
+    cx: object,
+    weight: object,
+    projection: object,
+    output: object,
+    cells: object,
+    gates: object,
     batch_sizes: Sizes,
     reverse: bool,
 ) -> None:
@@ -100,7 +106,7 @@ def lstm_sequence_backward(
 
 
 def gru_sequence(
-    input: Any, hx: Any, weight: Any, bias: Any, batch_sizes: Sizes, reverse: bool
+    input: object, hx: object, weight: object, bias: object, batch_sizes: Sizes, reverse: bool
 ) -> None:
     """What `gru_sequence` demands."""
     rows, batch, size, _ = _extents("gru_sequence", 3, input, weight, None, batch_sizes)
@@ -114,13 +120,13 @@ def gru_sequence(
 
 
 def gru_sequence_backward(
-    grad_output: Any,
-    grad_hidden: Any,
-    grad_gates: Any,
-    hx: Any,
-    weight: Any,
-    output: Any,
-    gates: Any,
+    grad_output: object,
+    grad_hidden: object,
+    grad_gates: object,
+    hx: object,
+    weight: object,
+    output: object,
+    gates: object,
     batch_sizes: Sizes,
     reverse: bool,
 ) -> None:
@@ -140,7 +146,7 @@ def gru_sequence_backward(
 
 
 def rnn_sequence(
-    input: Any, hx: Any, weight: Any, nonlinearity: str, batch_sizes: Sizes, reverse: bool
+    input: object, hx: object, weight: object, nonlinearity: str, batch_sizes: Sizes, reverse: bool
 ) -> None:
     """What `rnn_sequence` demands."""
     rows, batch, size, _ = _extents("rnn_sequence", 1, input, weight, None, batch_sizes)
@@ -148,11 +154,11 @@ def rnn_sequence(
 
 
 def rnn_sequence_backward(
-    grad_output: Any,
-    grad_hidden: Any,
-    hx: Any,
-    weight: Any,
-    output: Any,
+    grad_output: object,
+    grad_hidden: object,
+    hx: object,
+    weight: object,
+    output: object,
     nonlinearity: str,
     batch_sizes: Sizes,
     reverse: bool,
@@ -173,7 +179,7 @@ def rnn_sequence_backward(
 def recurrent_layers(
     input: Any,
     hx: Any,
-    cx: Any,
+    cx: object,
     params: Sequence[Any],
     mode: str,
     num_layers: int,
@@ -188,15 +194,15 @@ def recurrent_layers(
 
 
 def recurrent_layers_backward(
-    grad_output: Any,
-    grad_hidden: Any,
-    grad_cell: Any,
+    grad_output: object,
+    grad_hidden: object,
+    grad_cell: object,
     input: Any,
     hx: Any,
     cx: Any,
     params: Sequence[Any],
-    output: Any,
-    reserve: Any,
+    output: object,
+    reserve: object,
     mode: str,
     num_layers: int,
     bidirectional: bool,
@@ -223,7 +229,7 @@ def _check_layers(
     name: str,
     input: Any,
     hx: Any,
-    cx: Any,
+    cx: object,
     params: Sequence[Any],
     mode: str,
     num_layers: int,

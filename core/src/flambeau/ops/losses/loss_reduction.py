@@ -22,7 +22,7 @@ def reduction_name(reduction: Any) -> str:
     return reduction
 
 
-def reduced(loss: Tensor, reduction: Any) -> Tensor:
+def reduced(loss: Tensor, reduction: object) -> Tensor:
     """`loss` itself, its mean or its sum.
 
     Raises:

@@ -167,11 +167,13 @@ class _CTCLossBackward(Function):
     """The gradient, which has none itself, as in PyTorch."""
 
     @staticmethod
-    def forward(ctx: Any, grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: Any) -> Tensor:
+    def forward(
+        ctx: object, grad: Tensor, log_probs: Tensor, targets: Tensor, *rest: Any
+    ) -> Tensor:
         return _ctc_loss_backward(grad, log_probs, targets, *rest)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: object, *grads: Tensor) -> tuple[Any, ...]:
         raise RuntimeError("derivative for ctc_loss_backward is not implemented")
 
 

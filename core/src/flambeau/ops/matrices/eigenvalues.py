@@ -7,7 +7,7 @@ or eigenvalues coincide, the vectors have no derivative and their gradients are 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -35,6 +35,10 @@ from flambeau.ops.matrices.matrix_algebra import (
 )
 from flambeau.ops.matrices.schur import eigensystem
 from flambeau.ops.pointwise.elementwise import where
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 @composite(results=3, title="LinalgSvdBackward0")
@@ -98,11 +102,11 @@ def _(F, g, result0, result1, result2):
     return grad
 
 
-def _skew(F: Any, a: Any) -> Any:
+def _skew(F: Formulas, a: Array) -> Array:
     return F.sub(a, adjoint(F, a))
 
 
-def _hollow(F: Any, a: Any) -> Any:
+def _hollow(F: Formulas, a: Array) -> Array:
     """A matrix without its diagonal."""
     return F.sub(a, embedded(F, diagonal(F, a)))
 

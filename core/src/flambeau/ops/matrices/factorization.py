@@ -7,7 +7,7 @@ override them.  Gradients follow Giles, "Collected matrix derivative results" (2
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -35,6 +35,10 @@ from flambeau.ops.matrices.matrix_algebra import (
 )
 from flambeau.ops.pointwise.elementwise import where
 from flambeau.ops.shapes.movement import cat
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 @composite(results=2)
@@ -306,6 +310,6 @@ def _(F, g, result0, result1):
     return grad
 
 
-def _mirrored(F: Any, upper: Any) -> Any:
+def _mirrored(F: Formulas, upper: Any) -> Array:
     """The Hermitian matrix with this upper triangle, whose diagonal is real."""
     return F.add(upper, adjoint(F, F.triu(upper, 1)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.node import Binary
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
@@ -15,6 +15,10 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import composite, primitive
 from flambeau.ops.layers.activation import _gelu, _relu
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 def _mismatch(a: Any, b: Any) -> RuntimeError:
@@ -83,7 +87,7 @@ class MatmulNode(Binary):
         return known.get(ranks, "UnsafeView") + "Backward0"  # type: ignore[arg-type]
 
 
-def _matmul_grad_self(F: Any, g: Any, self_shape: Any, other: Any) -> Any:
+def _matmul_grad_self(F: Formulas, g: Array, self_shape: Any, other: Array) -> Array:
     if len(self_shape) == 1 and len(other.shape) == 1:
         return F.mul(g, other)
     if len(other.shape) == 1:  # (..., n, k) @ (k)
@@ -94,7 +98,7 @@ def _matmul_grad_self(F: Any, g: Any, self_shape: Any, other: Any) -> Any:
     return F.sum_to(F.matmul(g, F.mT(other)), self_shape)
 
 
-def _matmul_grad_other(F: Any, g: Any, self: Any, other_shape: Any) -> Any:
+def _matmul_grad_other(F: Formulas, g: Array, self: Any, other_shape: Any) -> Array:
     if len(other_shape) == 1 and len(self.shape) == 1:
         return F.mul(g, self)
     if len(self.shape) == 1:  # (k) @ (..., k, m)
@@ -150,7 +154,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return product if bias is None else product + bias
 
 
-def _rows(F: Any, a: Any) -> Any:
+def _rows(F: Formulas, a: Array) -> Array:
     if len(a.shape) == 2:
         return a
     return F.reshape(a, (math.prod(a.shape[:-1]), a.shape[-1]))
@@ -343,7 +347,7 @@ ger = outer
 
 
 def addends(
-    name: str, given: tuple[Any, ...], beta: Any, alpha: Any
+    name: str, given: tuple[Any, ...], beta: object, alpha: object
 ) -> tuple[Tensor, tuple[Tensor, Tensor], Any, Any]:
     """What is added, the two factors, beta and alpha; the numbers may stand among the tensors.
 

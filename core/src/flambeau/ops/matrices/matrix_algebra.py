@@ -15,6 +15,8 @@ from flambeau.ops.pointwise.elementwise import where
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 class LinAlgError(RuntimeError):
@@ -37,53 +39,53 @@ def with_adjoints(formula: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(formula)
-    def transposed(F: Any, g: Any, *saved: Any) -> Any:
+    def transposed(F: Formulas, g: Any, *saved: Any) -> Any:
         return _conj_all(F, formula(F, _conj_all(F, g), *saved))
 
     return transposed
 
 
-def _conj_all(F: Any, value: Any) -> Any:
+def _conj_all(F: Formulas, value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(_conj_all(F, v) for v in value)
     return None if value is None else conj(F, value)
 
 
-def conj(F: Any, a: Any) -> Any:
+def conj(F: Formulas, a: Array) -> Array:
     """The complex conjugate in a formula; a real operand itself."""
     return F.conj(a) if F.is_complex(a) else a
 
 
-def adjoint(F: Any, a: Any) -> Any:
+def adjoint(F: Formulas, a: Array) -> Array:
     """The conjugate transpose of matrices in a formula."""
     return F.mT(conj(F, a))
 
 
-def identity(F: Any, size: int, like: Any) -> Any:
+def identity(F: Formulas, size: int, like: Array) -> Array:
     """The identity matrix in a formula."""
     ones = F.add(F.zeros((size,), like), F.scalar(1, like))
     return F.diagonal_backward(ones, (size, size), 0, 0, 1)
 
 
-def embedded(F: Any, d: Any) -> Any:
+def embedded(F: Formulas, d: Array) -> Array:
     """Vectors as diagonal matrices in a formula."""
     shape = tuple(d.shape)
     n = len(shape)
     return F.diagonal_backward(d, (*shape, shape[-1]), 0, n - 1, n)
 
 
-def diagonal(F: Any, a: Any) -> Any:
+def diagonal(F: Formulas, a: Array) -> Array:
     """The diagonals of matrices in a formula."""
     n = len(a.shape)
     return F.diagonal(a, 0, n - 2, n - 1)
 
 
-def rows(F: Any, a: Any, start: int, stop: int) -> Any:
+def rows(F: Formulas, a: Array, start: int, stop: int) -> Array:
     """Some rows of matrices in a formula."""
     return F.slice(a, (*_whole(a.shape[:-2]), slice(start, stop, 1)))
 
 
-def columns(F: Any, a: Any, start: int, stop: int) -> Any:
+def columns(F: Formulas, a: Array, start: int, stop: int) -> Array:
     """Some columns of matrices in a formula."""
     return F.slice(a, (*_whole(a.shape[:-1]), slice(start, stop, 1)))
 
@@ -92,17 +94,17 @@ def _whole(lengths: Sequence[int]) -> list[slice]:
     return [slice(0, n, 1) for n in lengths]
 
 
-def across(F: Any, d: Any) -> Any:
+def across(F: Any, d: Array) -> Array:
     """Vectors as rows in a formula: a factor for each column of a matrix."""
     return F.reshape(d, (*d.shape[:-1], 1, d.shape[-1]))
 
 
-def down(F: Any, d: Any) -> Any:
+def down(F: Formulas, d: Array) -> Array:
     """Vectors as columns in a formula: a factor for each row of a matrix."""
     return F.reshape(d, (*d.shape, 1))
 
 
-def hermitian_gradient(F: Any, g: Any, upper: bool) -> Any:
+def hermitian_gradient(F: Formulas, g: Array, upper: bool) -> Array:
     """The gradient of the one triangle that was read of a Hermitian matrix with gradient `g`."""
     both = F.add(g, adjoint(F, g))
     half = embedded(F, F.div(diagonal(F, both), F.scalar(2, both)))
@@ -199,7 +201,7 @@ def floating(name: str, x: Tensor) -> Tensor:
     return x
 
 
-def matrices(name: str, value: Any, argument: str = "A") -> Tensor:
+def matrices(name: str, value: object, argument: str = "A") -> Tensor:
     """`value` if it is a matrix or a batch of matrices of a dtype that decompositions know.
 
     Raises:
@@ -209,7 +211,7 @@ def matrices(name: str, value: Any, argument: str = "A") -> Tensor:
     return floating(name, planes(name, value, argument))
 
 
-def planes(name: str, value: Any, argument: str = "A") -> Tensor:
+def planes(name: str, value: object, argument: str = "A") -> Tensor:
     """`value` if it is a matrix or a batch of matrices.
 
     Raises:
@@ -222,7 +224,7 @@ def planes(name: str, value: Any, argument: str = "A") -> Tensor:
     return x
 
 
-def squares(name: str, value: Any, argument: str = "A") -> Tensor:
+def squares(name: str, value: object, argument: str = "A") -> Tensor:
     """`value` if it is a square matrix or a batch of them.
 
     Raises:

@@ -21,32 +21,32 @@ def _check_sides(a: Any, b: Any) -> None:
         _refuse("as many rows on both sides, and the same batches", a, b)
 
 
-def square(self: Any) -> None:
+def square(self: object) -> None:
     """What ops of one square matrix demand."""
     _check_square(self)
 
 
-def ldl_factor_ex(self: Any, hermitian: bool) -> None:
+def ldl_factor_ex(self: object, hermitian: bool) -> None:
     """What `ldl_factor_ex` demands."""
     _check_square(self)
 
 
-def triangle(self: Any, upper: bool) -> None:
+def triangle(self: object, upper: bool) -> None:
     """What ops demand that read one triangle of a matrix."""
     _check_square(self)
 
 
-def solve_ex(self: Any, other: Any) -> None:
+def solve_ex(self: object, other: object) -> None:
     """What `solve_ex` demands."""
     _check_sides(self, other)
 
 
-def triangular_solve(self: Any, other: Any, upper: bool, unitriangular: bool) -> None:
+def triangular_solve(self: object, other: object, upper: bool, unitriangular: bool) -> None:
     """What `triangular_solve` demands."""
     _check_sides(self, other)
 
 
-def ldl_solve(self: Any, pivots: Any, other: Any, hermitian: bool) -> None:
+def ldl_solve(self: Any, pivots: Any, other: object, hermitian: bool) -> None:
     """What `ldl_solve` demands."""
     _check_sides(self, other)
     if tuple(pivots.shape) != tuple(self.shape[:-1]):

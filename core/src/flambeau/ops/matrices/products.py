@@ -63,7 +63,7 @@ def _sum(
     return deliver(found, out, added, *factors, exact=True, share="anything")
 
 
-def _batches(name: str, a: Any, b: Any) -> tuple[Tensor, Tensor]:
+def _batches(name: str, a: object, b: object) -> tuple[Tensor, Tensor]:
     x, y = need_tensor(a, name, "batch1"), need_tensor(b, name, "batch2")
     if x.dim() != 3 or y.dim() != 3:
         raise RuntimeError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -29,6 +29,9 @@ from flambeau.ops.matrices.matrix_algebra import (
 )
 from flambeau.ops.pointwise.elementwise import maximum, where
 from flambeau.ops.shapes.movement import cat
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
 
 
 @composite
@@ -171,8 +174,10 @@ def _(F, g, self):
 @composite
 def _cofactor(self: Tensor) -> Tensor:
     """The conjugate cofactors: the gradient of the determinant, for singular matrices too."""
-    u, s, vh, turn = _basis(TENSORS, self)
-    others = across(TENSORS, cast(_products_without(TENSORS, s, 1), self.dtype))
+    F: Any = TENSORS  # which has the ops, as attributes that it looks up
+    u, s, vh, turn = _basis(F, self)
+    products: Any = _products_without(F, s, 1)
+    others: Any = across(F, cast(products, self.dtype))
     return turn * ((u * others) @ vh)
 
 
@@ -190,14 +195,14 @@ def _(F, g, self):
     return F.matmul(F.matmul(u, inner), vh)
 
 
-def _basis(F: Any, a: Any) -> tuple[Any, Any, Any, Any]:
+def _basis(F: Any, a: Array) -> tuple[Any, Any, Any, Any]:
     """U, S, Vᴴ, and the conjugate determinant of U Vᴴ as a factor of matrices."""
     u, s, vh = F.svd(a, False)
     turn = conj(F, F.mul(F.determinant(u), F.determinant(vh)))
     return u, s, vh, F.reshape(turn, (*turn.shape, 1, 1))
 
 
-def _products_without(F: Any, s: Any, count: int) -> Any:
+def _products_without(F: Any, s: Array, count: int) -> Array:
     """The products of all but one element (n), or of all but two different ones (n, n)."""
     n = s.shape[-1]
     one = identity(F, n, s)

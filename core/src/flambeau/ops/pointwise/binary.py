@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -27,7 +26,9 @@ from flambeau.ops.shapes.broadcasting import broadcast_tensors
 from flambeau.ops.special_functions.special import exp2
 
 
-def _two(name: str, input: Any, other: Any, *, to_float: bool = False) -> tuple[Tensor, Tensor]:
+def _two(
+    name: str, input: object, other: object, *, to_float: bool = False
+) -> tuple[Tensor, Tensor]:
     x = need_tensor(input, name, "input")
     y = need_tensor(other, name, "other")
     dtype = result_type(x, y)

@@ -253,7 +253,7 @@ def imag(input: Tensor) -> Tensor:
     return view_as_real(x).select(-1, 1)
 
 
-def write_part(x: Tensor, place: int, value: Any) -> None:
+def write_part(x: Tensor, place: int, value: object) -> None:
     """Write the real (0) or imaginary (1) parts of `x`."""
     part = imag(x) if place else real(x)
     if not isinstance(value, Tensor):

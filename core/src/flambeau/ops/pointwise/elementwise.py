@@ -593,7 +593,7 @@ def _ge(self: Tensor, other: Tensor) -> Any:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-def _bitwise(name: str, self: Any, other: Any) -> Any:
+def _bitwise(name: str, self: Any, other: object) -> Any:
     if self.dtype.category >= 2:
         raise NotImplementedError(
             f'"{name}" is not implemented for {self.dtype}; bitwise ops take integers and bools'
@@ -1322,7 +1322,7 @@ def rsub(input: Tensor, other: Tensor | Number, *, alpha: Number = 1) -> Tensor:
     return binary("sub", other, scaled(other, input, alpha))
 
 
-def scaled(self: Any, other: Any, alpha: Any) -> Any:
+def scaled(self: object, other: Any, alpha: Any) -> Any:
     """alpha * other, checked as PyTorch checks ``alpha``.
 
     Raises:
@@ -1754,7 +1754,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | Number) -> Tensor:
     return found if len(found._a.shape) < 2 else found.contiguous()
 
 
-def replaced(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def replaced(x: Tensor, mask: Tensor, value: object) -> Tensor:
     """`masked_fill` without its checks, with the order of dimensions of `x` in memory."""
     x, v = common("masked_fill", (x, value), x.dtype)
     return _where(mask, v, x)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -49,6 +49,10 @@ from flambeau.ops.creation.creation import (
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
+
+if TYPE_CHECKING:
+    pass
+
 
 STD_IS_POSITIVE = True
 """Whether a tensor of standard deviations is refused if one of them is negative."""
@@ -609,7 +613,7 @@ def normal(
     return finished(noise * std + mean, requires_grad, out)
 
 
-def torch_shape(mean: Any, std: Any) -> tuple[int, ...]:
+def torch_shape(mean: object, std: object) -> tuple[int, ...]:
     """The common shape of tensor arguments."""
     return broadcast_shapes(*[tuple(v._a.shape) for v in (mean, std) if isinstance(v, Tensor)])
 

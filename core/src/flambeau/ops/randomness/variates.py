@@ -109,7 +109,9 @@ def binomial(count: Tensor, prob: Tensor, generator: Generator | None = None) ->
     return _binomial(n.contiguous(), p.contiguous(), generator_for(n._be.device, generator))
 
 
-def standard_gamma(input: Tensor, generator: Any = None, *, exact_gradient: bool = False) -> Tensor:
+def standard_gamma(
+    input: Tensor, generator: Generator | None = None, *, exact_gradient: bool = False
+) -> Tensor:
     """Gamma numbers whose shapes are in `input`, of scale 1; ``flambeau._standard_gamma``.
 
     The stream equals PyTorch's.  The gradient is that of a sample whose place in its distribution
@@ -127,7 +129,7 @@ def standard_gamma(input: Tensor, generator: Any = None, *, exact_gradient: bool
     return _standard_gamma(x.contiguous(), exact_gradient, generator_for(x._be.device, generator))
 
 
-def sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+def sample_dirichlet(input: Tensor, generator: Generator | None = None) -> Tensor:
     """Rows that sum to 1, with the concentrations in `input`; ``flambeau._sample_dirichlet``.
 
     The stream equals PyTorch's.  For gradients see `dirichlet_grad`.

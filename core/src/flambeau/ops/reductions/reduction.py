@@ -5,7 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 from collections.abc import Sequence
-from typing import Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from flambeau._dispatch.arguments import dim_of, dims_of, need_input, need_tensor, reduced
 from flambeau._dispatch.dispatch import cast, wrap
@@ -21,6 +21,10 @@ from flambeau.ops.declaration.table import OPS, composite, primitive
 from flambeau.ops.pointwise.complexes import view_as_real
 from flambeau.ops.pointwise.elementwise import binary
 from flambeau.ops.shapes.movement import cat
+
+if TYPE_CHECKING:
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 class MaxMin(NamedTuple):
@@ -41,7 +45,9 @@ class min_return(MaxMin):  # noqa: N801
     """What `min` along a dimension returns."""
 
 
-def spread(F: Any, a: Any, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool) -> Any:
+def spread(
+    F: Formulas, a: Array, shape: tuple[int, ...], dim: tuple[int, ...], keepdim: bool
+) -> Array:
     """A reduced array `a` given back its reduced dimensions with size 1."""
     if keepdim or not shape:
         return a
@@ -150,7 +156,7 @@ def _(F, g, self, dim):
     )
 
 
-def _part(F: Any, a: Any, dim: int, start: int, stop: int) -> Any:
+def _part(F: Formulas, a: Array, dim: int, start: int, stop: int) -> Array:
     """Entries `start` to `stop` of one dimension."""
     items = [slice(0, n, 1) for n in a.shape]
     items[dim] = slice(start, stop, 1)
@@ -285,7 +291,7 @@ def sum(
 
 
 def summed(
-    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+    input: Tensor, dim: object, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     """`sum` of what the method does not take at once."""
     x = accumulated(need_input(input, "sum", "input"), dtype, out)
@@ -317,7 +323,7 @@ def mean(
 
 
 def averaged(
-    input: Tensor, dim: Any, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
+    input: Tensor, dim: object, keepdim: bool, dtype: DType | None = None, out: Tensor | None = None
 ) -> Tensor:
     """`mean` of what the method does not take at once."""
     x = need_input(input, "mean", "input")
@@ -568,7 +574,7 @@ def _truth(name: str, x: Tensor, found: Tensor, out: Tensor | None) -> Tensor:
     return deliver(found, out, x, share="anything")
 
 
-def _correction(unbiased: Any, correction: Any) -> float:
+def _correction(unbiased: object, correction: Any) -> float:
     if correction is not None:
         return correction
     return 0 if unbiased is False else 1

@@ -87,7 +87,7 @@ def _entries(name: str, input: Tensor, dim: int) -> tuple[Tensor, int]:
     return (x if x.dim() else x.reshape(1)), d
 
 
-def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: Any) -> Any:
+def _taken(kind: Any, input: Tensor, d: int, indices: Tensor, keepdim: bool, out: object) -> Any:
     """The result of a reduction that selects: the elements at `indices`, which keep `d` as 1."""
     x = input if input.dim() else input.reshape(1)
     indices = indices.contiguous()

@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
@@ -44,6 +44,9 @@ from flambeau._types.strides import contiguous_strides
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
+
+if TYPE_CHECKING:
+    pass
 
 
 class ViewOp(Op):
@@ -375,7 +378,7 @@ def permute(input: Tensor, dims: Sequence[int]) -> Tensor:
     return Tensor.permute(x, need_list(dims, "permute", "dims"))
 
 
-def permuted(x: Tensor, dims: Any) -> Tensor:
+def permuted(x: Tensor, dims: object) -> Tensor:
     """`permute` of what the method does not take at once."""
     need_input(x, "permute", "input")
     order = sizes((need_list(dims, "permute", "dims"),), "dims")
@@ -550,7 +553,7 @@ def reshape(input: Tensor, shape: Sequence[int]) -> Tensor:
     return Tensor.reshape(x, shape)
 
 
-def reshaped(x: Tensor, shape: Any) -> Tensor:
+def reshaped(x: Tensor, shape: object) -> Tensor:
     """`reshape` of what the method does not take at once."""
     need_input(x, "reshape", "input")
     target = infer_size(sizes((need_list(shape, "reshape", "shape"),), "shape"), x.numel())
@@ -651,7 +654,7 @@ def expand(input: Tensor, size: Ints, *more: int) -> Tensor:
     return Tensor.expand(x, given)
 
 
-def expanded(x: Tensor, size: Any) -> Tensor:
+def expanded(x: Tensor, size: object) -> Tensor:
     """`expand` of what the method does not take at once."""
     target = list(sizes((need_list(size, "expand", "size"),), "size"))
     have = tuple(x._a.shape)
@@ -694,7 +697,7 @@ def squeeze(input: Tensor, dim: Ints | None = None, *, out: Tensor | None = None
     return made if out is None else deliver(made, out, input)
 
 
-def squeezed(x: Tensor, dim: Any) -> Tensor:
+def squeezed(x: Tensor, dim: object) -> Tensor:
     """`squeeze` of what the method does not take at once."""
     need_input(x, "squeeze", "input")
     shape = x._a.shape

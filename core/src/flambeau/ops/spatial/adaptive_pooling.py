@@ -130,7 +130,7 @@ def adaptive_max_pool3d(
     return _maxima("adaptive_max_pool3d", input, output_size, 3)
 
 
-def _means(where: str, input: Tensor, output_size: Any, rank: int) -> Tensor:
+def _means(where: str, input: Tensor, output_size: object, rank: int) -> Tensor:
     x = need_tensor(input, where, "input")
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:
@@ -150,7 +150,7 @@ def _window_means(x: Tensor, dim: int, count: int) -> Tensor:
     return cat(means, dim) if means else x.narrow(dim, 0, 0)
 
 
-def _maxima(where: str, input: Tensor, output_size: Any, rank: int) -> tuple[Tensor, Tensor]:
+def _maxima(where: str, input: Tensor, output_size: object, rank: int) -> tuple[Tensor, Tensor]:
     x = need_tensor(input, where, "input")
     size = _checked(where, x, output_size, rank)
     if not x.dtype.is_floating_point:

@@ -313,9 +313,9 @@ def avg_pool3d(
 def _means(
     rank: int,
     input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
+    kernel_size: object,
+    stride: object,
+    padding: object,
     ceil_mode: bool,
     count_include_pad: bool,
     divisor_override: int | None,

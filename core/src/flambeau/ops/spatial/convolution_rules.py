@@ -35,7 +35,7 @@ def _check(
 
 
 def input_grad(
-    grad: Any,
+    grad: object,
     weight: Any,
     input_shape: Sizes,
     stride: Sizes,
@@ -48,7 +48,7 @@ def input_grad(
 
 
 def weight_grad(
-    grad: Any,
+    grad: object,
     input: Any,
     weight_shape: Sizes,
     stride: Sizes,

@@ -166,7 +166,7 @@ def col2im(
     return result if len(shape) == 3 else result.squeeze(0)
 
 
-def _settings(where: str, kernel: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+def _settings(where: str, kernel: object, dilation: object, padding: object, stride: object) -> Any:
     given = {"kernel_size": kernel, "dilation": dilation, "padding": padding, "stride": stride}
     how = []
     for name, value in given.items():

@@ -67,7 +67,7 @@ def fractional_max_pool3d(
 
 
 def _pooled(
-    where: str, rank: int, input: Tensor, kernel_size: Any, output_size: Any, samples: Tensor
+    where: str, rank: int, input: Tensor, kernel_size: object, output_size: object, samples: Tensor
 ) -> tuple[Tensor, Tensor]:
     x = need_tensor(input, where, "input")
     u = need_tensor(samples, where, "random_samples")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -297,10 +296,10 @@ def max_pool3d_with_indices(
 def _pooled(
     rank: int,
     input: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    dilation: object,
     ceil_mode: bool,
 ) -> tuple[Tensor, Tensor]:
     where = f"max_pool{rank}d"

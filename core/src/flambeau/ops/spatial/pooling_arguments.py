@@ -26,10 +26,10 @@ def window(
     where: str,
     rank: int,
     x: Tensor,
-    kernel_size: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    kernel_size: object,
+    stride: object,
+    padding: object,
+    dilation: object,
     ceil_mode: bool,
 ) -> tuple[Tensor, tuple[Sizes, Sizes, Sizes, Sizes]]:
     """The input as a batch; kernel size, stride, padding and dilation, checked, per dimension.
@@ -51,10 +51,10 @@ def _settings(
     where: str,
     rank: int,
     shape: Sizes,
-    kernel_size: Any,
+    kernel_size: object,
     stride: Any,
-    padding: Any,
-    dilation: Any,
+    padding: object,
+    dilation: object,
     ceil_mode: bool,
 ) -> tuple[Sizes, Sizes, Sizes, Sizes]:
     kernel = per_dimension(where, rank, kernel_size, "kernel_size")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
@@ -148,11 +147,11 @@ def _transposed(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    stride: object,
+    padding: object,
+    output_padding: object,
     groups: int,
-    dilation: Any,
+    dilation: object,
 ) -> Tensor:
     where = f"conv_transpose{count}d"
     x, w = need_tensor(input, where, "input"), need_tensor(weight, where, "weight")

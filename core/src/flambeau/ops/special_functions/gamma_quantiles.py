@@ -9,7 +9,6 @@ and 6.5.31.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -194,7 +193,7 @@ def _(S):
     ]
 
 
-def gammaincinv(a: Any, y: Any, *, out: Tensor | None = None) -> Tensor:
+def gammaincinv(a: object, y: object, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `gammainc` in x: where the distribution function of Gamma(a, 1) is `y`.
 
     Shapes broadcast, and there are gradients in both.  PyTorch has no such function; the name is
@@ -210,7 +209,7 @@ def gammaincinv(a: Any, y: Any, *, out: Tensor | None = None) -> Tensor:
     return deliver(_gammaincinv(*operands("gammaincinv", a=a, y=y)), out, a, y)
 
 
-def gammainccinv(a: Any, y: Any, *, out: Tensor | None = None) -> Tensor:
+def gammainccinv(a: object, y: object, *, out: Tensor | None = None) -> Tensor:
     """The inverse of `gammaincc` in x, which keeps its digits where `y` is small.
 
     Shapes broadcast, and there are gradients in both.  PyTorch has no such function; the name is

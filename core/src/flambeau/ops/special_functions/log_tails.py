@@ -140,7 +140,7 @@ def _(S):
     ]
 
 
-def log_gammainc(a: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
+def log_gammainc(a: object, x: object, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of `gammainc`, the distribution function of Gamma(a, 1), also where that is 0.
 
     Shapes broadcast, and there are gradients in both.  PyTorch has no such function.
@@ -155,7 +155,7 @@ def log_gammainc(a: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
     return deliver(_log_gammainc(*operands("log_gammainc", a=a, x=x)), out, a, x)
 
 
-def log_gammaincc(a: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
+def log_gammaincc(a: object, x: object, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of `gammaincc`, which Gamma(a, 1) has above `x`, also where that is 0.
 
     Shapes broadcast, and there are gradients in both.  PyTorch has no such function.
@@ -170,7 +170,9 @@ def log_gammaincc(a: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
     return deliver(_log_gammaincc(*operands("log_gammaincc", a=a, x=x)), out, a, x)
 
 
-def log_betainc(a: Any, b: Any, x: Any, y: Any = None, *, out: Tensor | None = None) -> Tensor:
+def log_betainc(
+    a: object, b: object, x: Any, y: object = None, *, out: Tensor | None = None
+) -> Tensor:
     """The logarithm of `betainc`, the distribution function of Beta(a, b), also where that is 0.
 
     Where `x` is near to 1 the digits of `y` = 1 - x count: who knows more of them gives it.  The

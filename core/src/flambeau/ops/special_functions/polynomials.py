@@ -74,7 +74,7 @@ _P = _Family(lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k 
 def _public(
     name: str, family: _Family, doc: str, example: str, *, shifted: bool = False
 ) -> Callable[..., Tensor]:
-    def function(input: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
+    def function(input: object, n: object, *, out: Tensor | None = None) -> Tensor:
         return deliver(_evaluated(name, family, input, n, shifted=shifted), out, input)
 
     function.__name__ = function.__qualname__ = name

@@ -179,7 +179,7 @@ def _window(
     value: Callable[[float], float],
     dtype: DType | None,
     layout: Any,
-    device: Any,
+    device: object,
     requires_grad: bool,
 ) -> Tensor:
     """`value` at k/(N-1) for k below `length`."""

@@ -170,7 +170,7 @@ def pytest_runtest_protocol(item: Any) -> bool | None:
     return True
 
 
-def pytest_report_teststatus(report: Any) -> tuple[str, str, str] | None:
+def pytest_report_teststatus(report: object) -> tuple[str, str, str] | None:
     """Count what was not reached under that name."""
     properties = getattr(report, "user_properties", ())
     if getattr(report, "when", "") == "call" and (_LATE, "") in map(tuple, properties):

@@ -94,7 +94,7 @@ def native(value: Any) -> Any:
     return type(value)([native(v) for v in value]) if isinstance(value, (tuple, list)) else value
 
 
-def native_results(value: Any) -> tuple[Any, ...]:
+def native_results(value: object) -> tuple[Any, ...]:
     """What a kernel returned, as a tuple."""
     return value if isinstance(value, tuple) else (value,)
 

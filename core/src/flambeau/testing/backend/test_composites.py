@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,10 @@ from flambeau._random.mt19937 import MT19937
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import ANY_SHAPE, DTYPES, GENERATOR, SAMPLES, SPECIAL, Sample, realise
+
+if TYPE_CHECKING:
+    pass
+
 
 LEVEL = "inference"
 
@@ -87,7 +91,7 @@ def bound(device: str, name: str, dtype: fb.dtype) -> float:
     return max(RTOL.get(dtype.to_real().name, 0.0), told)
 
 
-def results(value: Any) -> tuple[Any, ...]:
+def results(value: object) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 

@@ -18,7 +18,7 @@ def floats(device: str, *shape: int) -> fb.Tensor:
     return fb.ones(shape, dtype=fb.float32, device=device)
 
 
-def ints(device: str, values: Any) -> fb.Tensor:
+def ints(device: str, values: object) -> fb.Tensor:
     return fb.tensor(values, dtype=fb.int64, device=device)
 
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import flambeau as fb
 from flambeau._types import dtype as D
 from flambeau.testing.backend import _support as kit
+
+if TYPE_CHECKING:
+    pass
+
 
 LEVEL = "primitives"
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.misfits import misfits
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
+
+if TYPE_CHECKING:
+    pass
+
 
 LEVEL = "inference"
 

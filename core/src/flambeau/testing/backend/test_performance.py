@@ -154,7 +154,7 @@ def told_instead(name: str, tell: Tell) -> Iterator[None]:
 
 
 @contextmanager
-def counted_reads(backend: Any) -> Iterator[list[int]]:
+def counted_reads(backend: object) -> Iterator[list[int]]:
     """How often elements go to the host; `item` may use `to_host`, which is one reading."""
     count, inside = [0], [False]
 

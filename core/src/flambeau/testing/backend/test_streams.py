@@ -35,7 +35,7 @@ def worked(device: str) -> fb.Tensor:
 
 
 @contextmanager
-def current(backend: Any, index: int, stream: Any) -> Iterator[None]:
+def current(backend: Any, index: int, stream: object) -> Iterator[None]:
     before = backend.current_stream(index)
     backend.set_stream(index, stream)
     try:
@@ -44,7 +44,7 @@ def current(backend: Any, index: int, stream: Any) -> Iterator[None]:
         backend.set_stream(index, before)
 
 
-def same(backend: Any, a: Any, b: Any) -> bool:
+def same(backend: Any, a: object, b: object) -> bool:
     return a == b or backend.stream_handle(a) == backend.stream_handle(b)
 
 

@@ -337,7 +337,7 @@ def _index(x: fb.Tensor, index: Any) -> Any:
 
 
 @kit.cases("index", indexed)
-def test_indexing_and_assignment_agree_with_reference(device: str, index: Any) -> None:
+def test_indexing_and_assignment_agree_with_reference(device: str, index: object) -> None:
     made = []
     for where in (device, kit.REFERENCE):
         x = matrix(where)

@@ -91,7 +91,9 @@ class BuildExtension(build_ext):
         self.parallel = None  # the compiler is changed while an extension is built
         original = self.compiler._compile
 
-        def compile(obj: str, src: str, kind: str, cc_args: list[str], _: Any, pp: Any) -> None:
+        def compile(
+            obj: str, src: str, kind: str, cc_args: list[str], _: object, pp: object
+        ) -> None:
             if _compiler.is_cuda_source(src):
                 command = [_compiler.nvcc(), *nvcc, *cc_args, src, "-o", obj]
                 self.announce(shlex.join(command), level=2)

@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
 
 def _with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def write(self: object, *args: Any, **kwargs: Any) -> Any:
         return method(self, *_plain(args), **_plain(kwargs))
 
     return write

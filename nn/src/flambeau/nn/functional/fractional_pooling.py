@@ -14,7 +14,7 @@ def fractional_max_pool2d(
     input: Tensor,
     kernel_size: Size,
     output_size: Size | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -44,7 +44,7 @@ def fractional_max_pool2d_with_indices(
     input: Tensor,
     kernel_size: Size,
     output_size: Size | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:
@@ -66,7 +66,7 @@ def fractional_max_pool3d(
     input: Tensor,
     kernel_size: Size,
     output_size: Size | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
@@ -96,7 +96,7 @@ def fractional_max_pool3d_with_indices(
     input: Tensor,
     kernel_size: Size,
     output_size: Size | None = None,
-    output_ratio: Any = None,
+    output_ratio: object = None,
     return_indices: bool = True,
     _random_samples: Tensor | None = None,
 ) -> tuple[Tensor, Tensor]:

@@ -93,7 +93,7 @@ def interpolate(
 
 
 def _sizes(
-    spatial: tuple[int, ...], size: Any, scale_factor: Any, recompute: bool | None
+    spatial: tuple[int, ...], size: object, scale_factor: object, recompute: bool | None
 ) -> tuple[tuple[int, ...], tuple[float, ...] | None]:
     """The sizes of the result, and the factors if positions follow them."""
     if size is not None and scale_factor is not None:

@@ -23,7 +23,7 @@ ACTIVATIONS = frozenset(_MODULES)
 """The layers that may be one with a `Linear` before them."""
 
 
-def together(input: Any) -> bool:
+def together(input: object) -> bool:
     """Whether the device of a tensor has one call for a layer and its activation."""
     return isinstance(input, Tensor) and _TOGETHER.chooser(input) is not None
 
@@ -56,7 +56,7 @@ def activated(linear: Module, activation: Callable[[Tensor], Tensor], input: Ten
     return activation(linear(input))
 
 
-def _name(activation: Any) -> str:
+def _name(activation: object) -> str:
     """What the op calls an activation; "" for others."""
     if (name := _MODULES.get(type(activation))) is not None:
         return name(activation)

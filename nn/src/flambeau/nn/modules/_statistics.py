@@ -25,7 +25,7 @@ class _SumOfAll(fb.autograd.Function):
         return total, None
 
 
-def statistics_of_all(input: Tensor, group: Any) -> tuple[Tensor, Tensor, float]:
+def statistics_of_all(input: Tensor, group: object) -> tuple[Tensor, Tensor, float]:
     """Mean and variance of each channel (dimension 1) in all processes, and how many elements.
 
     In two passes, since E[x²] − E[x]² loses the digits of a small variance.  Half floats are added

@@ -261,7 +261,7 @@ class SyncBatchNorm(_BatchNorm):
             self.running_var.lerp_(unbiased.to(self.running_var.dtype), part)
 
     @classmethod
-    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+    def convert_sync_batchnorm(cls, module: Module, process_group: object = None) -> Module:
         """`module` with every batch normalisation replaced by a `SyncBatchNorm` of its state.
 
         >>> import flambeau as fb

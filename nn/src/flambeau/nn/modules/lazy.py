@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.nn._registry import Registry
 from flambeau.nn.parameter import is_lazy
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["LazyModuleMixin"]
 

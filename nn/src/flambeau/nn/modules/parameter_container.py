@@ -71,7 +71,7 @@ class ParameterList(Module):
             return type(self)(self[i] for i in range(*idx.indices(len(self))))
         return getattr(self, self._key(idx))
 
-    def __setitem__(self, idx: int, param: Any) -> None:
+    def __setitem__(self, idx: int, param: object) -> None:
         setattr(self, self._key(idx), _as_parameter(param))
 
     def __len__(self) -> int:
@@ -83,7 +83,7 @@ class ParameterList(Module):
     def __iadd__(self, parameters: Iterable[Any]) -> Self:
         return self.extend(parameters)
 
-    def append(self, value: Any = None, *, parameter: Any = None) -> Self:
+    def append(self, value: object = None, *, parameter: object = None) -> Self:
         """Add a parameter at the end; PyTorch 1.0 calls it `parameter`.
 
         >>> import flambeau as fb
@@ -142,7 +142,7 @@ class ParameterDict(Module):
 
     _keys: dict[str, None]
 
-    def __init__(self, parameters: Any = None) -> None:
+    def __init__(self, parameters: object = None) -> None:
         super().__init__()
         self._keys = {}
         if parameters is not None:
@@ -151,7 +151,7 @@ class ParameterDict(Module):
     def __getitem__(self, key: str) -> Any:
         return getattr(self, _checked(key))
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         self._keys[_checked(key)] = None
         setattr(self, key, _as_parameter(value))
 
@@ -226,7 +226,7 @@ class ParameterDict(Module):
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> Any:
         """The parameter with this key, or `default`.
 
         >>> import flambeau as fb
@@ -235,7 +235,7 @@ class ParameterDict(Module):
         """
         return self[key] if key in self else default  # noqa: SIM401 - that is this method
 
-    def fromkeys(self, keys: Iterable[str], default: Any = None) -> ParameterDict:
+    def fromkeys(self, keys: Iterable[str], default: object = None) -> ParameterDict:
         """A new dictionary with `default` under all `keys`.
 
         >>> import flambeau as fb
@@ -271,7 +271,7 @@ class ParameterDict(Module):
         """
         return (self[key] for key in self._keys)
 
-    def update(self, parameters: Any) -> None:
+    def update(self, parameters: object) -> None:
         """Add or replace the parameters of a mapping or of an iterable of pairs.
 
         Raises:

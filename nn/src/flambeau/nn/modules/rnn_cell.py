@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,6 +11,10 @@ from flambeau.nn import init
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    pass
+
 
 Device = fb.device | str | int | None
 

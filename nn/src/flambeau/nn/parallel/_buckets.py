@@ -123,7 +123,7 @@ class Reducer:
         for parameter in self.parameters:
             parameter.register_post_accumulate_grad_hook(self._arrived)
 
-    def prepare(self, output: Any, sync: bool) -> None:
+    def prepare(self, output: object, sync: bool) -> None:
         """Expect a backward pass from `output`.
 
         Raises:
@@ -253,7 +253,7 @@ class Reducer:
             self._settle(bucket)
 
 
-def _leaves(output: Any) -> set[int]:
+def _leaves(output: object) -> set[int]:
     """The parameters that outputs were computed from, by their ids."""
     nodes = [tensor.grad_fn for tensor in tensors_in(output) if tensor.grad_fn is not None]
     seen, found = set(nodes), set()

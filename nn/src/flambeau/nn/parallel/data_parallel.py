@@ -123,7 +123,7 @@ class DataParallel(Module):
         """`flambeau.nn.parallel.parallel_apply` on the devices of the copies."""
         return parallel_apply(replicas, inputs, kwargs, self._places[: len(replicas)])
 
-    def gather(self, outputs: Any, output_device: Device) -> Any:
+    def gather(self, outputs: object, output_device: Device) -> Any:
         """`flambeau.nn.parallel.gather` along `dim`."""
         return gather(outputs, output_device, self.dim)
 
@@ -136,7 +136,7 @@ def _number(place: fb.device) -> Any:
 @takes_as_annotated
 def data_parallel(
     module: Module,
-    inputs: Any,
+    inputs: object,
     device_ids: Sequence[Device] | None = None,
     output_device: Device | None = None,
     dim: int = 0,

@@ -217,7 +217,7 @@ class DistributedDataParallel(Module):
         results = parallel_apply(replicate(self.module, used), args, named, used)
         return gather(results, self.output_device, self.dim)
 
-    def register_comm_hook(self, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+    def register_comm_hook(self, state: object, hook: Callable[[Any, GradBucket], Any]) -> None:
         """Let `hook` reduce the buckets: ``hook(state, bucket)`` returns a future of the result.
 
         The result is a vector as long as ``bucket.buffer()``, averaged already;

@@ -14,11 +14,11 @@ from flambeau.overrides import all_take_as_annotated
 __all__ = ["gather", "scatter", "scatter_kwargs"]
 
 
-def _is_named(value: Any) -> bool:
+def _is_named(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def scatter(inputs: Any, target_gpus: Sequence[Device], dim: int = 0) -> Any:
+def scatter(inputs: object, target_gpus: Sequence[Device], dim: int = 0) -> Any:
     """For each device its part of `inputs`.
 
     Tensors are cut along `dim` as `flambeau.chunk` does; tuples, lists and dictionaries are cut

@@ -39,7 +39,7 @@ class BasePruningMethod(ABC):
     PRUNING_TYPE: str
     _tensor_name: str | None = None
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         """The hook before forward."""
         assert self._tensor_name is not None
         setattr(module, self._tensor_name, self.apply_mask(module))
@@ -226,7 +226,7 @@ def _refuse_dim(t: Tensor, dim: int) -> int:
     raise IndexError(f"Invalid index {dim} for tensor of size {t.shape}")
 
 
-def _check_amount(amount: Any) -> None:
+def _check_amount(amount: object) -> None:
     if not isinstance(amount, Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     share: Any = amount

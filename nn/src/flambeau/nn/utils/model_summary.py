@@ -116,7 +116,7 @@ def summary(
     model: Module,
     input_size: Any = None,
     *,
-    input_data: Any = None,
+    input_data: object = None,
     dtypes: fb.dtype | Sequence[fb.dtype] | None = None,
     device: Device = None,
 ) -> ModelSummary:
@@ -200,10 +200,10 @@ def _run(
     """Call the model and note what every module's call is; it is left as it was."""
     begun: list[tuple[Module, float]] = []
 
-    def begin(module: Module, given: Any) -> None:
+    def begin(module: Module, given: object) -> None:
         begun.append((module, perf_counter()))
 
-    def note(module: Module, given: Any, result: Any) -> None:
+    def note(module: Module, given: object, result: object) -> None:
         tensors = list(_tensors(result))
         if any(t.device.type not in _HOSTS for t in tensors) and fb.accelerator.is_available():
             fb.accelerator.synchronize()

@@ -162,7 +162,7 @@ def _own_class(module: Module) -> None:
     """Give the module a class of its own, in which properties can stand."""
     base = type(module)
 
-    def forbid(self: Any, *args: Any) -> Any:
+    def forbid(self: object, *args: Any) -> Any:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). "
             "Save state_dict() and load it into a module parametrized in the same way."

@@ -101,7 +101,7 @@ def ln_structured(
     module: M,
     name: str,
     amount: float,
-    n: Any,
+    n: object,
     dim: int,
     importance_scores: Tensor | None = None,
 ) -> M:

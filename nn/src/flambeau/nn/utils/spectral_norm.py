@@ -66,13 +66,13 @@ class SpectralNorm:
         return weight / (u @ (matrix @ v))
 
     def note_version(
-        self, module: Module, state_dict: Any, prefix: str, local_metadata: dict[str, Any]
+        self, module: Module, state_dict: object, prefix: str, local_metadata: dict[str, Any]
     ) -> None:
         """Say in the metadata of a ``state_dict`` that the vectors are in it."""
         versions = local_metadata.setdefault("spectral_norm", {})
         versions[f"{self.name}.version"] = 1
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module, module.training))
 
 

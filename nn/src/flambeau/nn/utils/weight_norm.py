@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from flambeau import Tensor
 from flambeau.nn.module import Module
@@ -38,7 +38,7 @@ class WeightNorm:
         g, v = getattr(module, self.name + "_g"), getattr(module, self.name + "_v")
         return v * (g / length_except(v, self.dim))
 
-    def __call__(self, module: Module, inputs: Any) -> None:
+    def __call__(self, module: Module, inputs: object) -> None:
         setattr(module, self.name, self.compute_weight(module))
 
 

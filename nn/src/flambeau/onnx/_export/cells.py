@@ -19,7 +19,7 @@ class Module:
 
     __slots__ = ("object", "path")
 
-    def __init__(self, path: str, object: Any) -> None:
+    def __init__(self, path: str, object: object) -> None:
         self.path, self.object = path, object
 
 

@@ -115,7 +115,7 @@ def _looped(
     body: Block,
     env: dict[Symbol, Any],
     count: Any,
-    going: Any,
+    going: object,
     carried: list[Any],
 ) -> None:
     inner = g.inner()
@@ -190,7 +190,7 @@ def _value(g: Graph, value: Any) -> Value:
     )
 
 
-def _output(g: Graph, value: Any, dtype: Any) -> Value:
+def _output(g: Graph, value: object, dtype: Any) -> Value:
     """What a branch gives out: a value of its own."""
     made = _value(g, value)
     return g.op("Identity", made if dtype is None else g.cast(made, dtype))
@@ -203,7 +203,7 @@ def _scalar(g: Graph, value: Value) -> Value:
     return value
 
 
-def _dtype(one: Any, other: Any) -> Any:
+def _dtype(one: object, other: object) -> Any:
     """The dtype of what is one or the other."""
     found = [
         dtype_of_example(way.examples[0] if isinstance(way, Cell) else way) for way in (one, other)

@@ -165,7 +165,7 @@ class _Export:
 
     def __init__(
         self,
-        model: Any,
+        model: object,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         opset: int,
@@ -352,7 +352,7 @@ def _with_cells(value: Any, cells: Iterator[Cell]) -> Any:
 
 
 def _in_order(
-    model: Any, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: object, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
     """The value for each input of the graph."""
     values = list(args[: len(symbols)])
@@ -478,7 +478,7 @@ def _opset(opset_version: int | None) -> int:
     return opset_version
 
 
-def _kind(given: Any, aten: bool, raw: bool) -> OperatorExportTypes:
+def _kind(given: object, aten: bool, raw: bool) -> OperatorExportTypes:
     if aten or raw:
         if given is not None:
             raise ValueError("aten and export_raw_ir are older forms of operator_export_type")
@@ -486,7 +486,7 @@ def _kind(given: Any, aten: bool, raw: bool) -> OperatorExportTypes:
     return OperatorExportTypes.ONNX if given is None else OperatorExportTypes(given)
 
 
-def _dynamic(given: Any, names: Sequence[str]) -> dict[str, dict[int, str]]:
+def _dynamic(given: object, names: Sequence[str]) -> dict[str, dict[int, str]]:
     """Names of dynamic axes by input or output and place."""
     made: dict[str, dict[int, str]] = {}
     if given is not None and not isinstance(given, Mapping):
@@ -522,7 +522,7 @@ def made_model(
     kind: OperatorExportTypes,
     opset_version: int | None,
     do_constant_folding: bool,
-    dynamic_axes: Any,
+    dynamic_axes: object,
     keep_initializers_as_inputs: bool | None,
     custom_opsets: Mapping[str, int] | None,
     strip_doc_string: bool,
@@ -596,12 +596,12 @@ def save(proto: Any, f: Any, external: bool) -> None:
 
 
 def export(
-    model: Any,
-    args: Any = (),
+    model: object,
+    args: object = (),
     f: Any = None,
     export_params: bool = True,
     verbose: bool | None = False,
-    training: Any = TrainingMode.EVAL,
+    training: object = TrainingMode.EVAL,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     operator_export_type: OperatorExportTypes | None = None,
@@ -614,7 +614,7 @@ def export(
     kwargs: Mapping[str, Any] | None = None,
     aten: bool = False,
     export_raw_ir: bool = False,
-    example_outputs: Any = None,
+    example_outputs: object = None,
     strip_doc_string: bool = True,
     external_data: bool = False,
     dynamo: bool = False,
@@ -683,16 +683,16 @@ def export(
 
 
 def export_to_pretty_string(
-    model: Any,
-    args: Any,
+    model: object,
+    args: object,
     f: Any = None,
     export_params: bool = True,
     verbose: bool = False,
-    training: Any = TrainingMode.EVAL,
+    training: object = TrainingMode.EVAL,
     input_names: Sequence[str] | None = None,
     output_names: Sequence[str] | None = None,
     operator_export_type: OperatorExportTypes | None = None,
-    export_type: Any = None,
+    export_type: object = None,
     google_printer: bool = False,
     opset_version: int | None = None,
     keep_initializers_as_inputs: bool | None = None,

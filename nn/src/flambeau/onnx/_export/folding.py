@@ -63,5 +63,5 @@ def _collect(g: Graph, read: dict[int, Value]) -> None:
                 _collect(inner, read)
 
 
-def _no_graphs(graph: Any, args: Any) -> Any:
+def _no_graphs(graph: object, args: object) -> Any:
     raise AssertionError("folded nodes have no graphs")

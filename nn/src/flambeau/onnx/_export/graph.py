@@ -319,7 +319,7 @@ class Graph:
         made.dtype, made.shape = fb.int64, (len(values),)
         return made
 
-    def value(self, value: Any, dtype: fb.dtype | None = None) -> Value:
+    def value(self, value: object, dtype: fb.dtype | None = None) -> Value:
         """A value of a dtype, from a value, a tensor or a number."""
         if isinstance(value, Value):
             return value if dtype is None else self.cast(value, dtype)

@@ -241,7 +241,7 @@ class Walk:
             return
         self.write(g, step, bare, given, env)
 
-    def example(self, given: Any, at: int) -> Any:
+    def example(self, given: object, at: int) -> Any:
         """Arguments as they were for an example."""
         return convert(given, lambda cell: cell.examples[at])
 
@@ -545,7 +545,7 @@ def _as_dtype(value: Any, dtype: fb.dtype | None) -> Any:
     return value.to(dtype) if isinstance(value, Tensor) and dtype is not None else value
 
 
-def _known_cells(given: Any) -> list[Cell]:
+def _known_cells(given: object) -> list[Cell]:
     return [cell for cell in leaves(given) if cell.is_tensor]
 
 

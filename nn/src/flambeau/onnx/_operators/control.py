@@ -10,7 +10,7 @@ from flambeau.onnx._operators.table import Context, operator
 
 
 @operator("If")
-def _if(c: Context, condition: Tensor, then_branch: Any, else_branch: Any) -> Any:
+def _if(c: Context, condition: Tensor, then_branch: object, else_branch: object) -> Any:
     return c.run(then_branch if bool(condition) else else_branch, [])
 
 
@@ -41,7 +41,7 @@ def _stacked(values: list[Tensor], dim: int = 0) -> Tensor:
 def _scan(
     c: Context,
     *inputs: Any,
-    body: Any,
+    body: object,
     num_scan_inputs: int,
     scan_input_axes: list[int] | None = None,
     scan_output_axes: list[int] | None = None,
@@ -65,7 +65,7 @@ def _scan(
 
 
 def _batched_scan(
-    c: Context, inputs: Any, body: Any, scanned: int, directions: list[int] | None
+    c: Context, inputs: Any, body: object, scanned: int, directions: list[int] | None
 ) -> tuple[Any, ...]:
     """Version 8: the first input has the lengths, and each of a batch is scanned by itself."""
     lengths, *rest = inputs

@@ -82,7 +82,7 @@ def _pair(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
         y: Tensor,
         broadcast: int = 0,
         axis: int | None = None,
-        consumed_inputs: Any = None,
+        consumed_inputs: object = None,
     ) -> Tensor:
         return function(x, _aligned(x, y, broadcast, axis))
 
@@ -155,7 +155,7 @@ for _name, _function in {
 
 
 def _fold(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
-    def run(c: Context, *inputs: Tensor, consumed_inputs: Any = None) -> Tensor:
+    def run(c: Context, *inputs: Tensor, consumed_inputs: object = None) -> Tensor:
         result = inputs[0]
         for x in inputs[1:]:
             result = _as_signed(function, result, x)
@@ -170,7 +170,7 @@ OPERATORS["", "Sum"] = _fold(fb.add)
 
 
 @operator("Mean")
-def _mean(c: Context, *inputs: Tensor, consumed_inputs: Any = None) -> Tensor:
+def _mean(c: Context, *inputs: Tensor, consumed_inputs: object = None) -> Tensor:
     return _fold(fb.add)(c, *inputs) / len(inputs)
 
 
@@ -251,7 +251,7 @@ def _clip(
     most: Tensor | None = None,
     min: float | None = None,
     max: float | None = None,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Tensor:
     low, high = (least if min is None else min), (most if max is None else max)
     if low is not None:
@@ -262,12 +262,14 @@ def _clip(
 
 
 @operator("LeakyRelu")
-def _leaky_relu(c: Context, x: Tensor, alpha: float = 0.01, consumed_inputs: Any = None) -> Tensor:
+def _leaky_relu(
+    c: Context, x: Tensor, alpha: float = 0.01, consumed_inputs: object = None
+) -> Tensor:
     return F.leaky_relu(x, alpha)
 
 
 @operator("Elu")
-def _elu(c: Context, x: Tensor, alpha: float = 1.0, consumed_inputs: Any = None) -> Tensor:
+def _elu(c: Context, x: Tensor, alpha: float = 1.0, consumed_inputs: object = None) -> Tensor:
     return F.elu(x, alpha)
 
 
@@ -277,7 +279,7 @@ def _selu(
     x: Tensor,
     alpha: float = 1.67326319217681884765625,
     gamma: float = 1.05070102214813232421875,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Tensor:
     return gamma * F.elu(x, alpha)
 
@@ -299,7 +301,7 @@ def _swish(c: Context, x: Tensor, alpha: float = 1.0) -> Tensor:
 
 @operator("HardSigmoid")
 def _hard_sigmoid(
-    c: Context, x: Tensor, alpha: float = 0.2, beta: float = 0.5, consumed_inputs: Any = None
+    c: Context, x: Tensor, alpha: float = 0.2, beta: float = 0.5, consumed_inputs: object = None
 ) -> Tensor:
     return (alpha * x + beta).clamp(0, 1)
 
@@ -315,7 +317,7 @@ def _thresholded_relu(c: Context, x: Tensor, alpha: float = 1.0) -> Tensor:
 
 
 @operator("PRelu")
-def _prelu(c: Context, x: Tensor, slope: Tensor, consumed_inputs: Any = None) -> Tensor:
+def _prelu(c: Context, x: Tensor, slope: Tensor, consumed_inputs: object = None) -> Tensor:
     if c.opset < 7 and slope.dim() == 1 and x.dim() > 1:  # one slope a channel
         slope = slope.reshape([-1, *[1] * (x.dim() - 2)])
     return fb.where(x < 0, _as_signed(fb.mul, x, slope), x)
@@ -336,7 +338,7 @@ def _dropout(
     ratio: float | None = None,
     seed: int | None = None,
     is_test: int = 0,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Any:
     given = rate if ratio is None else ratio
     share = 0.5 if given is None else float(number(given))

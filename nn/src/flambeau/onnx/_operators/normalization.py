@@ -23,7 +23,7 @@ def _batch_normalization(
     training_mode: int = 0,
     spatial: int = 1,
     is_test: int = 1,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Any:
     if not training_mode:
         return F.batch_norm(x, mean, var, scale, bias, False, 0.0, epsilon)
@@ -41,7 +41,7 @@ def _instance_normalization(
     scale: Tensor,
     bias: Tensor,
     epsilon: float = 1e-5,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Tensor:
     return F.instance_norm(x, weight=scale, bias=bias, eps=epsilon)
 

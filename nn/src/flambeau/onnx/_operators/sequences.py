@@ -31,7 +31,7 @@ def _sequence_at(c: Context, x: list[Any], position: Tensor) -> Any:
 
 @operator("SequenceInsert")
 def _sequence_insert(
-    c: Context, x: list[Any], item: Any, position: Tensor | None = None
+    c: Context, x: list[Any], item: object, position: Tensor | None = None
 ) -> list[Any]:
     place = len(x) if position is None else int(position)
     place = place + len(x) if place < 0 else place
@@ -71,12 +71,12 @@ def _sequence_map(c: Context, *inputs: Any, body: Any) -> Any:
 
 
 @operator("Optional")
-def _optional(c: Context, x: Any = None, type: Any = None) -> Any:
+def _optional(c: Context, x: Any = None, type: object = None) -> Any:
     return x
 
 
 @operator("OptionalHasElement")
-def _optional_has_element(c: Context, x: Any = None) -> Tensor:
+def _optional_has_element(c: Context, x: object = None) -> Tensor:
     return fb.tensor(x is not None)
 
 

@@ -51,7 +51,7 @@ def _reshape(
     sizes: Tensor | None = None,
     shape: list[int] | None = None,
     allowzero: int = 0,
-    consumed_inputs: Any = None,
+    consumed_inputs: object = None,
 ) -> Tensor:
     wanted = integers(sizes if shape is None else shape)
     if not allowzero:

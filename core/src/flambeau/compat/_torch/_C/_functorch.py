@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["is_batchedtensor", "is_functorch_wrapped_tensor", "is_gradtrackingtensor"]
 
 
-def is_batchedtensor(tensor: Any) -> bool:
+def is_batchedtensor(tensor: object) -> bool:
     """False: no tensor is a batch in disguise."""
     return False
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["is_compile_supported"]
 
 
-def is_compile_supported(device_type: Any) -> bool:
+def is_compile_supported(device_type: object) -> bool:
     """False."""
     return False

@@ -30,7 +30,7 @@ def iter_tensors(x: Any, only_requiring_grad: bool = False) -> Iterator[fb.Tenso
             yield from iter_tensors(each, only_requiring_grad)
 
 
-def zero_gradients(x: Any) -> None:
+def zero_gradients(x: object) -> None:
     """Set the gradients of all tensors in nested lists to zero, and cut off their history."""
     for each in iter_tensors(x):
         if each.grad is not None:
@@ -52,7 +52,7 @@ def make_jacobian(input: Any, num_out: int) -> Any:
 
 
 def get_numerical_jacobian(
-    fn: Callable[[Any], Any], input: Any, target: Any = None, eps: float = 1e-3
+    fn: Callable[[Any], Any], input: object, target: object = None, eps: float = 1e-3
 ) -> Any:
     """Central differences of `fn(input)` by the tensors in `target`, by default those in `input`.
 
@@ -76,7 +76,7 @@ def get_numerical_jacobian(
 
 
 def get_analytical_jacobian(
-    input: Any, output: fb.Tensor, nondet_tol: float = 0.0
+    input: object, output: fb.Tensor, nondet_tol: float = 0.0
 ) -> tuple[Any, bool, bool]:
     """The Jacobian of `output` by `input` from backward passes, a column for each of its elements.
 

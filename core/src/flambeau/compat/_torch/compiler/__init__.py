@@ -49,7 +49,7 @@ def cudagraph_mark_step_begin() -> None:
     """Say that a step begins."""
 
 
-def list_backends(exclude_tags: Any = ()) -> list[str]:
+def list_backends(exclude_tags: object = ()) -> list[str]:
     """The compilers: what executes a plan is the backend of its tensors."""
     return ["plan"]
 

@@ -49,7 +49,7 @@ def make_non_contiguous(tensor: fb.Tensor) -> fb.Tensor:
 
 def assert_allclose(
     actual: Any,
-    expected: Any,
+    expected: object,
     rtol: float | None = None,
     atol: float | None = None,
     equal_nan: bool = True,

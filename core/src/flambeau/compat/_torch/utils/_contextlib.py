@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
-def context_decorator(ctx: Any, func: Any) -> Any:
+def context_decorator(ctx: object, func: Any) -> Any:
     """A function of which every call, and every step of a generator, runs inside a context.
 
     Args:
@@ -60,7 +60,7 @@ class _DecoratorContextManager:
     def __enter__(self) -> None:
         raise NotImplementedError
 
-    def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
+    def __exit__(self, exc_type: object, exc_value: object, traceback: object) -> None:
         raise NotImplementedError
 
     def clone(self) -> Any:

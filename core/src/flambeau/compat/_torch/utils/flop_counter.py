@@ -6,11 +6,15 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.autograd import _recorder
 from flambeau.compat._torch.utils.module_tracker import ModuleTracker
 from flambeau.ops import OPS
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["FlopCounterMode"]
 
@@ -27,18 +31,18 @@ def _product(first: Any, second: Any) -> int:
     return 2 * batch * rows * inner * columns
 
 
-def _added_product(base: Any, first: Any, second: Any, *rest: Any) -> int:
+def _added_product(base: object, first: object, second: object, *rest: Any) -> int:
     return _product(first, second)
 
 
-def _linear(x: Any, weight: Any, *rest: Any) -> int:
+def _linear(x: object, weight: Any, *rest: Any) -> int:
     return 2 * _size(x) * weight.shape[0]
 
 
 def _convolution(
     x: Any,
     weight: Any,
-    bias: Any,
+    bias: object,
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int],
@@ -49,11 +53,11 @@ def _convolution(
     return 2 * x.shape[0] * places * _size(weight)
 
 
-def _convolution_input(grad: Any, weight: Any, *rest: Any) -> int:
+def _convolution_input(grad: object, weight: Any, *rest: Any) -> int:
     return 2 * _size(grad) * math.prod(weight.shape[1:])
 
 
-def _convolution_weight(grad: Any, x: Any, weight_shape: Sequence[int], *rest: Any) -> int:
+def _convolution_weight(grad: object, x: object, weight_shape: Sequence[int], *rest: Any) -> int:
     return 2 * _size(grad) * math.prod(weight_shape[1:])
 
 
@@ -61,7 +65,7 @@ def _attention(q: Any, k: Any, v: Any, *rest: Any) -> int:
     return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (q.shape[-1] + v.shape[-1])
 
 
-def _attention_backward(grad: Any, total: Any, q: Any, k: Any, v: Any, *rest: Any) -> int:
+def _attention_backward(grad: object, total: object, q: Any, k: Any, v: object, *rest: Any) -> int:
     # The scores again, and two products for each of the two of forward.
     return 2 * _attention(q, k, v) + 2 * math.prod(q.shape[:-1]) * k.shape[-2] * q.shape[-1]
 
@@ -130,7 +134,7 @@ class FlopCounterMode:
 
     def __init__(
         self,
-        mods: Any = None,
+        mods: object = None,
         depth: int | None = 2,
         display: bool = True,
         custom_mapping: dict[str, Callable[..., int]] | None = None,

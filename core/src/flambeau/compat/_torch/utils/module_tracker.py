@@ -44,8 +44,8 @@ class ModuleTracker:
                 self._names.setdefault(id(each), f"{root}.{path}" if path else root)
         return self._names[id(module)]
 
-    def _before(self, module: Any, args: Any) -> None:
+    def _before(self, module: object, args: object) -> None:
         self.parents.add(self._name(module))
 
-    def _after(self, module: Any, args: Any, output: Any) -> None:
+    def _after(self, module: object, args: object, output: object) -> None:
         self.parents.discard(self._name(module))

@@ -48,11 +48,11 @@ class WeakIdKeyDictionary(MutableMapping[Any, Any]):
     def __getitem__(self, key: Any) -> Any:
         return self.data[self.ref_type(key)]
 
-    def __setitem__(self, key: Any, value: Any) -> None:
+    def __setitem__(self, key: object, value: Any) -> None:
         data = self.data
         self.data[self.ref_type(key, lambda ref: data.pop(ref, None))] = value
 
-    def __delitem__(self, key: Any) -> None:
+    def __delitem__(self, key: object) -> None:
         del self.data[self.ref_type(key)]
 
     def __contains__(self, key: object) -> bool:

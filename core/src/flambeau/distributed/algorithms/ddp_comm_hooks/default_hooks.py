@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import futures
 from flambeau.distributed._collectives import all_reduce
 from flambeau.distributed._init import get_world_size
+
+if TYPE_CHECKING:
+    pass
+
 
 Hook = Callable[[Any, Any], futures.Future[Any]]
 
@@ -20,12 +24,12 @@ def _average(group: Any, tensor: Any) -> futures.Future[Any]:
     return work.get_future().then(lambda future: future.value()[0])
 
 
-def allreduce_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
+def allreduce_hook(process_group: object, bucket: Any) -> futures.Future[Any]:
     """The average of the gradients, what `DistributedDataParallel` does without a hook."""
     return _average(process_group, bucket.buffer())
 
 
-def _compressed(dtype: Any, process_group: Any, bucket: Any) -> futures.Future[Any]:
+def _compressed(dtype: Any, process_group: object, bucket: Any) -> futures.Future[Any]:
     buffer = bucket.buffer()
 
     def restored(future: futures.Future[Any]) -> Any:
@@ -34,18 +38,18 @@ def _compressed(dtype: Any, process_group: Any, bucket: Any) -> futures.Future[A
     return _average(process_group, buffer.to(dtype)).then(restored)
 
 
-def fp16_compress_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
+def fp16_compress_hook(process_group: object, bucket: object) -> futures.Future[Any]:
     """The average of the gradients rounded to float16, which travel in half the bytes."""
     return _compressed(fb.float16, process_group, bucket)
 
 
-def bf16_compress_hook(process_group: Any, bucket: Any) -> futures.Future[Any]:
+def bf16_compress_hook(process_group: object, bucket: object) -> futures.Future[Any]:
     """The average of the gradients rounded to bfloat16, which travel in half the bytes."""
     return _compressed(fb.bfloat16, process_group, bucket)
 
 
 def _wrapper(dtype: Any, hook: Hook) -> Hook:
-    def wrapped(state: Any, bucket: Any) -> futures.Future[Any]:
+    def wrapped(state: object, bucket: Any) -> futures.Future[Any]:
         buffer = bucket.buffer()
         with fb.no_grad():
             buffer.copy_(buffer.to(dtype))

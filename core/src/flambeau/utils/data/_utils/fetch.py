@@ -25,7 +25,7 @@ class Fetcher:
         if isinstance(dataset, IterableDataset):
             self._stream = iter(dataset)
 
-    def fetch(self, index: Any) -> Any:
+    def fetch(self, index: object) -> Any:
         """The batch of one index of the batch sampler.
 
         Raises:

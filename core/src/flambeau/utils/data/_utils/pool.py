@@ -76,7 +76,7 @@ class WorkerPool:
             self.close()
             raise
 
-    def submit(self, worker: int, epoch: int, number: int, index: Any) -> None:
+    def submit(self, worker: int, epoch: int, number: int, index: object) -> None:
         """Ask a worker for a batch."""
         self._send(worker, (TASK, epoch, number), index)
 
@@ -85,7 +85,7 @@ class WorkerPool:
         for worker in range(len(self.processes)):
             self._send(worker, (RESTART, 0, 0), None)
 
-    def _send(self, worker: int, header: tuple[Any, ...], value: Any) -> None:
+    def _send(self, worker: int, header: tuple[Any, ...], value: object) -> None:
         pid = self.processes[worker].pid
         try:
             transport.send(self.connections[worker], pid, header, value)

@@ -64,7 +64,7 @@ class _Unpickler(pickle.Unpickler):
         return known
 
 
-def send(connection: Connection, pid: int, header: tuple[Any, ...], value: Any) -> None:
+def send(connection: Connection, pid: int, header: tuple[Any, ...], value: object) -> None:
     """Send a value with a small header to process `pid`.
 
     Raises:

@@ -167,7 +167,7 @@ def run(task: Task, connection: Connection) -> None:
 
 
 def _answer(
-    connection: Connection, parent: int, header: tuple[Any, ...], value: Any, where: str
+    connection: Connection, parent: int, header: tuple[Any, ...], value: object, where: str
 ) -> None:
     try:
         transport.send(connection, parent, header, value)

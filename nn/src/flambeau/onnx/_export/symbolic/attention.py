@@ -48,7 +48,7 @@ def addmm(g: Graph, self: Value, mat1: Value, mat2: Value, beta: Any = 1, alpha:
     return _added(g, self, g.matmul(mat1, mat2), beta, alpha)
 
 
-def _added(g: Graph, x: Value, product: Value, beta: Any, alpha: Any) -> Value:
+def _added(g: Graph, x: Value, product: Value, beta: object, alpha: object) -> Value:
     if alpha != 1:
         product = g.op("Mul", product, g.value(alpha, x.dtype))
     if beta == 0:
@@ -60,13 +60,15 @@ def _added(g: Graph, x: Value, product: Value, beta: Any, alpha: Any) -> Value:
 
 @symbolic("baddbmm")
 def baddbmm(
-    g: Graph, self: Value, batch1: Value, batch2: Value, beta: Any = 1, alpha: Any = 1
+    g: Graph, self: Value, batch1: Value, batch2: Value, beta: object = 1, alpha: object = 1
 ) -> Value:
     return _added(g, self, g.matmul(batch1, batch2), beta, alpha)
 
 
 @symbolic("addmv")
-def addmv(g: Graph, self: Value, mat: Value, vec: Value, beta: Any = 1, alpha: Any = 1) -> Value:
+def addmv(
+    g: Graph, self: Value, mat: Value, vec: Value, beta: object = 1, alpha: object = 1
+) -> Value:
     return _added(g, self, g.matmul(mat, vec), beta, alpha)
 
 
@@ -98,7 +100,7 @@ def tensordot(
 
 
 @symbolic("bilinear")
-def bilinear(g: Graph, input1: Value, input2: Value, weight: Value, bias: Any = None) -> Value:
+def bilinear(g: Graph, input1: Value, input2: Value, weight: Value, bias: object = None) -> Value:
     g.needs(12, "bilinear")
     made = g.op("Einsum", input1, weight, input2, equation_s="...i,kij,...j->...k")
     return made if bias is None else g.op("Add", made, bias)

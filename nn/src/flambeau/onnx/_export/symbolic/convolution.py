@@ -21,9 +21,9 @@ def convolve(
     x: Value,
     weight: Value,
     bias: Value | None,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    stride: object,
+    padding: object,
+    dilation: object,
     groups: int,
 ) -> Value:
     """A convolution; without a batch it has one of size one."""
@@ -90,11 +90,11 @@ def transpose(
     x: Value,
     weight: Value,
     bias: Value | None,
-    stride: Any,
-    padding: Any,
-    output_padding: Any,
+    stride: object,
+    padding: object,
+    output_padding: object,
     groups: int,
-    dilation: Any,
+    dilation: object,
 ) -> Value:
     """A transposed convolution."""
     spatial = weight.rank - 2
@@ -142,7 +142,7 @@ def convolution(
 
 @symbolic("im2col")
 def im2col(
-    g: Graph, self: Value, kernel_size: Any, dilation: Any, padding: Any, stride: Any
+    g: Graph, self: Value, kernel_size: object, dilation: object, padding: object, stride: object
 ) -> Value:
     """Patches as columns: a convolution with a weight of ones and zeros."""
     import flambeau as fb

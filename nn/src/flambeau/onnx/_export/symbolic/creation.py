@@ -16,7 +16,7 @@ def _filled(names: tuple[str, ...], like: str, new: str, value: Any) -> None:
         return g.filled(size, value, g.dtype)
 
     @symbolic(*(f"{name}_like" for name in names))
-    def as_other(g: Graph, self: Value, dtype: Any = None) -> Value:
+    def as_other(g: Graph, self: Value, dtype: object = None) -> Value:
         return g.filled(g.shape_of(self), value, g.dtype)
 
     @symbolic(*(f"new_{name}" for name in names))
@@ -34,7 +34,7 @@ def full(g: Graph, size: Any, fill_value: Any, dtype: Any = None) -> Value:
 
 
 @symbolic("full_like")
-def full_like(g: Graph, self: Value, fill_value: Any, dtype: Any = None) -> Value:
+def full_like(g: Graph, self: Value, fill_value: object, dtype: object = None) -> Value:
     return g.filled(g.shape_of(self), fill_value, g.dtype)
 
 
@@ -44,7 +44,7 @@ def new_full(g: Graph, self: Value, size: Any, fill_value: Any, dtype: Any = Non
 
 
 @symbolic("fill")
-def fill(g: Graph, self: Value, value: Any) -> Value:
+def fill(g: Graph, self: Value, value: object) -> Value:
     return g.filled(g.shape_of(self), value, g.dtype)
 
 
@@ -54,14 +54,16 @@ def zero(g: Graph, self: Value) -> Value:
 
 
 @symbolic("arange", since=11)
-def arange(g: Graph, end: Any, start: Any = 0, step: Any = 1, dtype: Any = None) -> Value:
+def arange(
+    g: Graph, end: object, start: object = 0, step: object = 1, dtype: object = None
+) -> Value:
     made = g.op("Range", *(g.value(v, g.dtype) for v in (start, end, step)))
     made.dtype = g.dtype
     return made
 
 
 @symbolic("linspace", since=11)
-def linspace(g: Graph, start: Any, end: Any, steps: Any, dtype: Any = None) -> Value:
+def linspace(g: Graph, start: object, end: object, steps: object, dtype: object = None) -> Value:
     count = need_number(steps, "the number of steps")
     places = g.constant(fb.linspace(0, 1, count, dtype=g.dtype))
     first, last = g.value(start, g.dtype), g.value(end, g.dtype)
@@ -69,14 +71,14 @@ def linspace(g: Graph, start: Any, end: Any, steps: Any, dtype: Any = None) -> V
 
 
 @symbolic("eye", since=9)
-def eye(g: Graph, n: Any, m: Any = None, dtype: Any = None) -> Value:
+def eye(g: Graph, n: object, m: object = None, dtype: object = None) -> Value:
     grid = g.filled([n, n if m is None else m], 0, g.dtype)
     return g.op("EyeLike", grid, dtype_i=number_of(g.dtype))
 
 
 def _random(name: str, kind: str) -> None:
     @symbolic(name)
-    def plain(g: Graph, size: Any, dtype: Any = None) -> Value:
+    def plain(g: Graph, size: Any, dtype: object = None) -> Value:
         if all(isinstance(n, int) for n in size):
             made = g.op(kind, shape_i=list(size), dtype_i=number_of(g.dtype))
         else:
@@ -86,7 +88,7 @@ def _random(name: str, kind: str) -> None:
         return made
 
     @symbolic(f"{name}_like")
-    def like(g: Graph, self: Value, dtype: Any = None) -> Value:
+    def like(g: Graph, self: Value, dtype: object = None) -> Value:
         return g.op(f"{kind}Like", self, dtype_i=number_of(g.dtype))
 
 
@@ -106,7 +108,7 @@ def normal(g: Graph, self: Value, mean: float = 0.0, std: float = 1.0) -> Value:
 
 
 @symbolic("bernoulli")
-def bernoulli(g: Graph, self: Value, p: Any = None) -> Value:
+def bernoulli(g: Graph, self: Value, p: object = None) -> Value:
     assert self.dtype is not None
     chance: Any = self if p is None else g.value(p, self.dtype)
     drawn = g.op("RandomUniformLike", self)

@@ -49,13 +49,15 @@ for _name, _kind in {"neg": "Neg", "negative": "Neg", "abs": "Abs", "sign": "Sig
     same(_name, _kind, floats=False)
 
 
-def pair(g: Graph, one: Any, other: Any, dtype: fb.dtype | None = None) -> tuple[Value, Value]:
+def pair(
+    g: Graph, one: object, other: object, dtype: fb.dtype | None = None
+) -> tuple[Value, Value]:
     """Two arguments as values of the dtype that they are computed in."""
     dtype = dtype or g.dtype
     return g.value(one, dtype), g.value(other, dtype)
 
 
-def common(one: Any, other: Any) -> fb.dtype:
+def common(one: object, other: object) -> fb.dtype:
     """The dtype in which two arguments are compared."""
     return fb.result_type(*(_stand_in(v) for v in (one, other)))
 
@@ -67,14 +69,14 @@ def _stand_in(value: Any) -> Any:
     return value
 
 
-def _scaled(g: Graph, value: Value, alpha: Any) -> Value:
+def _scaled(g: Graph, value: Value, alpha: object) -> Value:
     if not isinstance(alpha, Value) and alpha == 1:
         return value
     return g.op("Mul", value, g.value(alpha, value.dtype))
 
 
 @symbolic("add")
-def add(g: Graph, self: Any, other: Any, alpha: Any = 1) -> Value:
+def add(g: Graph, self: object, other: object, alpha: object = 1) -> Value:
     x, y = pair(g, self, other)
     if x.dtype is fb.bool:
         return g.op("Or", x, y)
@@ -82,24 +84,24 @@ def add(g: Graph, self: Any, other: Any, alpha: Any = 1) -> Value:
 
 
 @symbolic("sub", "subtract")
-def sub(g: Graph, self: Any, other: Any, alpha: Any = 1) -> Value:
+def sub(g: Graph, self: object, other: object, alpha: object = 1) -> Value:
     x, y = pair(g, self, other)
     return g.op("Sub", x, _scaled(g, y, alpha))
 
 
 @symbolic("rsub")
-def rsub(g: Graph, self: Any, other: Any, alpha: Any = 1) -> Value:
+def rsub(g: Graph, self: object, other: object, alpha: object = 1) -> Value:
     return sub(g, other, self, alpha)
 
 
 @symbolic("mul", "multiply")
-def mul(g: Graph, self: Any, other: Any) -> Value:
+def mul(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
     return g.op("And" if x.dtype is fb.bool else "Mul", x, y)
 
 
 @symbolic("div", "divide", "true_divide")
-def div(g: Graph, self: Any, other: Any, rounding_mode: str | None = None) -> Value:
+def div(g: Graph, self: object, other: object, rounding_mode: str | None = None) -> Value:
     if rounding_mode == "floor":
         return floor_divide(g, self, other)
     x, y = pair(g, self, other)
@@ -115,7 +117,7 @@ def truncated(g: Graph, x: Value) -> Value:
 
 
 @symbolic("floor_divide", "floordiv")
-def floor_divide(g: Graph, self: Any, other: Any) -> Value:
+def floor_divide(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
     if g.dtype.is_floating_point:
         return g.op("Floor", g.op("Div", x, y))
@@ -133,17 +135,17 @@ def modulo(g: Graph, x: Value, y: Value) -> Value:
 
 
 @symbolic("remainder")
-def remainder(g: Graph, self: Any, other: Any) -> Value:
+def remainder(g: Graph, self: object, other: object) -> Value:
     return modulo(g, *pair(g, self, other))
 
 
 @symbolic("fmod", since=10)
-def fmod(g: Graph, self: Any, other: Any) -> Value:
+def fmod(g: Graph, self: object, other: object) -> Value:
     return g.op("Mod", *pair(g, self, other), fmod_i=1)
 
 
 @symbolic("pow")
-def pow(g: Graph, self: Any, exponent: Any) -> Value:
+def pow(g: Graph, self: object, exponent: object) -> Value:
     base, power = pair(g, self, exponent)
     if g.opset < 12 and not g.dtype.is_floating_point:
         wide = g.op("Pow", g.cast(base, fb.float32), g.cast(power, fb.float32))
@@ -225,7 +227,7 @@ def atan2(g: Graph, self: Value, other: Value) -> Value:
 
 def _comparison(names: tuple[str, ...], kind: str, negated: str = "") -> None:
     @symbolic(*names)
-    def write(g: Graph, self: Any, other: Any) -> Value:
+    def write(g: Graph, self: object, other: object) -> Value:
         dtype = common(self, other)
         if dtype is fb.bool and kind != "Equal":
             dtype = fb.int32
@@ -250,7 +252,7 @@ _comparison(("le", "less_equal"), "LessOrEqual")
 
 def _logical(names: tuple[str, ...], kind: str, bits: str = "") -> None:
     @symbolic(*names)
-    def write(g: Graph, self: Any, other: Any) -> Value:
+    def write(g: Graph, self: object, other: object) -> Value:
         if g.dtype is not fb.bool:
             g.needs(18, "arithmetic of bits")
             return g.op(bits, *pair(g, self, other))
@@ -271,7 +273,7 @@ def logical_not(g: Graph, self: Value) -> Value:
 
 
 @symbolic("bitwise_left_shift", "__lshift__", since=11)
-def left_shift(g: Graph, self: Any, other: Any) -> Value:
+def left_shift(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
     return g.op("Mul", x, g.cast(g.op("Pow", g.constant(2.0), g.cast(y, fb.float32)), g.dtype))
 
@@ -292,16 +294,16 @@ def isfinite(g: Graph, self: Value) -> Value:
 
 
 @symbolic("maximum", "fmax")
-def maximum(g: Graph, self: Any, other: Any) -> Value:
+def maximum(g: Graph, self: object, other: object) -> Value:
     return extreme(g, "Max", self, other)
 
 
 @symbolic("minimum", "fmin")
-def minimum(g: Graph, self: Any, other: Any) -> Value:
+def minimum(g: Graph, self: object, other: object) -> Value:
     return extreme(g, "Min", self, other)
 
 
-def extreme(g: Graph, kind: str, one: Any, other: Any) -> Value:
+def extreme(g: Graph, kind: str, one: object, other: object) -> Value:
     """The larger or smaller of two."""
     x, y = pair(g, one, other)
     if g.opset < 12 and not g.dtype.is_floating_point:
@@ -311,7 +313,7 @@ def extreme(g: Graph, kind: str, one: Any, other: Any) -> Value:
 
 
 @symbolic("where")
-def where(g: Graph, condition: Value, self: Any = None, other: Any = None) -> Any:
+def where(g: Graph, condition: Value, self: object = None, other: object = None) -> Any:
     if self is None:
         raise UnsupportedOperatorError("`where` of a condition alone; use nonzero")
     x, y = pair(g, self, other)
@@ -319,13 +321,13 @@ def where(g: Graph, condition: Value, self: Any = None, other: Any = None) -> An
 
 
 @symbolic("masked_fill")
-def masked_fill(g: Graph, self: Value, mask: Value, value: Any) -> Value:
+def masked_fill(g: Graph, self: Value, mask: Value, value: object) -> Value:
     filled = g.value(value, self.dtype)
     return g.op("Where", g.cast(mask, fb.bool), filled, self)
 
 
 @symbolic("clamp", "clip")
-def clamp(g: Graph, self: Value, min: Any = None, max: Any = None) -> Value:
+def clamp(g: Graph, self: Value, min: object = None, max: object = None) -> Value:
     x = g.cast(self, g.dtype)
     tensors = [b for b in (min, max) if isinstance(b, Value) and b.shape]
     if tensors:
@@ -335,33 +337,33 @@ def clamp(g: Graph, self: Value, min: Any = None, max: Any = None) -> Value:
 
 
 @symbolic("clamp_min")
-def clamp_min(g: Graph, self: Value, min: Any) -> Value:
+def clamp_min(g: Graph, self: Value, min: object) -> Value:
     return clamp(g, self, min)
 
 
 @symbolic("clamp_max")
-def clamp_max(g: Graph, self: Value, max: Any) -> Value:
+def clamp_max(g: Graph, self: Value, max: object) -> Value:
     return clamp(g, self, None, max)
 
 
 @symbolic("lerp")
-def lerp(g: Graph, self: Value, end: Value, weight: Any) -> Value:
+def lerp(g: Graph, self: Value, end: Value, weight: object) -> Value:
     return g.op("Add", self, g.op("Mul", g.value(weight, self.dtype), g.op("Sub", end, self)))
 
 
 @symbolic("addcmul")
-def addcmul(g: Graph, self: Value, tensor1: Value, tensor2: Value, value: Any = 1) -> Value:
+def addcmul(g: Graph, self: Value, tensor1: Value, tensor2: Value, value: object = 1) -> Value:
     return g.op("Add", self, _scaled(g, g.op("Mul", tensor1, tensor2), value))
 
 
 @symbolic("addcdiv")
-def addcdiv(g: Graph, self: Value, tensor1: Value, tensor2: Value, value: Any = 1) -> Value:
+def addcdiv(g: Graph, self: Value, tensor1: Value, tensor2: Value, value: object = 1) -> Value:
     return g.op("Add", self, _scaled(g, g.op("Div", tensor1, tensor2), value))
 
 
 @symbolic("nan_to_num", since=10)
 def nan_to_num(
-    g: Graph, self: Value, nan: Any = None, posinf: Any = None, neginf: Any = None
+    g: Graph, self: Value, nan: object = None, posinf: object = None, neginf: object = None
 ) -> Value:
     assert self.dtype is not None
     most = fb.finfo(self.dtype).max
@@ -388,12 +390,12 @@ def relu6(g: Graph, self: Value) -> Value:
 
 
 @symbolic("hardtanh")
-def hardtanh(g: Graph, self: Value, min_val: Any = -1, max_val: Any = 1) -> Value:
+def hardtanh(g: Graph, self: Value, min_val: object = -1, max_val: object = 1) -> Value:
     return g.clip(self, min_val, max_val)
 
 
 @symbolic("leaky_relu")
-def leaky_relu(g: Graph, self: Value, negative_slope: Any = 0.01) -> Value:
+def leaky_relu(g: Graph, self: Value, negative_slope: object = 0.01) -> Value:
     return g.op("LeakyRelu", self, alpha_f=float(need_number(negative_slope, "the slope")))
 
 
@@ -415,7 +417,7 @@ def prelu(g: Graph, self: Value, weight: Value) -> Value:
 
 
 @symbolic("elu")
-def elu(g: Graph, self: Value, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Value:
+def elu(g: Graph, self: Value, alpha: Any = 1, scale: object = 1, input_scale: object = 1) -> Value:
     if scale == 1 and input_scale == 1:
         return g.op("Elu", self, alpha_f=float(alpha))
     inner = g.op("Elu", g.op("Mul", self, g.constant(input_scale, self.dtype)), alpha_f=alpha)
@@ -477,7 +479,7 @@ def gelu(g: Graph, self: Value, approximate: str = "none") -> Value:
 
 
 @symbolic("softplus")
-def softplus(g: Graph, self: Value, beta: Any = 1, threshold: Any = 20) -> Value:
+def softplus(g: Graph, self: Value, beta: object = 1, threshold: object = 20) -> Value:
     if beta == 1 and threshold == 20:
         return g.op("Softplus", self)
     scale = g.constant(beta, self.dtype)
@@ -497,7 +499,7 @@ def softsign(g: Graph, self: Value) -> Value:
 
 
 @symbolic("hardshrink")
-def hardshrink(g: Graph, self: Value, lambd: Any = 0.5) -> Value:
+def hardshrink(g: Graph, self: Value, lambd: object = 0.5) -> Value:
     far = g.op("Greater", g.op("Abs", self), g.constant(lambd, self.dtype))
     return g.op("Where", far, self, g.constant(0, self.dtype))
 
@@ -511,7 +513,7 @@ def softshrink(g: Graph, self: Value, lambd: Any = 0.5) -> Value:
 
 
 @symbolic("threshold")
-def threshold(g: Graph, self: Value, threshold: Any, value: Any) -> Value:
+def threshold(g: Graph, self: Value, threshold: object, value: object) -> Value:
     above = g.op("Greater", self, g.constant(threshold, self.dtype))
     return g.op("Where", above, self, g.constant(value, self.dtype))
 
@@ -525,12 +527,12 @@ def glu(g: Graph, self: Value, dim: int = -1) -> Value:
 
 
 @symbolic("softmax", "special_softmax")
-def softmax(g: Graph, self: Value, dim: int, dtype: Any = None) -> Value:
+def softmax(g: Graph, self: Value, dim: int, dtype: object = None) -> Value:
     return along(g, "Softmax", g.cast(self, g.dtype), dim)
 
 
 @symbolic("log_softmax", "special_log_softmax")
-def log_softmax(g: Graph, self: Value, dim: int, dtype: Any = None) -> Value:
+def log_softmax(g: Graph, self: Value, dim: int, dtype: object = None) -> Value:
     return along(g, "LogSoftmax", g.cast(self, g.dtype), dim)
 
 
@@ -559,12 +561,12 @@ def _dropout(g: Graph, input: Value, p: Any, train: bool) -> Value:
 
 
 @symbolic("dropout")
-def dropout(g: Graph, input: Value, p: Any, train: bool) -> Value:
+def dropout(g: Graph, input: Value, p: object, train: bool) -> Value:
     return _dropout(g, input, p, train)
 
 
 @symbolic("feature_dropout", "alpha_dropout", "feature_alpha_dropout")
-def feature_dropout(g: Graph, input: Value, p: Any, train: bool) -> Value:
+def feature_dropout(g: Graph, input: Value, p: object, train: bool) -> Value:
     if train and p:
         raise UnsupportedOperatorError(
             "this dropout has no operator; export with TrainingMode.EVAL"

@@ -23,7 +23,9 @@ def index_select(g: Graph, self: Value, dim: int, index: Value) -> Value:
 
 
 @symbolic("gather", "take_along_dim", since=11)
-def gather(g: Graph, self: Value, dim: Any = None, index: Any = None, indices: Any = None) -> Value:
+def gather(
+    g: Graph, self: Value, dim: object = None, index: object = None, indices: object = None
+) -> Value:
     return g.op("GatherElements", self, index if index is not None else indices, axis_i=dim)
 
 
@@ -132,7 +134,7 @@ def index(g: Graph, self: Value, indices: list[Any]) -> Value:
 
 @symbolic("index_put")
 def index_put(
-    g: Graph, self: Value, indices: list[Any], values: Any, accumulate: bool = False
+    g: Graph, self: Value, indices: list[Any], values: object, accumulate: bool = False
 ) -> Value:
     mask = indices[0] if len(indices) == 1 else None
     value = g.value(values, self.dtype)
@@ -198,8 +200,8 @@ def scatter(
     dim: int,
     index: Value,
     src: Any = None,
-    value: Any = None,
-    reduce: Any = None,
+    value: object = None,
+    reduce: object = None,
     include_self: bool = True,
 ) -> Value:
     if src is None:
@@ -235,7 +237,7 @@ def _rows(g: Graph, x: Value, dim: int, index: Value) -> Value:
 
 @symbolic("index_add", since=16)
 def index_add(
-    g: Graph, self: Value, dim: int, index: Value, source: Value, alpha: Any = 1
+    g: Graph, self: Value, dim: int, index: Value, source: Value, alpha: object = 1
 ) -> Value:
     dim %= self.rank
     if alpha != 1:
@@ -251,7 +253,7 @@ def index_copy(g: Graph, self: Value, dim: int, index: Value, source: Value) -> 
 
 
 @symbolic("index_fill", since=11)
-def index_fill(g: Graph, self: Value, dim: int, index: Value, value: Any) -> Value:
+def index_fill(g: Graph, self: Value, dim: int, index: Value, value: object) -> Value:
     dim %= self.rank
     places = _rows(g, self, dim, index)
     filling = g.filled(g.shape_of(places), value, self.dtype or fb.float32)
@@ -270,7 +272,7 @@ def masked_scatter(g: Graph, self: Value, mask: Value, source: Value) -> Value:
 
 
 @symbolic("one_hot")
-def one_hot(g: Graph, self: Value, num_classes: Any = -1) -> Value:
+def one_hot(g: Graph, self: Value, num_classes: object = -1) -> Value:
     if isinstance(num_classes, int) and num_classes == -1:
         raise OnnxExporterError("one_hot without a number of classes has sizes of its own")
     depth = g.value(num_classes, fb.int64)
@@ -283,7 +285,7 @@ def one_hot(g: Graph, self: Value, num_classes: Any = -1) -> Value:
 
 @symbolic("repeat_interleave")
 def repeat_interleave(
-    g: Graph, self: Any = None, repeats: Any = None, dim: Any = None, output_size: Any = None
+    g: Graph, self: Any = None, repeats: object = None, dim: Any = None, output_size: object = None
 ) -> Value:
     count = need_number(repeats, "the number of repetitions")
     if not isinstance(count, int):
@@ -301,7 +303,7 @@ def repeat_interleave(
     return g.reshape(tiled, [*sizes[:dim], -1, *sizes[dim + 1 :]])
 
 
-def _one_place(g: Graph, x: Value, dim: int, index: Any) -> Value:
+def _one_place(g: Graph, x: Value, dim: int, index: object) -> Value:
     rank = x.rank
     shape: list[Any] = [g.size(x, d) for d in range(rank)]
     shape[dim] = 1
@@ -309,7 +311,7 @@ def _one_place(g: Graph, x: Value, dim: int, index: Any) -> Value:
 
 
 @symbolic("select_scatter", since=11)
-def select_scatter(g: Graph, self: Value, src: Value, dim: int, index: Any) -> Value:
+def select_scatter(g: Graph, self: Value, src: Value, dim: int, index: object) -> Value:
     dim %= self.rank
     places = _one_place(g, self, dim, index)
     return g.op("ScatterElements", self, places, g.unsqueeze(src, [dim]), axis_i=dim)

@@ -64,7 +64,7 @@ def huber_loss(
 
 @symbolic("binary_cross_entropy")
 def binary_cross_entropy(
-    g: Graph, self: Value, target: Value, weight: Any = None, reduction: int = 1
+    g: Graph, self: Value, target: Value, weight: object = None, reduction: int = 1
 ) -> Value:
     one = g.constant(1, self.dtype)
     yes = g.clip(g.op("Log", self), -100, None)
@@ -80,8 +80,8 @@ def with_logits(
     g: Graph,
     self: Value,
     target: Value,
-    weight: Any = None,
-    pos_weight: Any = None,
+    weight: object = None,
+    pos_weight: object = None,
     reduction: int = 1,
 ) -> Value:
     one = g.constant(1, self.dtype)
@@ -112,7 +112,7 @@ def nll_loss(
     g: Graph,
     self: Value,
     target: Value,
-    weight: Any = None,
+    weight: object = None,
     reduction: int = 1,
     ignore_index: int = -100,
 ) -> Value:
@@ -133,7 +133,7 @@ def nll_loss(
 
 
 def _picked(
-    g: Graph, scores: Value, target: Value, weight: Any, reduction: int, ignore_index: int
+    g: Graph, scores: Value, target: Value, weight: object, reduction: int, ignore_index: int
 ) -> Value:
     """The loss by one-hot vectors, for opsets that have no operator."""
     if scores.rank != 2 or weight is not None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.table import symbolic
@@ -68,7 +66,7 @@ def layer_norm(
 
 @symbolic("rms_norm")
 def rms_norm(
-    g: Graph, input: Value, normalized_shape: list[int], weight: Any = None, eps: Any = None
+    g: Graph, input: Value, normalized_shape: list[int], weight: object = None, eps: object = None
 ) -> Value:
     assert input.dtype is not None
     eps = fb.finfo(input.dtype).eps if eps is None else eps

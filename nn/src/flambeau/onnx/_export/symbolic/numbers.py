@@ -22,7 +22,7 @@ from flambeau.onnx._export.table import symbolic
     "NumToTensor",
     "scalar_tensor",
 )
-def number(g: Graph, self: Any = None, t: Any = None) -> Value:
+def number(g: Graph, self: object = None, t: object = None) -> Value:
     """A number of a tensor of one element, or a tensor of a number."""
     x = g.value(self if self is not None else t)
     if x.shape:
@@ -31,7 +31,7 @@ def number(g: Graph, self: Any = None, t: Any = None) -> Value:
 
 
 @symbolic("tensor", "as_tensor")
-def tensor(g: Graph, data: Any = None, t: Any = None) -> Value:
+def tensor(g: Graph, data: object = None, t: object = None) -> Value:
     """A tensor of numbers."""
     what = t if data is None else data
     if isinstance(what, list | tuple):
@@ -48,7 +48,7 @@ def _nested(g: Graph, values: Any) -> Value:
 
 def _of_two(name: str, kind: str) -> None:
     @symbolic(f"prim_{name}")
-    def write(g: Graph, self: Any, other: Any) -> Value:
+    def write(g: Graph, self: object, other: object) -> Value:
         return extreme(g, kind, self, other)
 
 

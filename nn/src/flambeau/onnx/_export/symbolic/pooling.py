@@ -34,10 +34,10 @@ def _max(spatial: int, indices: bool) -> Any:
     def write(
         g: Graph,
         self: Value,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
-        dilation: Any = 1,
+        kernel_size: object,
+        stride: object = None,
+        padding: object = 0,
+        dilation: object = 1,
         ceil_mode: bool = False,
     ) -> Any:
         kernel = tuple_of(kernel_size, spatial)
@@ -77,9 +77,9 @@ def _average(spatial: int) -> Any:
     def write(
         g: Graph,
         self: Value,
-        kernel_size: Any,
-        stride: Any = None,
-        padding: Any = 0,
+        kernel_size: object,
+        stride: object = None,
+        padding: object = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: Any = None,

@@ -184,7 +184,7 @@ def unpack(
     data: Value,
     batch_sizes: Value,
     batch_first: bool,
-    padding_value: Any,
+    padding_value: object,
     total_length: int = -1,
 ) -> Any:
     if data.packed is None or padding_value != 0:

@@ -22,7 +22,7 @@ def dims_of(x: Value, dim: Any) -> list[int] | None:
 def _reduction(name: str, kind: str) -> None:
     @symbolic(name)
     def write(
-        g: Graph, self: Value, dim: Any = None, keepdim: bool = False, dtype: Any = None
+        g: Graph, self: Value, dim: object = None, keepdim: bool = False, dtype: object = None
     ) -> Value:
         return g.reduce(kind, g.cast(self, g.dtype), dims_of(self, dim), keepdim)
 
@@ -34,7 +34,7 @@ _reduction("prod", "ReduceProd")
 
 @symbolic("nansum")
 def nansum(
-    g: Graph, self: Value, dim: Any = None, keepdim: bool = False, dtype: Any = None
+    g: Graph, self: Value, dim: object = None, keepdim: bool = False, dtype: object = None
 ) -> Value:
     kept = g.op("Where", g.op("IsNaN", self), g.constant(0, self.dtype), self)
     return g.reduce("ReduceSum", g.cast(kept, g.dtype), dims_of(self, dim), keepdim)
@@ -47,12 +47,12 @@ def _whole(g: Graph, x: Value) -> Value:
 
 
 @symbolic("amax")
-def amax(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def amax(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
     return g.cast(g.reduce("ReduceMax", _whole(g, self), dims_of(self, dim), keepdim), g.dtype)
 
 
 @symbolic("amin")
-def amin(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def amin(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
     return g.cast(g.reduce("ReduceMin", _whole(g, self), dims_of(self, dim), keepdim), g.dtype)
 
 
@@ -79,16 +79,16 @@ def _place(g: Graph, kind: str, x: Value, dim: Any, keepdim: bool) -> Value:
 
 
 @symbolic("argmax")
-def argmax(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def argmax(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
     return _position(g, "ArgMax", self, dim, keepdim)
 
 
 @symbolic("argmin")
-def argmin(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+def argmin(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
     return _position(g, "ArgMin", self, dim, keepdim)
 
 
-def _position(g: Graph, kind: str, x: Value, dim: Any, keepdim: bool) -> Value:
+def _position(g: Graph, kind: str, x: Value, dim: object, keepdim: bool) -> Value:
     if dim is not None:
         return _place(g, kind, x, dim, keepdim)
     made = g.op(kind, g.reshape(_whole(g, x), [-1]), axis_i=0, keepdims_i=0)
@@ -97,7 +97,7 @@ def _position(g: Graph, kind: str, x: Value, dim: Any, keepdim: bool) -> Value:
 
 def _truth(name: str, kind: str) -> None:
     @symbolic(name)
-    def write(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
+    def write(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
         number = g.cast(g.cast(self, fb.bool), fb.int32)
         return g.cast(g.reduce(kind, number, dims_of(self, dim), keepdim), g.dtype)
 
@@ -107,17 +107,17 @@ _truth("any", "ReduceMax")
 
 
 @symbolic("count_nonzero")
-def count_nonzero(g: Graph, self: Value, dim: Any = None) -> Value:
+def count_nonzero(g: Graph, self: Value, dim: object = None) -> Value:
     number = g.cast(g.cast(self, fb.bool), fb.int64)
     return g.reduce("ReduceSum", number, dims_of(self, dim))
 
 
 @symbolic("logsumexp")
-def logsumexp(g: Graph, self: Value, dim: Any, keepdim: bool = False) -> Value:
+def logsumexp(g: Graph, self: Value, dim: object, keepdim: bool = False) -> Value:
     return g.reduce("ReduceLogSumExp", self, dims_of(self, dim), keepdim)
 
 
-def spread(g: Graph, x: Value, dim: Any, correction: Any, keepdim: bool) -> tuple[Value, Value]:
+def spread(g: Graph, x: Value, dim: object, correction: Any, keepdim: bool) -> tuple[Value, Value]:
     """Variance and mean."""
     dims = dims_of(x, dim)
     axes = list(range(x.rank)) if dims is None else dims
@@ -139,7 +139,7 @@ def spread(g: Graph, x: Value, dim: Any, correction: Any, keepdim: bool) -> tupl
     return g.op("Div", total, below), mean if keepdim else g.squeeze(mean, axes)
 
 
-def _correction(unbiased: bool, correction: Any) -> Any:
+def _correction(unbiased: bool, correction: object) -> Any:
     return correction if correction is not None else int(unbiased)
 
 
@@ -148,10 +148,10 @@ def _deviation(name: str, root: bool, pair: bool) -> None:
     def write(
         g: Graph,
         self: Value,
-        dim: Any = None,
+        dim: object = None,
         unbiased: bool = True,
         keepdim: bool = False,
-        correction: Any = None,
+        correction: object = None,
     ) -> Any:
         made, mean = spread(g, self, dim, _correction(unbiased, correction), keepdim)
         made = g.op("Sqrt", made) if root else made
@@ -192,11 +192,11 @@ def norm(
 
 
 @symbolic("cumsum", since=11)
-def cumsum(g: Graph, self: Value, dim: int, dtype: Any = None) -> Value:
+def cumsum(g: Graph, self: Value, dim: int, dtype: object = None) -> Value:
     return g.op("CumSum", g.cast(self, g.dtype), g.constant(dim))
 
 
-def ranked(g: Graph, x: Value, count: Any, dim: int, largest: bool) -> tuple[Value, Value]:
+def ranked(g: Graph, x: Value, count: object, dim: int, largest: bool) -> tuple[Value, Value]:
     """The largest or smallest elements in order, and where they were."""
     wide = g.cast(x, fb.float32) if x.dtype in (fb.bool,) else x
     if g.opset >= 11:
@@ -217,20 +217,22 @@ def ranked(g: Graph, x: Value, count: Any, dim: int, largest: bool) -> tuple[Val
 
 @symbolic("topk")
 def topk(
-    g: Graph, self: Value, k: Any, dim: int = -1, largest: bool = True, sorted: bool = True
+    g: Graph, self: Value, k: object, dim: int = -1, largest: bool = True, sorted: bool = True
 ) -> Any:
     return ranked(g, self, k, dim % max(1, self.rank), largest)
 
 
 @symbolic("sort")
-def sort(g: Graph, self: Value, dim: int = -1, descending: bool = False, stable: Any = None) -> Any:
+def sort(
+    g: Graph, self: Value, dim: int = -1, descending: bool = False, stable: object = None
+) -> Any:
     dim %= max(1, self.rank)
     return ranked(g, self, g.size(self, dim), dim, descending)
 
 
 @symbolic("argsort")
 def argsort(
-    g: Graph, self: Value, dim: int = -1, descending: bool = False, stable: Any = None
+    g: Graph, self: Value, dim: int = -1, descending: bool = False, stable: object = None
 ) -> Value:
     return sort(g, self, dim, descending)[1]
 

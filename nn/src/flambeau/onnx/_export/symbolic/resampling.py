@@ -108,8 +108,8 @@ _upsample("upsample_bicubic2d", "bicubic")
 def interpolate(
     g: Graph,
     input: Value,
-    size: Any = None,
-    scale_factor: Any = None,
+    size: object = None,
+    scale_factor: object = None,
     mode: str = "nearest",
     align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None,

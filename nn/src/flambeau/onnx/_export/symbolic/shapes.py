@@ -166,7 +166,7 @@ def parts(g: Graph, x: Value, examples: list[Any], dim: int) -> list[Value]:
 
 @symbolic("split", "split_with_sizes", "unsafe_split", "unsafe_split_with_sizes")
 def split(
-    g: Graph, self: Value, split_size: Any = None, dim: int = 0, split_sizes: Any = None
+    g: Graph, self: Value, split_size: object = None, dim: int = 0, split_sizes: object = None
 ) -> Any:
     return parts(g, self, g.result, dim)
 
@@ -178,7 +178,7 @@ def chunk(g: Graph, self: Value, chunks: int, dim: int = 0) -> Any:
 
 @symbolic("tensor_split")
 def tensor_split(
-    g: Graph, self: Value, sections: Any = None, dim: int = 0, indices: Any = None
+    g: Graph, self: Value, sections: object = None, dim: int = 0, indices: object = None
 ) -> Any:
     return parts(g, self, g.result, dim)
 
@@ -192,7 +192,7 @@ def unbind(g: Graph, self: Value, dim: int = 0) -> Any:
 
 @symbolic("slice")
 def slice(
-    g: Graph, self: Value, dim: int = 0, start: Any = None, end: Any = None, step: int = 1
+    g: Graph, self: Value, dim: int = 0, start: object = None, end: Any = None, step: int = 1
 ) -> Value:
     start = 0 if start is None else start
     end = 2**63 - 1 if end is None else end
@@ -281,7 +281,7 @@ def to(g: Graph, self: Value, **rest: Any) -> Value:
 
 
 @symbolic("copy", "copy_")
-def copy(g: Graph, self: Value, src: Any = None, other: Any = None) -> Value:
+def copy(g: Graph, self: Value, src: object = None, other: object = None) -> Value:
     return g.value(src if src is not None else other, self.dtype)
 
 
@@ -335,7 +335,7 @@ def channel_shuffle(g: Graph, self: Value, groups: int) -> Value:
 MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "circular": "wrap"}
 
 
-def padded(g: Graph, x: Value, pad: list[Any], mode: str, value: Any) -> Value:
+def padded(g: Graph, x: Value, pad: list[Any], mode: str, value: object) -> Value:
     """A tensor with more elements around it; `pad` begins with the last dimension."""
     rank = x.rank
     before: list[Any] = [0] * rank

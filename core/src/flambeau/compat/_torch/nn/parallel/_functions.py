@@ -28,7 +28,7 @@ class ReduceAddCoalesced:
     """Sums over devices."""
 
     @staticmethod
-    def apply(destination: Any, num_inputs: int, *grads: fb.Tensor) -> tuple[fb.Tensor, ...]:
+    def apply(destination: object, num_inputs: int, *grads: fb.Tensor) -> tuple[fb.Tensor, ...]:
         """The sum of each of `num_inputs` tensors, which come device by device."""
         sums = []
         for i in range(num_inputs):
@@ -41,7 +41,7 @@ class Gather:
     """Tensors of several devices, joined on one."""
 
     @staticmethod
-    def apply(target_device: Any, dim: int, *inputs: fb.Tensor) -> fb.Tensor:
+    def apply(target_device: object, dim: int, *inputs: fb.Tensor) -> fb.Tensor:
         """The tensors joined along a dimension."""
         return fb.nn.parallel.gather(inputs, _placed(target_device, inputs[0]), dim)
 

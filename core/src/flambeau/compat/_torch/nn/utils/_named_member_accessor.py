@@ -12,7 +12,7 @@ __all__ = ["set_tensor", "swap_tensor"]
 _MISSING: Any = object()
 
 
-def _check(module: Any, name: str, tensor: Any) -> None:
+def _check(module: object, name: str, tensor: object) -> None:
     if not isinstance(module, Module):
         raise TypeError(f"{module} is not an instance of torch.nn.Module")
     if tensor is not None and tensor is not _MISSING and not isinstance(tensor, fb.Tensor):
