@@ -97,7 +97,7 @@ class _Call:
                 library.set_data(self.handles[which], address(self.kept[-1]))
 
     def _listed(self, library: Library, plan: Listed) -> Any:
-        """The numbers that `flambeau_numpy.extending.offered.primitives` finds at an address."""
+        """The numbers that `offered.primitives` of flambeau-numpy finds at an address."""
         arrays = [(self.handles[which].value, skipped) for which, skipped in plan.places]
         arrays += [(0, 0)] * (4 - len(arrays))
         between = [] if plan.is_little else plan.between
@@ -184,7 +184,7 @@ class Listed:
             return _Call(self._library, self)
 
     def run_at_once(self, run: Callable[..., object], out: Array, given: Sequence[Array]) -> None:
-        """`run` by `flambeau_numpy.extending.offered.primitives`."""
+        """`run` by `offered.primitives` of `flambeau_numpy.extending`."""
         if (sizes := self._sizes) is None:
             between = 0 if self.is_little else sum(-(-n // _LINE) * _LINE for _, n in self.between)
             held = [array.nbytes for array in (out, *given)]
