@@ -179,6 +179,7 @@ fb.convolution(fb.ones(1, 1, 3), fb.ones(1, 1, 2), None, [1], [2**70], [1], Fals
 fb.convolution(fb.ones(1, 1, 3), fb.ones(1, 1, 2), None, [1], [2**62], [1], False, [0], 1)
 fb.nn.functional.triplet_margin_with_distance_loss(*[fb.ones(2)] * 3, margin=np.array("x"))
 fb.ifft(fb.ones(2, 2), np.array("x"))
+fb.stft(fb.ones(3), 1, hop_length=2, window=(2**62, 2**62))
 fb.as_strided(fb.ones(6), (2, 3), (0, 0), np.array("x"))
 fb.ones(6).as_strided((2, 3), (0, 0), np.array("x"))
 fb.poisson_nll_loss(fb.rand(2, 3), fb.tensor([1, -1]), False, "", np.array([1, 2], dtype=">i4"), 1)

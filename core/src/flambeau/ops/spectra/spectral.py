@@ -228,6 +228,7 @@ def irfft(
 
 
 @public
+@takes_as_annotated
 def stft(
     input: Tensor,
     n_fft: int,
@@ -302,6 +303,7 @@ def stft(
 
 
 @public
+@takes_as_annotated
 def istft(
     input: Tensor,
     n_fft: int,
