@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import docstrings
+import language
 from inventory import Entry, members
 from reference import Reference, arguments, directive, signature
 
@@ -259,6 +260,8 @@ TABLES: dict[str, Callable[[Reference], str]] = {
     "hooks": hooks,
     "modules": modules,
     "onnx": onnx_table,
+    "script-builtins": language.builtins,
+    "script-language": language.language,
     "ops": op_table,
     "primitives": primitives,
     "random-streams": random_streams,
