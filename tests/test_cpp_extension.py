@@ -8,7 +8,9 @@ import operator
 import os
 import shutil
 import struct
+import subprocess
 import sys
+import textwrap
 import threading
 from functools import reduce
 from pathlib import Path
@@ -72,6 +74,9 @@ def test_ops_that_a_library_registers_are_found_by_their_names(ext):
     named.plus(x, 5).sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [1, 1]
+    for by in ((), (1,), ([1, 1],)):
+        assert named.padded(x, *by) == ([1, 1], [])
+    assert named.padded(x, by=[3, 4], by_more=0.5) == ([3, 4], [0.5, 0.5, 0.5])
     with pytest.raises(TypeError, match="the argument 'n' is missing"):
         named.by_device(x)
     with pytest.raises(TypeError, match="unexpected arguments 'm'"):
@@ -298,6 +303,60 @@ def test_sums_do_not_depend_on_the_number_of_threads(ext, grain):
     assert ext.sum_of_parts(x, grain) == reduce(operator.add, sums)
 
 
+def test_threads_of_openmp_use_tensors_that_operations_made(ext):
+    for _ in range(20):
+        assert ext.filled_by_threads(fb.ones(64, dtype=fb.float64)).tolist() == list(range(64))
+
+
+def test_a_tensor_tells_of_the_memory_under_it(ext):
+    x = fb.zeros(4, 5)
+    assert ext.stored(x[1:, 2:]) == (80, True, False)
+
+
 def test_an_accessor_of_a_temporary_is_not_compiled(ext):
     assert ext.variables_have_accessors
     assert not ext.temporaries_have_accessors
+    assert ext.variables_have_packed_accessors
+    assert not ext.temporaries_have_packed_accessors
+
+
+WAYS_TO_LOAD = {
+    "cpp_extension.load": """
+        from flambeau.utils import cpp_extension
+        cpp_extension.load(
+            "extension_of_tests", SOURCE, extra_cflags=FLAGS, build_directory=str(LIBRARY.parent)
+        )
+    """,
+    "load_library": """
+        from flambeau.compat._torch import ops
+        ops.load_library(LIBRARY)
+    """,
+    "import": """
+        import importlib.util
+        spec = importlib.util.spec_from_file_location("extension_of_tests", LIBRARY)
+        importlib.util.module_from_spec(spec)
+    """,
+}
+
+
+@pytest.mark.parametrize("way", WAYS_TO_LOAD)
+def test_an_op_that_cannot_be_registered_is_an_error_of_whoever_loads_the_library(ext, way):
+    known = f"""
+        from pathlib import Path
+        SOURCE, FLAGS, LIBRARY = {str(SOURCE)!r}, {FLAGS!r}, Path({ext.__file__!r})
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(known) + textwrap.dedent(WAYS_TO_LOAD[way])],
+        env={**os.environ, "FLAMBEAU_TESTS_REGISTER_WRONGLY": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    told = "'elsewhere::op' is not of the namespace 'flambeau_tests'"
+    last = done.stderr.splitlines()[-1]
+    if way == "import":  # the interpreter says that there was an error and not which
+        assert last.startswith("SystemError")
+        assert f"RuntimeWarning: a library cannot register an op: {told}" in done.stderr
+    else:
+        assert last.startswith(f"RuntimeError: {told}")

@@ -101,3 +101,24 @@ def test_texts_in_schemas_may_hold_any_letters(text: str) -> None:
     found: dict[str, Any] = _runtime._arguments(schema)
     assert list(found) == ["x", "m", "n", "last"]
     assert (found["m"], found["n"], found["last"]) == (text, [1, 2], True)
+
+
+def test_one_number_stands_for_a_list_of_known_size() -> None:
+    schema = "op(Tensor x, int[2] a=1, float[3]? b=None, int[] c=[5]) -> Tensor"
+    _runtime.define_op(SPACE, schema)
+    _runtime.implement_op(SPACE, "op", "CPU", lambda x, *rest: rest)
+    x = fb.ones(1)
+    assert op("op")(x) == ([1, 1], None, [5])
+    assert op("op")(x, 4, 0.5) == ([4, 4], [0.5, 0.5, 0.5], [5])
+    assert op("op")(x, a=[2, 3], b=[1.0, 2.0, 3.0], c=[]) == ([2, 3], [1.0, 2.0, 3.0], [])
+
+
+def test_tensors_in_lists_choose_the_kernel_too() -> None:
+    _runtime.define_op(SPACE, "op(Tensor x, Tensor[] many) -> Tensor")
+    _runtime.implement_op(SPACE, "op", "CPU", tells("cpu"))
+    op("op").register_kernel("meta", tells("meta"))
+    here, there = fb.ones(1), fb.ones(1, device="meta")
+    assert op("op")(here, [here]) == "cpu"
+    assert op("op")(here, [here, there]) == "meta"
+    assert op("op")(there, ()) == "meta"
+    assert op("op")([[there]], []) == "meta"

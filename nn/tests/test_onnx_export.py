@@ -1,7 +1,6 @@
 """What is exported gives what the program gives: in onnxruntime, and imported again."""
 
 import io
-import warnings
 from typing import Any
 
 import pytest
@@ -354,21 +353,68 @@ def test_a_recurrent_layer_is_one_operator_with_its_weights():
     assert not {"MatMul", "Gemm", "Sigmoid"} & set(kinds(model))
 
 
-def test_packed_sequences_are_refused():
-    class Packed(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.rnn = nn.GRU(3, 4)
+class Packed(nn.Module):
+    """A recurrent layer on sequences of different lengths."""
 
-        def forward(self, x, lengths):
-            packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
-            out, last = self.rnn(packed)
-            return nn.utils.rnn.pad_packed_sequence(out)[0], last
+    def __init__(self, layer, *, ordered=True, between=None, total=None, padding=0.0, state=False):
+        super().__init__()
+        self.rnn, self.between = layer, between or nn.Identity()
+        self.ordered, self.total, self.padding, self.state = ordered, total, padding, state
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of the trace, which has the lengths as constants
-        with pytest.raises(fb.onnx.UnsupportedOperatorError, match="packed sequence"):
-            exported(Packed(), (fb.randn(5, 3, 3), fb.tensor([5, 3, 2])))
+    def forward(self, x, lengths, *state):
+        first = self.rnn.batch_first
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths, first, self.ordered)
+        packed = packed._replace(data=self.between(packed.data))
+        out, last = self.rnn(packed, *state)
+        out = out._replace(data=self.between(out.data))
+        whole, count = nn.utils.rnn.pad_packed_sequence(out, first, self.padding, self.total)
+        return whole, count, last
+
+
+PACKED = {
+    "LSTM": (nn.LSTM(3, 4, 2, bidirectional=True), {}),
+    "GRU, batch first": (nn.GRU(3, 4, batch_first=True), {}),
+    "in any order": (nn.GRU(3, 4, batch_first=True), {"ordered": False}),
+    "with a layer on the data": (nn.RNN(3, 3), {"between": nn.Linear(3, 3)}),
+    "to a length": (nn.LSTM(3, 4), {"total": 9}),
+    "to the length of the input": (nn.LSTM(3, 4), {"total": 6}),
+    "with other padding": (nn.GRU(3, 4), {"padding": -2.5}),
+    "with a layer and other padding": (nn.GRU(3, 3), {"between": nn.Tanh(), "padding": 7.0}),
+}
+
+
+@pytest.mark.parametrize("name", PACKED)
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_packed_sequences_have_the_lengths_that_the_inputs_say(name, dynamic):
+    layer, options = PACKED[name]
+
+    def given(steps, *lengths):
+        if options.get("ordered", True):
+            lengths = sorted(lengths, reverse=True)
+        sizes = (len(lengths), steps) if layer.batch_first else (steps, len(lengths))
+        return fb.randn(*sizes, 3), fb.tensor(lengths)
+
+    axes = {"x": {0: "a", 1: "b"}, "lengths": {0: "n"}} if dynamic else None
+    others = [given(6, 2, 6, 3), given(6, 1, 4, 2)]
+    if dynamic:
+        others += [given(5, 5), given(9, 3, 1, 4, 2)]
+    compare(
+        Packed(layer, **options),
+        given(6, 3, 5, 2),
+        others,
+        back=1e-6,
+        input_names=["x", "lengths"],
+        dynamic_axes=axes,
+    )
+
+
+def test_what_is_packed_is_what_the_program_has():
+    def parts(x, lengths):
+        packed = nn.utils.rnn.pack_padded_sequence(x, lengths)
+        return packed.data * 2, packed.batch_sizes
+
+    others = [(fb.randn(5, 3, 2), fb.tensor(lengths)) for lengths in ([5, 5, 1], [2, 1, 1])]
+    compare(parts, (fb.randn(5, 3, 2), fb.tensor([4, 3, 1])), others)
 
 
 def test_weights_keep_their_names_and_are_shared():
@@ -422,6 +468,33 @@ def test_the_mode_is_that_of_the_option_and_then_what_it_was():
     assert [m.training for m in net.modules()] == [True, True, False]
     with pytest.raises(TypeError, match="TrainingMode"):
         exported(net, x, training="eval")
+
+
+def test_buffers_are_what_they_were_though_the_program_writes_or_rebinds_them():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            for name in ("rebound", "written"):
+                self.register_buffer(name, fb.zeros(2))
+            self.register_buffer("none", None)
+
+        def forward(self, x):
+            self.rebound = self.rebound + x
+            self.written.add_(x)
+            self.none = x * 2
+            self.register_buffer("new", x)
+            return self.rebound + self.written
+
+    module = Counts()
+    before = dict(module.named_buffers())
+    model = onnx.load_from_string(exported(module, fb.ones(2)))
+    assert kinds(model).count("Add") >= 2
+    after = dict(module.named_buffers())
+    assert {name: id(each) for name, each in before.items()} == {
+        name: id(each) for name, each in after.items()
+    }
+    assert all(fb.equal(each, fb.zeros(2)) for each in after.values())
+    assert list(module._buffers) == ["rebound", "written", "none"]
 
 
 def test_a_program_can_ask_whether_it_is_exported():

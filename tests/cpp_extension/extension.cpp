@@ -2,6 +2,7 @@
 #include <torch/extension.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <thread>
 #include <vector>
 
@@ -198,6 +199,25 @@ std::vector<torch::Tensor> scaled(torch::Tensor x, double factor) {
   return Scaled::apply(x, factor, c10::optional<torch::Tensor>());
 }
 
+// What threads of OpenMP do with tensors that an operation made.
+torch::Tensor filled_by_threads(torch::Tensor x) {
+  auto parts = torch::zeros({2, x.size(0)}, x.options()).unbind(0);
+  auto all = at::empty_like(x.contiguous());
+#pragma omp parallel for num_threads(3)
+  for (int64_t i = 0; i < all.size(0); ++i) {
+    AT_DISPATCH_FLOATING_TYPES(all.scalar_type(), "filled_by_threads", [&] {
+      all.accessor<scalar_t, 1>()[i] = parts[1].accessor<scalar_t, 1>()[i] + scalar_t(i);
+    });
+  }
+  return all;
+}
+
+std::tuple<size_t, bool, bool> stored(torch::Tensor x) {
+  const char* first = static_cast<const char*>(x.storage().data());
+  const bool inside = first + x.storage_offset() * x.element_size() == x.data_ptr();
+  return {x.storage().nbytes(), inside, bool(torch::Tensor().storage())};
+}
+
 bool same(torch::Tensor x, torch::Tensor y) {
   y.resize_({1, 1, 1});
   return x.is_same(y) && x.dim() == 3;
@@ -209,6 +229,11 @@ struct HasAccessor : std::false_type {};
 template <class T>
 struct HasAccessor<T, std::void_t<decltype(std::declval<T>().template accessor<float, 1>())>>
     : std::true_type {};
+template <class T, class = void>
+struct HasPacked : std::false_type {};
+template <class T>
+struct HasPacked<T, std::void_t<decltype(std::declval<T>().template packed_accessor32<float, 1>())>>
+    : std::true_type {};
 
 torch::Tensor plus(const torch::Tensor& x, int64_t n) { return x + n; }
 
@@ -216,6 +241,10 @@ TORCH_LIBRARY(flambeau_tests, m) {
   m.def("plus(Tensor x, int n=1, *, float[] unused=[1.0, 2.0]) -> Tensor",
         [](const torch::Tensor& x, int64_t n, const std::vector<double>&) { return plus(x, n); });
   m.def("by_device(Tensor x, int n) -> Tensor");
+  m.def("padded(Tensor x, int[2] by=1, float[3]? by_more=None) -> (int[], float[])",
+        [](torch::Tensor, std::vector<int64_t> by, c10::optional<std::vector<double>> more) {
+          return std::make_tuple(by, more.value_or(std::vector<double>()));
+        });
   m.def("maybe(Tensor x, Tensor? y=None, str how=\"both\") -> (Tensor, Tensor?)",
         [](torch::Tensor x, c10::optional<torch::Tensor> y, const std::string& how) {
           return std::make_tuple(how == "both" ? x : x + 1, y);
@@ -229,6 +258,11 @@ TORCH_LIBRARY_FRAGMENT(flambeau_tests, m) {
   m.def("later", [](torch::TensorList list) { return list[0] - 1; });
   m.impl("by_device", torch::dispatch(c10::DispatchKey::CUDA, &plus));
 }
+// What a library does wrong while it is loaded, if it is asked to.
+TORCH_LIBRARY_FRAGMENT(flambeau_tests, m) {
+  if (std::getenv("FLAMBEAU_TESTS_REGISTER_WRONGLY")) m.def("elsewhere::op(Tensor x) -> Tensor");
+}
+TORCH_LIBRARY_FRAGMENT(flambeau_tests, m) { m.def("after", &plus); }
 static auto registry = torch::RegisterOperators()
                            .op("flambeau_older::plus", &plus)
                            .op("flambeau_older::minus(Tensor x, int n=2) -> Tensor",
@@ -263,5 +297,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("scaled", &scaled);
   m.attr("variables_have_accessors") = HasAccessor<torch::Tensor&>::value;
   m.attr("temporaries_have_accessors") = HasAccessor<torch::Tensor>::value;
+  m.attr("variables_have_packed_accessors") = HasPacked<torch::Tensor&>::value;
+  m.attr("temporaries_have_packed_accessors") = HasPacked<torch::Tensor>::value;
   m.def("same", &same);
+  m.def("filled_by_threads", &filled_by_threads);
+  m.def("stored", &stored);
 }

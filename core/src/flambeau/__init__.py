@@ -23,6 +23,12 @@ from flambeau._api.names import (
     _dirichlet_grad as _dirichlet_grad,
 )
 from flambeau._api.names import (
+    _pack_padded_sequence as _pack_padded_sequence,
+)
+from flambeau._api.names import (
+    _pad_packed_sequence as _pad_packed_sequence,
+)
+from flambeau._api.names import (
     _sample_dirichlet as _sample_dirichlet,
 )
 from flambeau._api.names import (

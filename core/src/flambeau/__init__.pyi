@@ -680,6 +680,8 @@ from flambeau._types.memory_format import contiguous_format as contiguous_format
 from flambeau._types.memory_format import memory_format as memory_format
 from flambeau._types.memory_format import preserve_format as preserve_format
 from flambeau._types.size import Size as Size
+from flambeau.ops.layers.packing import pack_padded_sequence as _own_pack_padded_sequence
+from flambeau.ops.layers.packing import pad_packed_sequence as _own_pad_packed_sequence
 from flambeau.ops.randomness.pathwise import dirichlet_grad as _own_dirichlet_grad
 from flambeau.ops.randomness.pathwise import standard_gamma_grad as _own_standard_gamma_grad
 from flambeau.ops.randomness.variates import sample_dirichlet as _own_sample_dirichlet
@@ -756,6 +758,8 @@ from flambeau.plans import compile as compile
 from flambeau.serialization import load as load
 from flambeau.serialization import save as save
 bool = _own_bool_
+_pack_padded_sequence = _own_pack_padded_sequence
+_pad_packed_sequence = _own_pad_packed_sequence
 _dirichlet_grad = _own_dirichlet_grad
 _standard_gamma_grad = _own_standard_gamma_grad
 _sample_dirichlet = _own_sample_dirichlet

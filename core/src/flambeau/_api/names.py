@@ -110,6 +110,8 @@ from flambeau._types.memory_format import (
     preserve_format,
 )
 from flambeau._types.size import Size
+from flambeau.ops.layers.packing import pack_padded_sequence as _pack_padded_sequence
+from flambeau.ops.layers.packing import pad_packed_sequence as _pad_packed_sequence
 from flambeau.ops.randomness.pathwise import dirichlet_grad as _dirichlet_grad
 from flambeau.ops.randomness.pathwise import standard_gamma_grad as _standard_gamma_grad
 from flambeau.ops.randomness.variates import sample_dirichlet as _sample_dirichlet

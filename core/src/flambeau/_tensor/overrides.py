@@ -269,6 +269,15 @@ def original(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
+_OF_LIBRARIES = (
+    "_pack_padded_sequence",
+    "_pad_packed_sequence",
+    "_sample_dirichlet",
+    "_standard_gamma",
+)
+"""Functions that libraries call and programs do not."""
+
+
 def _intercept_own() -> list[_Change]:
     import flambeau
     from flambeau._api import functions as _functions
@@ -278,7 +287,7 @@ def _intercept_own() -> list[_Change]:
     changes = _intercept(_functions.__dict__, names)
     public = flambeau.__dict__
     changes += _intercept(public, [n for n in names if n in public and public[n] is raw[n]])
-    changes += _intercept(public, ("_standard_gamma", "_sample_dirichlet"))
+    changes += _intercept(public, _OF_LIBRARIES)
     for namespace in libraries:
         changes += _intercept(namespace, namespace["__all__"])
     return changes

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import flambeau as fb
@@ -11,19 +12,25 @@ __all__ = [
     "ALL",
     "COMPOSITE",
     "DEFINED",
+    "FAILED",
     "KEYS",
     "CustomOp",
     "Overloads",
     "arguments_of",
     "define",
     "device_of",
+    "device_of_all",
     "find_or_define",
+    "loading",
     "parts_of",
 ]
 
 DEFINED: dict[str, dict[str, CustomOp]] = {}
 """What programs and libraries defined, by namespace and name."""
 
+
+FAILED: list[BaseException] = []
+"""Errors of ops that a library could not register while it was loaded."""
 
 ALL = "all devices"
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
@@ -48,8 +55,7 @@ class CustomOp:
             self.__doc__ = function.__doc__
 
     def _function(self, *args: Any, **kwargs: Any) -> Any:
-        tensors = (a for a in (*args, *kwargs.values()) if isinstance(a, fb.Tensor))
-        device = next((a.device.type for a in tensors), "cpu")
+        device = device_of_all((*args, *kwargs.values()))
         kernel = self._kernels.get(device) or self._kernels.get(ALL)
         if kernel is None:
             raise NotImplementedError(
@@ -197,6 +203,39 @@ def find_or_define(space: str, name: str) -> CustomOp:
     if known is not None and not isinstance(known, Overloads):
         return known
     return define(space, name)
+
+
+@contextmanager
+def loading() -> Iterator[None]:
+    """A block that loads a library: the error of an op that it registers is raised as what it is.
+
+    The loader of libraries lets no error through; the interpreter finds it afterwards, and says
+    with a `SystemError` that there was one.
+    """
+    known = len(FAILED)
+    try:
+        yield
+    except SystemError:
+        if len(FAILED) == known:
+            raise
+        raise FAILED.pop() from None
+
+
+def device_of_all(arguments: Iterable[Any]) -> str:
+    """The type of devices whose kernel takes these arguments: another than ``cpu`` if one has it.
+
+    Tensors in lists count as those beside them do.
+    """
+    for value in arguments:
+        if isinstance(value, fb.Tensor):
+            found = value.device.type
+        elif isinstance(value, list | tuple):
+            found = device_of_all(value)
+        else:
+            continue
+        if found != "cpu":
+            return found
+    return "cpu"
 
 
 def arguments_of(schema: str) -> str:

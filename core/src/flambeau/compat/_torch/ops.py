@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau.compat._absent import AbsentFunction
 from flambeau.utils import _aten
-from flambeau.utils._named_ops import DEFINED
+from flambeau.utils._named_ops import DEFINED, loading
 
 if TYPE_CHECKING:
     pass
@@ -54,8 +54,10 @@ def load_library(path: str | os.PathLike[str]) -> None:
 
     Raises:
         OSError: it is not there, or was compiled for something else.
+        RuntimeError: an op cannot be registered, and why; or another error that registers one.
     """
-    ctypes.CDLL(os.fspath(path))
+    with loading():
+        ctypes.CDLL(os.fspath(path))
 
 
 def __getattr__(name: str) -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.plugin.forks import make_lock
+from flambeau.utils._named_ops import loading
 from flambeau.utils.cpp_extension._build import Build, build
 
 __all__ = ["load", "load_inline"]
@@ -163,10 +164,12 @@ def _load(what: Build, directory: str | None, verbose: bool, is_module: bool) ->
         return made
     with _loading:
         if not is_module:
-            ctypes.CDLL(made)
+            with loading():
+                ctypes.CDLL(made)
             return made
         if made not in _loaded:
-            _loaded[made] = _import(what.name, made)
+            with loading():
+                _loaded[made] = _import(what.name, made)
         return _loaded[made]
 
 

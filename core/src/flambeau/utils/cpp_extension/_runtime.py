@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import ctypes
-from collections.abc import Callable
+import re
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import flambeau as fb
@@ -28,6 +30,7 @@ __all__ = [
     "index_put_",
     "is_contiguous",
     "meshgrid",
+    "registration_failed",
     "set_cuda_device",
     "set_grad_enabled",
     "store",
@@ -204,6 +207,12 @@ def define_op(space: str, schema: str) -> None:
     _named_ops.define(space, schema).schema = schema
 
 
+def registration_failed(error: BaseException) -> None:
+    """Keep the error of an op for who loads its library, and tell it to who imports that."""
+    _named_ops.FAILED.append(error)
+    warnings.warn(f"a library cannot register an op: {error}", RuntimeWarning, stacklevel=2)
+
+
 def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) -> None:
     """Give an op its function of C++ for a dispatch key."""
     device = _named_ops.device_of(key)
@@ -211,18 +220,13 @@ def implement_op(space: str, name: str, key: str, function: Callable[..., Any]) 
         return
     op = _named_ops.find_or_define(space, name)
     names = _arguments(op.schema)
-    op.register_kernel(device, _by_name(function, names) if names else function)
+    op.register_kernel(device, _by_name(function, names, _sizes(op.schema)) if names else function)
 
 
 def _arguments(schema: str) -> dict[str, Any]:
     """The arguments of a schema with their defaults, `_MISSING` for those that have none."""
-    inside = _named_ops.arguments_of(schema)
     found: dict[str, Any] = {}
-    for part in _named_ops.parts_of(inside):
-        declared, _, default = part.partition("=")
-        name = declared.strip().rpartition(" ")[2]
-        if name in ("", "*"):
-            continue
+    for _, name, default in _declared(schema):
         try:
             found[name] = ast.literal_eval(default) if default else _MISSING
         except (SyntaxError, ValueError):  # the name of a dtype or a layout
@@ -230,11 +234,29 @@ def _arguments(schema: str) -> dict[str, Any]:
     return found
 
 
+def _sizes(schema: str) -> list[int]:
+    """For each argument how many numbers it is a list of, so that one may stand for all; else 0."""
+    sized = (re.search(r"\[(\d+)\]\??$", kind) for kind, _, _ in _declared(schema))
+    return [int(found[1]) if found else 0 for found in sized]
+
+
+def _declared(schema: str) -> Iterator[tuple[str, str, str]]:
+    """Type, name and default of each argument, as they are written."""
+    for part in _named_ops.parts_of(_named_ops.arguments_of(schema)):
+        declared, _, default = part.partition("=")
+        kind, _, name = declared.strip().rpartition(" ")
+        if name not in ("", "*"):
+            yield kind, name, default
+
+
 _MISSING = object()
 
 
-def _by_name(function: Callable[..., Any], names: dict[str, Any]) -> Callable[..., Any]:
+def _by_name(
+    function: Callable[..., Any], names: dict[str, Any], sizes: list[int]
+) -> Callable[..., Any]:
     """A function of places that takes arguments by name and leaves out those with defaults."""
+    sized = [at for at, size in enumerate(sizes) if size]
 
     def call(*args: Any, **kwargs: Any) -> Any:
         given = list(args)
@@ -245,6 +267,9 @@ def _by_name(function: Callable[..., Any], names: dict[str, Any]) -> Callable[..
             given.append(value)
         if kwargs:
             raise TypeError(f"unexpected arguments {', '.join(map(repr, kwargs))}")
+        for at in sized:
+            if isinstance(given[at], int | float):
+                given[at] = [given[at]] * sizes[at]
         return function(*given)
 
     return call

@@ -21,6 +21,13 @@ Device = fb.device | str | int | None
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def _batch_of(x: Tensor, batch_sizes: Tensor) -> int:
+    """How many sequences are packed; while a trace runs, a number that it follows."""
+    if type(batch_sizes.shape[0]) is int:
+        return int(batch_sizes[0])
+    return fb._pad_packed_sequence(x, batch_sizes, False, 0.0, 0)[1].shape[0]
+
+
 class RNNBase(Module):
     """What `RNN`, `LSTM` and `GRU` share: the weights of all layers and directions.
 
@@ -193,7 +200,7 @@ class RNNBase(Module):
         self, input: Tensor, batch_sizes: Tensor | None, size: int
     ) -> tuple[int, int, int]:
         if batch_sizes is not None:
-            batch = int(batch_sizes[0])
+            batch = _batch_of(input, batch_sizes)
         else:
             batch = input.shape[0 if self.batch_first else 1]
         return self.num_layers * self._directions, batch, size

@@ -8,8 +8,7 @@ decreasing length, step t is rows ``sum(batch_sizes[:t])`` onwards, ``batch_size
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, pairwise
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import flambeau as fb
@@ -182,12 +181,6 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
     return fb.empty_like(permutation).scatter_(0, permutation, places)
 
 
-def _runs(sizes: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Neighbouring steps with the same number of sequences: (how many steps, sequences)."""
-    for size, steps in groupby(sizes):
-        yield len(list(steps)), size
-
-
 @takes_as_annotated
 def pack_padded_sequence(
     input: Tensor,
@@ -223,55 +216,8 @@ def pack_padded_sequence(
         counts, order = fb.sort(counts, descending=True)
         input = input.index_select(0 if batch_first else 1, order.to(input.device))
         order = order.to(input.device)
-    if batch_first:
-        input = input.transpose(0, 1)
-    sizes = _step_sizes(_checked_lengths(counts, input))
-    parts, start = [], 0
-    for steps, size in _runs(sizes):
-        part = input[start : start + steps, :size]
-        parts.append(part.reshape(steps * size, *input.shape[2:]))
-        start += steps
-    data = parts[0] if len(parts) == 1 else fb.cat(parts)
-    return PackedSequence(data, fb.tensor(sizes, dtype=fb.int64), order, None)
-
-
-def _checked_lengths(lengths: Tensor, input: Tensor) -> list[int]:
-    batch = input.shape[1]
-    if lengths.numel() != batch:
-        raise RuntimeError(
-            "Expected `len(lengths)` to be equal to batch_size, but got "
-            f"{lengths.numel()} (batch_size={batch})"
-        )
-    if input.numel() == 0:
-        raise RuntimeError("Cannot pack empty tensors.")
-    counts = [int(n) for n in lengths.tolist()]
-    if min(counts) <= 0:
-        raise RuntimeError(
-            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
-            "that is <= 0"
-        )
-    if any(a < b for a, b in pairwise(counts)):
-        raise RuntimeError(
-            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
-            "You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
-            "sidestep this requirement if you do not need ONNX exportability."
-        )
-    if counts[0] > input.shape[0]:
-        raise RuntimeError(
-            f"pack_padded_sequence: a sequence of length {counts[0]} does not fit the padded "
-            f"length {input.shape[0]} of the input"
-        )
-    return counts
-
-
-def _step_sizes(lengths: list[int]) -> list[int]:
-    """How many of the sequences, given by decreasing length, reach each step."""
-    sizes, live = [], len(lengths)
-    for step in range(lengths[0]):
-        while lengths[live - 1] <= step:
-            live -= 1
-        sizes.append(live)
-    return sizes
+    data, sizes = fb._pack_padded_sequence(input, counts, batch_first)
+    return PackedSequence(data, sizes, order, None)
 
 
 def pad_packed_sequence(
@@ -296,27 +242,15 @@ def pad_packed_sequence(
             [3, 0]]), tensor([2, 1]))
     """
     data, batch_sizes, _, unsorted = sequence
-    sizes = [int(n) for n in batch_sizes.tolist()]
-    if total_length is not None and total_length < len(sizes):
+    if total_length is not None and total_length < batch_sizes.shape[0]:
         raise ValueError(
             "Expected total_length to be at least the length of the longest sequence in input, "
-            f"but got total_length={total_length} and max sequence length being {len(sizes)}"
+            f"but got total_length={total_length} and max sequence length being "
+            f"{batch_sizes.shape[0]}"
         )
-    batch, rest = sizes[0], data.shape[1:]
-    blocks, start = [], 0
-    for steps, size in _runs(sizes):
-        block = data[start : start + steps * size].reshape(steps, size, *rest)
-        start += steps * size
-        if size < batch:
-            padding = data.new_full((steps, batch - size, *rest), padding_value)
-            block = fb.cat([block, padding], 1)
-        blocks.append(block)
-    if total_length is not None and total_length > len(sizes):
-        blocks.append(data.new_full((total_length - len(sizes), batch, *rest), padding_value))
-    padded = blocks[0] if len(blocks) == 1 else fb.cat(blocks)
-    lengths = (batch_sizes.unsqueeze(1) > fb.arange(batch)).sum(0)
-    if batch_first:
-        padded = padded.transpose(0, 1)
+    padded, lengths = fb._pad_packed_sequence(
+        data, batch_sizes, batch_first, padding_value, total_length or 0
+    )
     if unsorted is not None:
         padded = padded.index_select(0 if batch_first else 1, unsorted)
         lengths = lengths[unsorted.cpu()]

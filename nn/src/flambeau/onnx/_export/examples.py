@@ -32,6 +32,7 @@ def _resized(tensor: Tensor, dims: dict[int, str], change: Callable[[int], int])
         if not -tensor.dim() <= dim < tensor.dim() or not tensor.shape[dim]:
             continue
         size = tensor.shape[dim]
-        # What is in the input stays valid, be it indices or lengths: elements are repeated.
-        tensor = tensor.index_select(dim, fb.arange(change(size)) % size)
+        # What is in the input stays valid, be it indices or lengths in decreasing order: elements
+        # are repeated where they are.
+        tensor = tensor.index_select(dim, fb.arange(change(size)) * size // change(size))
     return tensor

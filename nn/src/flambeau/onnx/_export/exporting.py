@@ -109,13 +109,22 @@ def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 @contextlib.contextmanager
 def _tracing_for_export(model: Any) -> Iterator[None]:
     """Let a trace keep what an export needs, and leave the buffers of a module as they were."""
-    buffers = list(model.buffers()) if isinstance(model, nn.Module) else []
-    kept = [(each, each._version, each.detach().clone()) for each in buffers]
+    modules = list(model.modules()) if isinstance(model, nn.Module) else []
+    bound = [(module, dict(module._buffers)) for module in modules]
+    kept = [
+        (each, each._version, each.detach().clone())
+        for _, buffers in bound
+        for each in buffers.values()
+        if each is not None
+    ]
     before = for_export.set(True)
     try:
         yield
     finally:
         for_export.reset(before)
+        for module, buffers in bound:
+            module._buffers.clear()
+            module._buffers.update(buffers)
         for buffer, version, was in kept:
             if buffer._version != version:
                 with fb.no_grad():

@@ -75,7 +75,7 @@ class Value:
         name: unique in the model.
         dtype, shape: what is known of it; sizes are numbers, names of dynamic axes, or None.
         tensor: the elements, of weights and constants.
-        packed: what a packed sequence was packed from.
+        packed: what a packed sequence was packed from: steps first, and lengths.
     """
 
     name: str

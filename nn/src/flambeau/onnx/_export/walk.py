@@ -31,7 +31,7 @@ IGNORED = frozenset(
 
 LOOSE = frozenset(
     """nonzero masked_select unique unique_consecutive argwhere repeat_interleave where bincount
-    nonzero_numpy""".split()
+    nonzero_numpy _pack_padded_sequence _pad_packed_sequence""".split()
 )
 """Ops whose results have sizes that depend on what is in the inputs."""
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.symbolic.elementwise import dropout
+from flambeau.onnx._export.symbolic.packing import packed, padded
 from flambeau.onnx._export.table import symbolic
 
 ORDER = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2), "RNN": (0,)}
@@ -33,7 +35,7 @@ def layers(
     g: Graph,
     kind: str,
     x: Value,
-    states: list[Value],
+    states: Sequence[Value | None],
     params: list[Value],
     has_biases: bool,
     num_layers: int,
@@ -48,7 +50,7 @@ def layers(
     single = x.rank == 2
     if single:
         x = g.unsqueeze(x, [1])
-        states = [g.unsqueeze(s, [1]) for s in states]
+        states = [None if s is None else g.unsqueeze(s, [1]) for s in states]
     elif batch_first:
         x = g.swap(x, 0, 1)
     ways = 2 if bidirectional else 1
@@ -80,7 +82,8 @@ def layers(
             bias = _stacked(g, rows)
         first = layer * ways
         initial = [
-            s if num_layers == 1 else g.slice(s, [first], [first + ways], [0]) for s in states
+            s if s is None or num_layers == 1 else g.slice(s, [first], [first + ways], [0])
+            for s in states
         ]
         direction = "bidirectional" if bidirectional else "forward"
         made = g.op(
@@ -117,6 +120,13 @@ def layers(
     return x, *joined
 
 
+def _is_zero(state: Any) -> bool:
+    """Whether a state is known to be the one that operators start with."""
+    if not isinstance(state, Value) or state.tensor is None:
+        return False
+    return not bool(state.tensor.any())
+
+
 def _layer(names: tuple[str, ...], kind: str, **more: Any) -> None:
     @symbolic(*names)
     def write(
@@ -137,11 +147,8 @@ def _layer(names: tuple[str, ...], kind: str, **more: Any) -> None:
         lengths = None
         x = input
         if data is not None:
-            if data.packed is None:
-                raise UnsupportedOperatorError(
-                    "a packed sequence that pack_padded_sequence has not made, or that changed"
-                )
-            x, lengths, batch_first = data.packed
+            x, lengths = padded(g, data, batch_sizes)
+            states = [None if _is_zero(s) else s for s in states]
         assert x is not None
         made = layers(
             g,
@@ -158,40 +165,15 @@ def _layer(names: tuple[str, ...], kind: str, **more: Any) -> None:
             lengths,
             **more,
         )
-        if data is not None:
-            # It stays padded; unpacking it again is nothing.
-            made[0].packed = (made[0], lengths, batch_first)
-        return made
+        if lengths is None:
+            return made
+        return packed(g, made[0], lengths), *made[1:]
 
 
 _layer(("lstm",), "LSTM")
 _layer(("gru",), "GRU", linear_before_reset_i=1)
 _layer(("rnn_tanh",), "RNN", activations_s=["Tanh"])
 _layer(("rnn_relu",), "RNN", activations_s=["Relu"])
-
-
-@symbolic("_pack_padded_sequence")
-def pack(g: Graph, input: Value, lengths: Value, batch_first: bool) -> Any:
-    """Padded data, with what says how long each sequence is."""
-    data = g.op("Identity", input)
-    data.packed = (input, lengths, batch_first)
-    return data, g.op("Identity", g.cast(lengths, fb.int64))
-
-
-@symbolic("_pad_packed_sequence")
-def unpack(
-    g: Graph,
-    data: Value,
-    batch_sizes: Value,
-    batch_first: bool,
-    padding_value: object,
-    total_length: int = -1,
-) -> Any:
-    if data.packed is None or padding_value != 0:
-        raise UnsupportedOperatorError("a packed sequence that no recurrent layer has made")
-    x, lengths, was_first = data.packed
-    out = x if was_first == batch_first else g.swap(x, 0, 1)
-    return g.op("Identity", out), g.op("Identity", g.cast(lengths, fb.int64))
 
 
 def _cell(names: tuple[str, ...], kind: str, **more: Any) -> None:

@@ -137,6 +137,34 @@ std::string schema_of(const Kernel<F>& kernel) {
   return schema_of(kernel.function);
 }
 
+// Runs what registers ops while a library is loaded. An error that left it would end the process. It
+// becomes Python's current error: whoever asked for the library finds it, and what would be registered
+// after it is not.
+template <class F>
+void registering(F&& body) {
+  WithPython with_python;
+  if (PyErr_Occurred()) return;
+  try {
+    body();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (const py::builtin_exception& error) {
+    error.set_error();
+  } catch (const std::exception& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what());
+  }
+  if (!PyErr_Occurred()) return;
+  py::error_already_set error;
+  try {
+    // What imports a module may tell that there was an error and not which.
+    runtime().attr("registration_failed")(error.value());
+  } catch (py::error_already_set& another) {
+    another.restore();
+    return;
+  }
+  error.restore();
+}
+
 inline void define_op(const std::string& space, const std::string& schema) {
   WithPython with_python;
   runtime().attr("define_op")(space, schema);
@@ -223,9 +251,11 @@ class RegisterOperators {
 
   template <class F>
   RegisterOperators& op(const std::string& schema, F&& function) {
-    const auto colons = schema.find("::");
-    TORCH_CHECK(colons != std::string::npos, "the op ", schema, " has no namespace");
-    Library(schema.substr(0, colons)).def(schema.substr(colons + 2), std::forward<F>(function));
+    flambeau::registering([&] {
+      const auto colons = schema.find("::");
+      TORCH_CHECK(colons != std::string::npos, "the op ", schema, " has no namespace");
+      Library(schema.substr(0, colons)).def(schema.substr(colons + 2), std::forward<F>(function));
+    });
     return *this;
   }
 };
@@ -239,8 +269,10 @@ namespace detail {
 // Runs the body of TORCH_LIBRARY when the library is loaded.
 struct Registration {
   Registration(const char* space, const char* key, void (*body)(Library&)) {
-    Library library(space, key);
-    body(library);
+    flambeau::registering([&] {
+      Library library(space, key);
+      body(library);
+    });
   }
 };
 

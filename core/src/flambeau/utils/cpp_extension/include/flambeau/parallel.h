@@ -8,6 +8,13 @@
 
 namespace at {
 
+namespace internal {
+
+// Elements of simple work that are worth a thread.
+constexpr int64_t GRAIN_SIZE = 32768;
+
+}  // namespace internal
+
 inline int64_t divup(int64_t x, int64_t y) { return (x + y - 1) / y; }
 
 #ifdef _OPENMP

@@ -3,6 +3,7 @@
 
 #include <flambeau/argument.h>
 #include <flambeau/names.h>
+#include <flambeau/storage.h>
 
 #include <tuple>
 
@@ -248,6 +249,13 @@ class Tensor : public TensorBase {
     held().refresh();
   }
 
+  // False in conditions if the tensor is undefined.
+  Storage storage() const {
+    if (!defined()) return Storage();
+    flambeau::WithPython with_python;
+    return Storage(held().object().attr("untyped_storage")());
+  }
+
   using TensorBase::data;
   Tensor data() const { return detach(); }
 
@@ -272,7 +280,12 @@ class Tensor : public TensorBase {
   std::string toString() const;
 
   // For functions: what a call gave.
-  static Tensor one(flambeau::py::object result) { return Tensor(std::move(result)); }
+  static Tensor one(flambeau::py::object result) {
+    Tensor made(std::move(result));
+    // Now: threads of OpenMP may ask for it, which cannot call Python.
+    made.held().prepare();
+    return made;
+  }
   static std::vector<Tensor> list_of(const flambeau::py::object& results) {
     flambeau::WithPython with_python;
     std::vector<Tensor> list;
