@@ -850,7 +850,7 @@ ALIASES = {
     "the package to install, driver=": {"plugin/errors", "linalg/_eigenvalues"},
     "what programs that say import torch ask for": {
         *("compat/_torch/version", "utils/_named_ops", "compat/_torch/testing/__init__"),
-        "compat/_torch/nn/parallel/_functions",
+        *("compat/_torch/nn/parallel/_functions", "compat/_torch/utils/_foreach_utils"),
     },
     "the engine that PyTorch's name nccl means": {"distributed/_engines"},
     "the default of save_on_cpu": {"autograd/graph"},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import textwrap
-from typing import Any
-
-from reference import Reference
+from typing import TYPE_CHECKING, Any
 
 import flambeau
 from flambeau.jit._frontend import expressions, statements
 from flambeau.jit._schemas import names, schemas
+
+if TYPE_CHECKING:
+    from reference import Reference
 
 STATEMENTS = {
     "AnnAssign": "def f(x):\n    y: Dict[str, int] = {}\n    y['a'] = 1\n    return y",
