@@ -45,6 +45,34 @@ def test_a_module_comes_back_with_its_parameters_mode_and_sharing():
     assert archive(loaded)
 
 
+def test_a_script_module_without_a_class_takes_parameters_and_methods_at_any_time():
+    module = fb.jit.ScriptModule()
+    module.weight = fb.nn.Parameter(fb.ones(2))
+    module.define("def forward(self, x):\n    return self.weight * x / 2\n")
+    module.part = fb.jit.script(fb.nn.ReLU())
+    module.register_buffer("shift", fb.ones(2))
+    module.define("def moved(self, x):\n    return self.part(self.forward(x) - self.shift)\n")
+    x = fb.tensor([1, 4])
+    for each in (module, fb.jit.load(io.BytesIO(archive(module)))):
+        assert each(x).tolist() == [0.5, 2.0]
+        assert each.moved(x).tolist() == [0.0, 1.0]
+        assert [name for name, _ in each.named_parameters()] == ["weight"]
+
+
+@pytest.mark.parametrize(
+    ("version", "message"),
+    [(b"11", "version 11, and 10 is the newest"), (b"", "no version"), (b"9" * 90, "version 9+")],
+)
+def test_an_archive_whose_ops_may_mean_something_else_is_refused(version, message):
+    data, out = archive(fb.jit.script(fb.nn.ReLU())), io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            new.writestr(name, version if name.endswith("version") else old.read(name))
+    out.seek(0)
+    with pytest.raises(fb.serialization.CheckpointError, match=message):
+        fb.jit.load(out)
+
+
 CODE = (
     "__import__('os').system('touch /tmp/evil')",
     "open('/tmp/evil', 'w')",

@@ -504,3 +504,19 @@ def test_functions_of_nn_functional_are_scripted_by_themselves():
     padded = fb.jit.script(F.pad)
     assert padded(fb.ones(2), [1, 1]).tolist() == [0.0, 1.0, 1.0, 0.0]
     assert fb.jit.script(F.relu)(fb.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]
+
+
+def test_a_module_holds_a_function_that_offers_its_calls_to_modes_and_classes():
+    from flambeau._tensor.overrides import Overridable
+
+    offering = fb.relu if isinstance(fb.relu, Overridable) else Overridable(fb.relu)
+
+    class Active(fb.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.activation = offering
+
+        def forward(self, x):
+            return self.activation(x)
+
+    assert fb.jit.script(Active())(fb.tensor([-1.0, 1.0])).tolist() == [0.0, 1.0]

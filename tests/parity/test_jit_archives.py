@@ -1,6 +1,7 @@
 """Archives of programs: PyTorch reads ours, and we read PyTorch's, with equal results."""
 
 import io
+import zipfile
 
 import pytest
 import torch
@@ -274,3 +275,84 @@ def test_frozen_modules_go_to_pytorch_and_those_of_pytorch_come():
     back = exchanged(torch.jit.freeze(torch.jit.script(theirs)), torch.jit.save, fb.jit.load)(y)
     for found in (there, *tensors(back), *tensors(frozen(y))):
         torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-5)
+
+
+EARLIER = {  # what an op meant changed with some version
+    "quotients": "torch.div(x, y), x / y, x / 2, x / 2.0, torch.div(x, 2), 7 / 2",
+    "written": "x.clone().div_(y), x.clone().div_(2), x.clone().div_(2.0)",
+    "rounded": "torch.div(x, y, rounding_mode='floor'), torch.div(x, 2, rounding_mode='trunc')",
+    "into": "torch.div(x, y, out=torch.empty(3, dtype=x.dtype)),",
+    "divided": "torch.true_divide(x, y), torch.floor_divide(x, y), x // 2",
+    "filled": "torch.full([2], 3), torch.full([2], 2.5), "
+    "torch.full([2], 3, dtype=torch.int64), torch.full([2], fill_value=1)",
+    "ranges": "torch.linspace(0, 1, 5), torch.logspace(0, 1, 5), torch.linspace(0, 9, steps=4)",
+    "gelu": "torch.nn.functional.gelu(x * 0.5), torch.nn.functional.gelu(y * 0.5)",
+    "unchanged": "x + y, x * y",
+}
+
+
+OPERANDS = (
+    ([7, -7, 1], [2, 2, -3]),
+    ([7.0, -7.0, 1.0], [2, 2, 3]),
+    ([1, 2, 3], [0.5, 2.0, 3.0]),
+)
+
+
+def defined(library, expressions):
+    torch = library  # what the program finds here
+    module = type("Program", (torch.jit.ScriptModule,), {})()
+    module.define(f"def forward(self, x, y):\n    return {expressions}\n")
+    file = io.BytesIO()
+    library.jit.save(module, file)
+    return file.getvalue()
+
+
+def version_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return int(next(archive.read(n) for n in archive.namelist() if n.endswith("version")))
+
+
+def of_version(data, version):
+    """The archive as if an earlier PyTorch had written it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for name in old.namelist():
+            if name.endswith("/version"):
+                new.writestr(f"{name.partition('/')[0]}/version", b"%d\n" % version)
+            else:
+                new.writestr(name, old.read(name))
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("name", EARLIER)
+def test_what_ops_mean_is_kept_by_the_version_that_is_written(name):
+    ours, theirs = defined(fb, EARLIER[name]), defined(torch, EARLIER[name])
+    if name != "divided":  # PyTorch writes true_divide as div
+        assert version_of(ours) == version_of(theirs)
+    for data in (ours, theirs):
+        assert_loads_alike(data)
+
+
+@pytest.mark.parametrize("version", range(3, 11))
+@pytest.mark.parametrize("name", EARLIER)
+def test_ops_of_an_archive_mean_what_they_did_in_its_version(name, version):
+    for library in (fb, torch):
+        assert_loads_alike(of_version(defined(library, EARLIER[name]), version))
+
+
+def assert_loads_alike(data):
+    ours, theirs = fb.jit.load(io.BytesIO(data)), torch.jit.load(io.BytesIO(data))
+    for x, y in OPERANDS:
+        try:
+            expected = theirs(torch.tensor(x), torch.tensor(y))
+        except RuntimeError:
+            with pytest.raises(RuntimeError):
+                ours(fb.tensor(x), fb.tensor(y))
+            continue
+        found = ours(fb.tensor(x), fb.tensor(y))
+        for one, other in zip(found, expected, strict=True):
+            if isinstance(other, torch.Tensor):
+                assert str(one.dtype) == str(other.dtype)
+                assert one.tolist() == pytest.approx(other.tolist(), rel=1e-6, abs=1e-6)
+            else:
+                assert one == other

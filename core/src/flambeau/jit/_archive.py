@@ -16,6 +16,7 @@ from flambeau.jit import _types as T
 from flambeau.jit._code import Constants, function_code
 from flambeau.jit._frontend.function import ScriptFunction
 from flambeau.jit._graph import escaped
+from flambeau.jit._op_versions import version_of
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.serialization import _pickler, _save
@@ -277,7 +278,7 @@ def save(m: Any, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
         for key, extra in (_extra_files or {}).items():
             raw = extra.encode() if isinstance(extra, str) else bytes(extra)
             archive.record(f"extra/{key}", raw)
-        archive.record("version", b"3\n")
+        archive.record("version", b"%d\n" % version_of(writer.constants.ops))
         archive.record("byteorder", b"little")
         archive.close()
 

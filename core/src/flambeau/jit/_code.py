@@ -31,12 +31,14 @@ class Constants:
         values: the constants, in the order of their numbers.
         functions: the functions that are called.
         types: the classes, enums and named tuples that are named.
+        ops: the ops that are called.
     """
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self.functions: dict[str, ScriptFunction] = {}
         self.types: dict[str, Type] = {}
+        self.ops: set[str] = set()
         self._known: dict[int, int] = {}
 
     def name(self, value: Any) -> str:
@@ -407,6 +409,7 @@ class _Printer:
         schema = node.schema
         space, _, name = node.kind.partition("::")
         shown = self.arguments(node, schema, given)
+        self.constants.ops.add(node.kind)
         if space == "aten" and name.isidentifier():
             return f"torch.{name}({shown})"
         return f"ops.{space}.{name}({shown})"

@@ -217,7 +217,12 @@ class ScriptModule(nn.Module):
         resolver = of_caller(1)
         found = declarations(src, resolver)
         self.__dict__["_stubs"].update(found)
-        if "_type_of_script" in self.__dict__:
+        kind = self.__dict__.get("_type_of_script")
+        if kind is None and type(self) is ScriptModule:  # there is no class whose __init__ ends
+            _finish(self)
+        elif kind is not None:
+            if type(self) is ScriptModule:  # what it was given since it was last asked
+                kind.attributes.update(_type_of(self, script=True).attributes)
             _compile_stubs(self, found)
 
     @property
@@ -551,7 +556,7 @@ def _type_of(
         if name in attributes or name in ignored:
             continue
         try:
-            value = getattr(module, name)
+            value = _decorators.plain(getattr(module, name))
         except Exception:  # a property of the program's that has no value now is no attribute
             continue
         if name in fixed or (_own(cls) and _is_simple(value)):

@@ -12,7 +12,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import nn
 from flambeau._storages.memory import swapped
-from flambeau.jit import _modules
+from flambeau.jit import _modules, _op_versions
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend import classes as _classes
@@ -209,7 +209,7 @@ class _CodeResolver(Resolver):
     def __init__(self, code: Code) -> None:
         words: dict[str, Any] = {
             **V.language(),
-            "torch": V.AtenNamespace(),
+            "torch": _op_versions.Namespace(code.version),
             "__torch__": _Path(code, "__torch__"),
             "CONSTANTS": _Constants(code.constants),
             "inf": math.inf,
@@ -229,9 +229,14 @@ class Code:
     """The sources of an archive, of which each is parsed when something in it is named."""
 
     def __init__(
-        self, archive: ArchiveReader, constants: tuple[Any, ...], folder: str = "code"
+        self,
+        archive: ArchiveReader,
+        constants: tuple[Any, ...],
+        version: int,
+        folder: str = "code",
     ) -> None:
         self.archive, self.constants, self.folder = archive, constants, folder
+        self.version = version
         self.files: dict[str, tuple[Source, dict[str, ast.stmt]]] = {}
         self.known: dict[str, Any] = {}
         self.resolver = _CodeResolver(self)
@@ -262,7 +267,10 @@ class Code:
         """The source of a record, and its statements without the head that older files have."""
         text = textwrap.dedent(bytes(self.archive.read(path)).decode("utf-8"))
         source = Source(tuple(text.splitlines()), path)
-        return source, [each for each in parse(text, source).body if not _is_head(each)]
+        tree = parse(text, source)
+        if self.version < _op_versions.DIVIDES_TRULY:
+            tree = _op_versions.Divisions().visit(tree)
+        return source, [each for each in tree.body if not _is_head(each)]
 
     def _function(self, name: str, node: ast.FunctionDef, source: Source) -> ScriptFunction:
         defaults = literal_defaults(node, self.resolver)
@@ -377,13 +385,28 @@ def _code(values: _Values) -> Code:
     constants = values.pickle("constants.pkl", "constants")
     if not isinstance(constants, tuple):
         raise CheckpointError("the constants of an archive are no tuple", values.path)
-    return Code(values.archive, constants)
+    return Code(values.archive, constants, _version(values))
+
+
+def _version(values: _Values) -> int:
+    """The version of an archive, which says what its ops mean."""
+    records = values.archive.records
+    name = next((each for each in ("version", ".data/version") if each in records), None)
+    text = bytes(values.archive.read(name))[:80].strip() if name is not None else b""
+    if not text.isdigit():
+        raise CheckpointError(f"the archive has no version, but {shown(text)}", values.path)
+    if int(text) > _op_versions.NEWEST:
+        raise CheckpointError(
+            f"the archive has version {int(text)}, and {_op_versions.NEWEST} is the newest known",
+            values.path,
+        )
+    return int(text)
 
 
 def _old_code(values: _Values) -> Code:
     """The code of an archive whose constants are in the table of all tensors."""
     table = values.table = compiler.old_reader.Table(values, values.path)
-    return Code(values.archive, tuple(table.tensors), "libs")
+    return Code(values.archive, tuple(table.tensors), 1, "libs")
 
 
 class _Builder:
