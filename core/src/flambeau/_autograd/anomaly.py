@@ -5,13 +5,9 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd import engine
-
-if TYPE_CHECKING:
-    pass
-
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 

@@ -9,13 +9,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._cli.overview import activate_quietly, columns
 from flambeau.plugin.host import PluginHost
-
-if TYPE_CHECKING:
-    pass
 
 
 def hotspots(host: PluginHost, device_type: str, program: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from flambeau._autograd.modes import recording, set_recording
@@ -465,7 +465,7 @@ class Tensor(TensorMethods, TensorBase):
         gradient: Tensor | None = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: object = None,
+        inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
         """Compute the gradients of the leaves and add them to their ``.grad``.
 
@@ -687,7 +687,7 @@ class Tensor(TensorMethods, TensorBase):
         st.shared = st.lent = True
         return give(self._a)
 
-    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> Any:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> Any:
         if isinstance(dtype, Tensor):
             raise TypeError("__array__(): argument 'dtype' must be a dtype of NumPy, not Tensor")
         array = self.numpy()

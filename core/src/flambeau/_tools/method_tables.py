@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Sequence
 from textwrap import indent
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.dispatch import record_binary
 from flambeau._dispatch.keywords import many
@@ -24,10 +24,6 @@ from flambeau._tools.signatures import (
 )
 from flambeau._types.dtype import bool_
 from flambeau.ops.declaration.table import OPS, Op
-
-if TYPE_CHECKING:
-    pass
-
 
 # Operators with a fast path: dunder, canonical op, restriction on the dtype, whether it records.
 BINARY = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from flambeau._autograd.modes import recording, set_recording
 from flambeau._autograd.node import Binary, Node, Unary
@@ -17,9 +17,6 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.autograd.function import FunctionNode
 from flambeau.ops.declaration.nodes import GenericNode, Saved, SavedList, SavedResult
-
-if TYPE_CHECKING:
-    pass
 
 
 class Hooks(NamedTuple):

@@ -14,6 +14,11 @@ from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.creation.creation import zeros_like
 
+Places = Tensor | GradientEdge | Sequence[Tensor | GradientEdge]
+"""Tensors, or places in a graph: one or several."""
+Gradients = Tensor | Sequence[Tensor | None]
+"""What they are weighted by: one or several."""
+
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:
     if value is None:
@@ -84,12 +89,12 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
 
 
 def backward(
-    tensors: object,
-    grad_tensors: object = None,
+    tensors: Places,
+    grad_tensors: Gradients | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
-    grad_variables: Any = None,
-    inputs: object = None,
+    grad_variables: Gradients | None = None,
+    inputs: Places | None = None,
 ) -> None:
     """Add the gradients of `tensors`, weighted by `grad_tensors`, to the ``.grad`` of the leaves.
 
@@ -144,9 +149,9 @@ def _keep_non_leaves(inputs: Sequence[Tensor], grads: Sequence[Any]) -> None:
 
 
 def grad(
-    outputs: object,
-    inputs: object,
-    grad_outputs: object = None,
+    outputs: Places,
+    inputs: Places,
+    grad_outputs: Gradients | None = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     only_inputs: bool = True,

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording
@@ -21,10 +21,6 @@ from flambeau._autograd.node import Node, Out, next_seq
 from flambeau._dispatch import bound as _bound
 from flambeau.ops import OPS
 from flambeau.plugin.forks import make_lock
-
-if TYPE_CHECKING:
-    pass
-
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from flambeau._autograd import engine
 from flambeau._autograd.engine import _in, _out
@@ -21,9 +21,6 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._writes import inplace as _inplace
 from flambeau.ops.creation.creation import filled
 from flambeau.ops.declaration.namespace import TENSORS
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Result(NamedTuple):

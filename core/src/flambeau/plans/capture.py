@@ -12,7 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd import engine as _engine
 from flambeau._autograd.modes import recording
@@ -29,10 +29,6 @@ from flambeau.plugin import steps as _steps
 from flambeau.plugin.backend import Backend
 from flambeau.plugin.forks import make_lock
 from flambeau.plugin.plan import Option, Slot, Step
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["Capture", "capturing"]
 

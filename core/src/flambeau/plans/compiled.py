@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
@@ -23,10 +23,6 @@ from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.reach import Reach
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["Compiled", "Explanation", "compile", "explain", "reset"]
 

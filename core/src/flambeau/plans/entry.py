@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import attrgetter, is_
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
 from flambeau._dispatch.dispatch import wrap
@@ -16,10 +16,6 @@ from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Check, Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed, slots_in
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 

@@ -8,7 +8,7 @@ those of the pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
@@ -19,10 +19,6 @@ from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau.plans.capture import Capture
 from flambeau.plugin.plan import Plan, replayed, slots_in
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
 

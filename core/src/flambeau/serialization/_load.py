@@ -11,7 +11,7 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
@@ -28,10 +28,6 @@ from flambeau.serialization._locations import MapLocation, direct, made, restore
 from flambeau.serialization._rebuild import check_positions
 from flambeau.serialization._source import FileSource, Source
 from flambeau.serialization._stream import read_stream
-
-if TYPE_CHECKING:
-    pass
-
 
 _KINDS = {legacy_name(d): d for d in D.ALL}
 _SMALL = 1 << 14  # bytes of a storage that are copied once more, which costs less than to arrange

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
@@ -19,10 +19,6 @@ from flambeau.ops.creation.creation import unfilled
 from flambeau.plugin.host import host
 from flambeau.serialization._budget import shown
 from flambeau.serialization._source import Source
-
-if TYPE_CHECKING:
-    pass
-
 
 MapLocation = Callable[[Any, str], Any] | Device | str | dict[str, str] | None
 

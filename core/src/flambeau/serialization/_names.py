@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._storages.typed import LEGACY, TypedStorage, legacy_name
 from flambeau._storages.untyped import UntypedStorage
@@ -16,10 +16,6 @@ from flambeau._types.device import device as Device
 from flambeau._types.layout import strided
 from flambeau._types.size import Size
 from flambeau.serialization import _rebuild as R
-
-if TYPE_CHECKING:
-    pass
-
 
 _FUNCTIONS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor"): R.rebuild_tensor,

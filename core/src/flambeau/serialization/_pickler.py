@@ -6,7 +6,7 @@ import pickle
 import sys
 from collections import OrderedDict
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from flambeau._memory.record import Storage
 from flambeau._memory.views import geometry_of, storage_of
@@ -21,9 +21,6 @@ from flambeau.serialization import _rebuild as R
 from flambeau.serialization._budget import DEPTH
 from flambeau.serialization._locations import location_tag
 from flambeau.serialization._names import WRITTEN, parameter_class
-
-if TYPE_CHECKING:
-    pass
 
 
 class Stored:

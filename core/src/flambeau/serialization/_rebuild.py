@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections import Counter, OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._api.functions import empty
 from flambeau._memory.views import storage_of
@@ -23,10 +23,6 @@ from flambeau._types.layout import sparse_coo, strided
 from flambeau._types.size import Size
 from flambeau.serialization._budget import DIMENSIONS, LARGEST, Budget, current, shown
 from flambeau.sparse._coo import SparseTensor
-
-if TYPE_CHECKING:
-    pass
-
 
 _ENTRY = 100  # bytes of an entry of a dict, about
 

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.typed import LEGACY, FloatStorage
@@ -24,10 +24,6 @@ from flambeau.serialization._pickler import (
     reduced,
 )
 from flambeau.serialization._stream import LEGACY_MAGIC, LEGACY_PROTOCOL
-
-if TYPE_CHECKING:
-    pass
-
 
 AS_ARCHIVES = True
 """Whether checkpoints are archives where nothing else is said, and not streams as before 1.6."""

@@ -6,7 +6,7 @@ Within a backward pass such a gradient is a `SparseGradient` of native arrays; i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, next_seq
@@ -14,9 +14,6 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
 from flambeau.sparse._coo import SparseTensor
-
-if TYPE_CHECKING:
-    pass
 
 
 class SparseGradient:

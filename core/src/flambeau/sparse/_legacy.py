@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.bound import home
@@ -10,9 +10,6 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.creation.sparse import sparse_coo_tensor
 from flambeau.sparse._coo import SparseTensor
-
-if TYPE_CHECKING:
-    pass
 
 
 def new(dtype: Any, device: Any, args: tuple[Any, ...]) -> Tensor:

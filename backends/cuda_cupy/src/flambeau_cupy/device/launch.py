@@ -13,16 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from flambeau.plugin.accelerator import DeviceError
 from flambeau_cupy.source import FAMILY_OF, text
-
-if TYPE_CHECKING:
-    pass
-
 
 Grid = int | tuple[int, int]
 

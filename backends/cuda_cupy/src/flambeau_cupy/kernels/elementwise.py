@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -12,10 +12,6 @@ from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
 from flambeau_cupy.fusion.chains import Deferred, Fusion
 from flambeau_cupy.fusion.steps import STEPS, TYPES
 from flambeau_cupy.layer import Layer
-
-if TYPE_CHECKING:
-    pass
-
 
 UNARY = {
     "abs": "absolute",

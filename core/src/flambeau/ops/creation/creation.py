@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.arguments import checked_sizes, need_list, need_tensor, sizes
 from flambeau._dispatch.bound import bind, home
@@ -34,10 +34,6 @@ from flambeau._types.spec import Spec
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
-
-if TYPE_CHECKING:
-    pass
-
 
 FULL_OF_DEFAULT_DTYPE = False
 """Whether `full` takes the default dtype instead of that of its value, as PyTorch 1.2 did."""

@@ -6,16 +6,13 @@ It offers the same names as `flambeau._dispatch.bound.BoundBackend`, on tensors.
 from __future__ import annotations
 
 from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.node import Node, Out
 from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap
 from flambeau._memory.record import Storage
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import OPS
-
-if TYPE_CHECKING:
-    pass
 
 
 class TensorNamespace:

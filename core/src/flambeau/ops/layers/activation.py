@@ -7,7 +7,7 @@ celu.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -22,10 +22,6 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _mul, _where, binary, replaced
-
-if TYPE_CHECKING:
-    pass
-
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946

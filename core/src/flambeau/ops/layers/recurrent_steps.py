@@ -6,17 +6,13 @@ Rows stand step by step, ``batch_sizes[t]`` of them at step t (decreasing).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.modes import enable_grad
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.shapes.movement import cat
-
-if TYPE_CHECKING:
-    pass
-
 
 Results = tuple[Tensor, ...]
 

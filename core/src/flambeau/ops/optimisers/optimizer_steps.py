@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.dispatch import kernel_error
@@ -12,10 +12,6 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import Op
 from flambeau.ops.optimisers import optimizer, optimizer_adaptive
 from flambeau.plugin.accelerator import Accelerator
-
-if TYPE_CHECKING:
-    pass
-
 
 _NUMBERS = ("steps", "etas", "mus", "mu_products")  # lists of a 0-d tensor per parameter
 

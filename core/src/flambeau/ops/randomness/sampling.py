@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -49,10 +49,6 @@ from flambeau.ops.creation.creation import (
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import Op, composite
 from flambeau.ops.randomness import random as streams
-
-if TYPE_CHECKING:
-    pass
-
 
 STD_IS_POSITIVE = True
 """Whether a tensor of standard deviations is refused if one of them is negative."""

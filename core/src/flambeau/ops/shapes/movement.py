@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
@@ -44,9 +44,6 @@ from flambeau._types.strides import contiguous_strides
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
-
-if TYPE_CHECKING:
-    pass
 
 
 class ViewOp(Op):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -15,10 +15,6 @@ from flambeau._random.mt19937 import MT19937
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import ANY_SHAPE, DTYPES, GENERATOR, SAMPLES, SPECIAL, Sample, realise
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "inference"
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import flambeau as fb
 from flambeau._types import dtype as D
 from flambeau.testing.backend import _support as kit
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "primitives"
 

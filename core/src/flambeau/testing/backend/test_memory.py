@@ -6,7 +6,7 @@ import copy
 import math
 import pickle
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -17,10 +17,6 @@ from flambeau.plugin import Backend
 from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import LAYOUTS, Arr, lay_out, special_values
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "memory"
 

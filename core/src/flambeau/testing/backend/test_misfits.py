@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.misfits import misfits
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "inference"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import flambeau as fb
 from flambeau._dispatch.bound import bind
@@ -11,10 +11,6 @@ from flambeau.ops import OPS
 from flambeau.plans import Compiled
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "training"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -13,10 +13,6 @@ from flambeau.ops import OPS
 from flambeau.plugin.validation import STRIDED_KERNELS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample
-
-if TYPE_CHECKING:
-    pass
-
 
 LEVEL = "primitives"
 

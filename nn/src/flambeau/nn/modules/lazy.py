@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau.nn._registry import Registry
 from flambeau.nn.parameter import is_lazy
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["LazyModuleMixin"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,10 +11,6 @@ from flambeau.nn import init
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
-
-if TYPE_CHECKING:
-    pass
-
 
 Device = fb.device | str | int | None
 

@@ -6,15 +6,11 @@ import math
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flambeau.autograd import _recorder
 from flambeau.compat._torch.utils.module_tracker import ModuleTracker
 from flambeau.ops import OPS
-
-if TYPE_CHECKING:
-    pass
-
 
 __all__ = ["FlopCounterMode"]
 

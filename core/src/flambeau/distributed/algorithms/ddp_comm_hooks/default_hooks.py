@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import flambeau as fb
 from flambeau import futures
 from flambeau.distributed._collectives import all_reduce
 from flambeau.distributed._init import get_world_size
-
-if TYPE_CHECKING:
-    pass
-
 
 Hook = Callable[[Any, Any], futures.Future[Any]]
 
