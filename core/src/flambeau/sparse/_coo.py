@@ -278,7 +278,7 @@ class SparseTensor(Tensor):
         gradient: Any = None,
         retain_graph: bool | None = None,
         create_graph: bool = False,
-        inputs: object = None,
+        inputs: Tensor | Sequence[Tensor] | None = None,
     ) -> None:
         """As `Tensor.backward`; `gradient` is a sparse or dense tensor of this size."""
         if isinstance(gradient, SparseTensor):
