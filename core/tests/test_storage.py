@@ -436,3 +436,13 @@ def test_vectors_over_files_share_their_numbers(tmp_path):
         fb.from_file(str(path), size=100, dtype=fb.int16)
     with pytest.raises(RuntimeError, match="memory of the CPU"):
         fb.from_file(str(path), size=1, device="meta")
+
+
+def test_memory_that_no_device_has_is_refused_with_its_size(device):
+    for make in (fb.UntypedStorage, fb.UntypedStorage(0, device=device).resize_):
+        on = {"device": device} if make is fb.UntypedStorage else {}
+        with pytest.raises(fb.OutOfMemoryError, match=f"Tried to allocate {2**62} bytes"):
+            make(2**62, **on)
+        for size in (2**63, 2**70):
+            with pytest.raises(RuntimeError, match=f"overflowed: {size} bytes"):
+                make(size, **on)

@@ -184,6 +184,24 @@ fb.as_strided(fb.ones(6), (2, 3), (0, 0), np.array("x"))
 fb.ones(6).as_strided((2, 3), (0, 0), np.array("x"))
 fb.poisson_nll_loss(fb.rand(2, 3), fb.tensor([1, -1]), False, "", np.array([1, 2], dtype=">i4"), 1)
 fb.quantile(fb.ones(3), np.array("x"))
+fb.utils.hooks.unserializable_hook(len)
+fb.utils.cpp_extension.load_inline("a", "\ud800")
+fb.utils.cpp_extension.load_inline("a", "", functions="\ud800")
+fb.utils.cpp_extension.load_inline("a", "", cuda_sources="\ud800")
+fb.utils.cpp_extension.load_inline("a", "", extra_cflags=["\ud800"])
+fb.utils.cpp_extension.load_inline("a", "", extra_include_paths=["\ud800"])
+fb.utils.cpp_extension.load_inline("a", "", build_directory="\ud800")
+fb.onnx.export(fb.nn.Linear(3, 2), (fb.ones(2, 3),), io.BytesIO(), input_names=["\ud800"])
+fb.onnx.load("\ud800")
+fb.jit.save(fb.jit.script(fb.nn.Linear(3, 2)), io.BytesIO(), {"\ud800": "a"})
+fb.jit.save(fb.jit.script(fb.nn.Linear(3, 2)), io.BytesIO(), {"a": "\ud800"})
+fb.save([1], "\ud800")
+fb.UntypedStorage(2**70)
+fb.UntypedStorage(2**70, device="meta")
+fb.UntypedStorage(2**70, device="ref")
+fb.UntypedStorage(2**60, device="ref")
+fb.TypedStorage(2**62, dtype=fb.float32)
+fb.UntypedStorage(3, device="meta").resize_(2**70)
 fb.nn.utils.fuse_conv_bn_weights(*[fb.ones(3)] * 4, 1e-5, np.array([1.0, 2.0]), fb.ones(3))
 """.strip().splitlines()
 
@@ -205,7 +223,7 @@ fb.nn.functional.pad(fb.ones(1, 1), (2**20, 2**20, 2**20, 2**20))
 
 @pytest.mark.parametrize("call", FOUND)
 def test_what_was_once_a_fault_is_an_error_of_ours(call):
-    found = verdicts.run(f"{programs.HEAD}r = {call}\n", fb)
+    found = verdicts.run(f"import io\n{programs.HEAD}r = {call}\n", fb)
     assert found["kind"] == verdicts.USER, found
 
 

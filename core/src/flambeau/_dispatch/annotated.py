@@ -25,8 +25,9 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
     nothing: an attribute was missing, a number too large for a float, an error was not raised by
     flambeau but by the interpreter or an array library.  Where all are what they
     should be, that error goes on as it is, except that arithmetic of flambeau's own that fails is a
-    ValueError, and that an attribute which an argument lacks, or a part of one, is a TypeError that
-    names the argument.  For functions that are not called in inner loops.
+    ValueError, as is text that no file can have (lone surrogates), and that an attribute which an
+    argument lacks, or a part of one, is a TypeError that names the argument.  For functions that
+    are not called in inner loops.
 
     >>> from flambeau._dispatch.annotated import takes_as_annotated
     >>> @takes_as_annotated
@@ -48,6 +49,9 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
                 worded = _foreign(function, args, kwargs)
             if worded is None and isinstance(error, MemoryError):
                 worded = out_of_memory(_title(function), error, args)
+            if worded is None and isinstance(error, UnicodeEncodeError):
+                odd = error.object[error.start : error.end][:20]
+                worded = ValueError(f"{_title(function)}(): there is no UTF-8 of the text {odd!r}")
             if worded is None and isinstance(error, ArithmeticError) and _is_ours(error):
                 worded = ValueError(f"{_title(function)}(): no result for these numbers: {error}")
             if worded is None and isinstance(error, AttributeError) and _is_ours(error):

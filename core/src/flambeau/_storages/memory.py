@@ -12,16 +12,45 @@ from flambeau._memory.views import register_alias, replay, storage_of
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
 from flambeau._writes.inplace import memory_steps
+from flambeau.plugin.accelerator import OutOfMemoryError
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
 
 
+def checked_size(size: int) -> int:
+    """A number of bytes.
+
+    Raises:
+        RuntimeError: 64 bits cannot count them.
+    """
+    if size >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed: {size} bytes")
+    return size
+
+
+def cannot_hold(size: int, error: MemoryError) -> OutOfMemoryError:
+    """What to raise where there is no memory for a storage."""
+    if isinstance(error, OutOfMemoryError) and error.size is None:
+        return error  # an accelerator has said it all
+    return OutOfMemoryError(f"a storage: not enough memory. Tried to allocate {size} bytes")
+
+
 def allocated(count: int, dtype: DType, device: Any) -> Storage:
-    """Memory for `count` elements on a device."""
+    """Memory for `count` elements on a device.
+
+    Raises:
+        RuntimeError: 64 bits cannot count its bytes.
+        OutOfMemoryError: there is too little.
+    """
     be = bind(device)
-    st = Storage(be.full((count,), 0, dtype), be, dtype)
+    size = checked_size(count * dtype.itemsize)
+    try:
+        native = be.full((count,), 0, dtype)
+    except MemoryError as error:
+        raise cannot_hold(size, error) from error
+    st = Storage(native, be, dtype)
     st.shared = True
     if not be.strided:
         st.aliases = []

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import Storage, TensorBase, state_of
 from flambeau._memory.views import geometry_of
+from flambeau._storages.memory import cannot_hold, checked_size
 from flambeau._types import dtype as D
 from flambeau._types.strides import contiguous_strides
-from flambeau.plugin.accelerator import OutOfMemoryError
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
@@ -25,18 +25,15 @@ def grown(st: Storage, size: int) -> tuple[Any, DType]:
     """Native memory of `size` bytes with those of `st`, cut off or followed by zeros; its dtype."""
     be = st._be
     dtype = D.uint8 if be.strided else st.dtype
-    count = size // dtype.itemsize
+    count = checked_size(size) // dtype.itemsize
     if be.device.type == "meta":
         return be.full((count,), 0, dtype), dtype
     held = st.nbytes()
-    if size >= 1 << 63:
-        raise RuntimeError(f"Storage size calculation overflowed: {size} bytes")
     try:
         data = st.read(0, min(size, held)) + bytes(max(0, size - held))
+        return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
     except MemoryError as error:
-        text = f"a storage: not enough memory. Tried to allocate {size} bytes"
-        raise OutOfMemoryError(text) from error
-    return be.backend.from_host(data, (count,), dtype, be.device.index or 0), dtype
+        raise cannot_hold(size, error) from error
 
 
 def move(

@@ -12,6 +12,7 @@ from io import BytesIO
 from typing import Any
 
 import flambeau as fb
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit import _types as T
 from flambeau.jit._code import Constants, function_code
 from flambeau.jit._frontend.function import ScriptFunction
@@ -226,6 +227,7 @@ def _final(value: Any) -> str | None:
     return None
 
 
+@takes_as_annotated
 def save(m: Any, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
     """Write a scripted module or function to an archive, which `load` and PyTorch's read.
 

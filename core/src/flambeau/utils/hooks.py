@@ -22,6 +22,14 @@ def unserializable_hook(f: F) -> F:
     ... def double(grad): return 2 * grad
     >>> double(3)
     6
+
+    Raises:
+        TypeError: it takes no attributes, as functions of C do not.
     """
-    f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    try:
+        f.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise TypeError(
+            f"unserializable_hook(): a function of Python is needed, got {type(f).__name__}"
+        ) from error
     return f

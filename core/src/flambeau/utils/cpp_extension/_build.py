@@ -102,8 +102,9 @@ class _Folder:
         what = self.what
         for name, text in what.inline.items():
             path = self.folder / name
-            if not path.exists() or path.read_text() != text:
-                path.write_text(text)
+            raw = text.encode()
+            if not path.exists() or path.read_bytes() != raw:
+                path.write_bytes(raw)
         sources = [
             *(Path(source).resolve() for source in what.sources),
             *(self.folder / name for name in what.inline),

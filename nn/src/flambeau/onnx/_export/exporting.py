@@ -24,6 +24,7 @@ from flambeau.onnx._export.state import exporting
 from flambeau.onnx._export.table import CUSTOM
 from flambeau.onnx._export.text import graph_text, model_text
 from flambeau.onnx._export.walk import Walk
+from flambeau.overrides import takes_as_annotated
 
 OLDEST, NEWEST, DEFAULT = 9, 23, 20
 
@@ -604,6 +605,7 @@ def save(proto: Any, f: Any, external: bool) -> None:
     f.write(proto.SerializeToString())
 
 
+@takes_as_annotated
 def export(
     model: object,
     args: object = (),
@@ -691,6 +693,7 @@ def export(
     save(proto, f, external_data)
 
 
+@takes_as_annotated
 def export_to_pretty_string(
     model: object,
     args: object,
