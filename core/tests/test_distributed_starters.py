@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +106,35 @@ def test_where_to_meet_is_asked_for_where_the_starter_does_not_say_it() -> None:
 def test_the_file_where_processes_of_mpiexec_meet_is_gone_in_the_end(tmp_path: Path) -> None:
     assert values(run_ranks(_met, 2, str(tmp_path), join=False)) == [1.0, 1.0]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["link", "linked", "writable"])
+def test_a_file_that_somebody_put_where_processes_of_mpiexec_meet_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = tmp_path / "victim"
+    victim.touch(0o600)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    for name in PYTORCHS:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in zip(
+        ("PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"), "0101", strict=True
+    ):
+        monkeypatch.setenv(name, value)
+    start = started()
+    assert start is not None
+    place = Path(start.url.removeprefix("file://"))
+    if kind == "link":
+        place.symlink_to(victim)
+    elif kind == "linked":
+        place.hardlink_to(victim)
+    else:
+        place.touch()
+        place.chmod(0o666)
+    with pytest.raises(RuntimeError, match="is not theirs alone"):
+        dist.init_process_group("reference")
+    assert not victim.read_bytes()
 
 
 def _met(rank: int, size: int, folder: str) -> float:

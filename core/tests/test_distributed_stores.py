@@ -16,6 +16,7 @@ import pytest
 import flambeau as fb
 import flambeau.distributed as dist
 from flambeau.distributed import _server
+from flambeau.distributed._tcp_store import start_server
 from flambeau.testing.ranks import free_port, run_ranks, values
 
 
@@ -178,6 +179,57 @@ def test_strangers_are_sent_away_and_harm_nobody() -> None:
     store.set("a", "1")
     assert store.get("a") == b"1"
     store.close()
+
+
+def test_strangers_neither_end_a_job_that_has_not_begun_nor_keep_one_from_ending() -> None:
+    port = start_server("127.0.0.1", 0, timedelta(seconds=60))
+    silent = socket.create_connection(("127.0.0.1", port))
+    with socket.create_connection(("127.0.0.1", port)) as stranger:
+        stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
+        assert stranger.recv(1) == b""
+    time.sleep(0.1)
+    store = dist.TCPStore("127.0.0.1", port, timeout=timedelta(seconds=10))
+    store.set("a", "1")
+    store.close()
+    silent.settimeout(30)
+    with silent:
+        assert silent.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        _server.pack(b"x"),
+        _server.pack(b"", b"dead"),
+        _server.pack(b"", b"dead", b"\xff"),
+        _server.pack(),
+        b"\0\0\0\5\0\0\1\0a",
+    ],
+)
+def test_what_answers_like_no_store_is_an_error_and_no_wait(answer: bytes) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        store = dist.TCPStore("127.0.0.1", port, timeout=timedelta(seconds=30))
+        peer, _ = other.accept()
+        with peer:
+            peer.sendall(answer)
+            start = time.monotonic()
+            with pytest.raises(dist.DistNetworkError, match=f"{port} is no store"):
+                store.add("a", 1)
+            assert time.monotonic() - start < 20
+        store.close()
+
+
+@pytest.mark.parametrize("held", [b"x", b"# A page\n\nof words\n", b"\0" * 100, b"\xff" * 9])
+def test_a_file_of_something_else_is_no_store_and_stays_as_it_is(
+    tmp_path: Path, held: bytes
+) -> None:
+    path = tmp_path / "page"
+    path.write_bytes(held)
+    with pytest.raises(ValueError, match="none of a store"):
+        dist.FileStore(str(path), 1).add("a", 1)
+    assert path.read_bytes() == held
 
 
 def test_a_master_that_waits_says_how_many_came() -> None:

@@ -3,7 +3,7 @@
 A script of the standard library alone.  Each process connects, asks for its rank and size, leaves
 its address among the keys, waits for all at a barrier and reads those of the others.  A process
 that goes away while others wait takes them along: they could only wait for ever.  The manager ends
-with its last connection.
+with its last connection.  Strangers, who begin with something else, are sent away.
 """
 
 from __future__ import annotations
@@ -49,6 +49,10 @@ def sweep(name: str, folder: str = "/dev/shm") -> None:
             pass
 
 
+_STALLED = 10.0
+"""Seconds after which a process that takes no answers is left alone."""
+
+
 class Manager:
     """The state of a job, and the answers to its processes."""
 
@@ -58,6 +62,7 @@ class Manager:
         self.name = name
         self.keys = {"PMI_process_mapping": nodes}
         self.buffers: dict[socket.socket, bytes] = {}
+        self.members: set[socket.socket] = set()
         self.waiting: list[socket.socket] = []
         self.selector = selectors.DefaultSelector()
 
@@ -71,12 +76,17 @@ class Manager:
                     self._accept()
                 elif isinstance(key.fileobj, socket.socket):
                     self._read(key.fileobj)
-            seen = seen or bool(self.buffers)
-            if not self.buffers and (seen or time.monotonic() - start > patience):
+            seen = seen or bool(self.members)
+            if not self.members and (seen or time.monotonic() - start > patience):
                 return
 
     def _accept(self) -> None:
-        sock, _ = self.listener.accept()
+        try:
+            sock, _ = self.listener.accept()
+        except OSError:
+            time.sleep(0.01)  # too many files are open, and the next call says so at once
+            return
+        sock.settimeout(_STALLED)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.buffers[sock] = b""
         self.selector.register(sock, selectors.EVENT_READ)
@@ -92,12 +102,18 @@ class Manager:
         *lines, self.buffers[sock] = (self.buffers[sock] + data).split(b"\n")
         for line in lines:
             if sock in self.buffers:
-                self._answer(sock, line.decode(errors="replace"))
+                try:
+                    self._answer(sock, line.decode(errors="replace"))
+                except (KeyError, ValueError, IndexError):  # none of ours
+                    self._drop(sock)
 
     def _drop(self, sock: socket.socket) -> None:
         self.selector.unregister(sock)
         del self.buffers[sock]
         sock.close()
+        if sock not in self.members:
+            return
+        self.members.discard(sock)
         waiting, self.waiting = [s for s in self.waiting if s is not sock], []
         for other in waiting:
             if other in self.buffers:
@@ -112,7 +128,11 @@ class Manager:
     def _answer(self, sock: socket.socket, line: str) -> None:
         asked = dict(part.split("=", 1) for part in line.split() if "=" in part)
         command = asked.get("cmd", "")
-        if command == "barrier_in":
+        if command == "initack":
+            self.members.add(sock)
+        if sock not in self.members:
+            self._drop(sock)
+        elif command == "barrier_in":
             self.waiting.append(sock)
             if len(self.waiting) == self.size:
                 waiting, self.waiting = self.waiting, []

@@ -79,8 +79,8 @@ class Server:
         if not message:
             self._gone(client)
             return
-        what, name = message[:1], message[1:].decode()
-        if not name.startswith(PREFIX) or "/" in name:
+        what, name = message[:1], message[1:].decode(errors="replace")
+        if not name.startswith(PREFIX) or "/" in name or "\0" in name:
             return
         holders = self.holders.setdefault(name, [])
         if what == b"+":

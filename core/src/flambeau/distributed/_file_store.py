@@ -8,18 +8,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from flambeau._dispatch.annotated import all_take_as_annotated
-from flambeau.distributed._server import Frames, pack
+from flambeau.distributed._server import LARGEST, Frames, pack
 from flambeau.distributed._stores import Store, Value, as_bytes, as_key, as_keys
 
 
 class FileStore(Store):
     """A store in a file, for processes that share a file system which can lock (`fcntl`).
 
-    The file is removed when the last of `world_size` stores over it is closed or collected.
+    The file is removed when the last of `world_size` stores over it is closed or collected.  A file
+    with something else in it is refused and stays as it is.
 
     Args:
         file_name: a file that does not exist, or is empty, when the first process comes.
         world_size: how many stores there will be; -1 leaves the file.
+
+    Raises:
+        OSError: the file cannot be opened.
+        ValueError: it holds something else.
 
     >>> import flambeau as fb, tempfile, os
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -34,11 +39,29 @@ class FileStore(Store):
         self.path = os.fspath(file_name)
         self._size = world_size
         self._fd = -1
-        self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         self._pid = os.getpid()
         self._values: dict[str, bytes] = {}
         self._read = 0
         self._frames = Frames()
+        self._open()
+
+    def _open(self) -> None:
+        # What is opened here is closed without being counted as a store that was.
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH)
+            head = os.pread(fd, 8, 0)
+            size, first = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")
+            if head and (len(head) < 8 or first + 4 > size or size > LARGEST):
+                raise self._odd()
+            fcntl.flock(fd, fcntl.LOCK_UN)
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def _odd(self) -> ValueError:
+        return ValueError(f"FileStore: the file {self.path} is there, and is none of a store")
 
     @contextmanager
     def _locked(self, how: int) -> Iterator[None]:
@@ -52,11 +75,14 @@ class FileStore(Store):
     def _refresh(self) -> None:
         while data := os.pread(self._fd, 1 << 20, self._read):
             self._read += len(data)
-            for key, *value in self._frames.feed(data):
-                if value:
-                    self._values[key.decode()] = value[0]
-                else:
-                    self._values.pop(key.decode(), None)
+            try:
+                for key, *value in self._frames.feed(data):
+                    if value:
+                        self._values[key.decode()] = value[0]
+                    else:
+                        self._values.pop(key.decode(), None)
+            except ValueError:
+                raise self._odd() from None
 
     def _append(self, key: str, *value: bytes) -> None:
         record = pack(as_bytes(as_key(key)), *value)
@@ -125,6 +151,30 @@ class FileStore(Store):
 
     def __del__(self) -> None:
         self.close()
+
+
+class OwnFileStore(FileStore):
+    """A store in a file at a place that others can foresee and write to, as in ``/tmp``.
+
+    Raises:
+        RuntimeError: somebody else has put something there.
+    """
+
+    def _open(self) -> None:
+        super()._open()
+        facts, own = os.fstat(self._fd), os.lstat(self.path)
+        if (
+            facts.st_uid != os.geteuid()
+            or facts.st_mode & 0o077
+            or facts.st_nlink != 1
+            or (facts.st_dev, facts.st_ino) != (own.st_dev, own.st_ino)
+        ):
+            os.close(self._fd)
+            self._fd = -1
+            raise RuntimeError(
+                f"{self.path}, where the processes of this job would meet, is not theirs alone: "
+                "somebody has put it there. Set MASTER_ADDR and MASTER_PORT"
+            )
 
 
 _CLOSED = "\0closed"

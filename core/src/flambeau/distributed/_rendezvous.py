@@ -9,7 +9,7 @@ import struct
 from datetime import timedelta
 from urllib.parse import parse_qsl, urlsplit
 
-from flambeau.distributed._file_store import FileStore
+from flambeau.distributed._file_store import FileStore, OwnFileStore
 from flambeau.distributed._starters import started
 from flambeau.distributed._stores import PrefixStore, Store
 from flambeau.distributed._tcp_store import TCPStore
@@ -18,8 +18,12 @@ SERVED = "FLAMBEAU_STORE_SERVED"
 """In the environment: the address where a launcher has started the store already."""
 
 
-def rendezvous(url: str, rank: int, size: int, timeout: timedelta) -> tuple[Store, int, int]:
+def rendezvous(
+    url: str, rank: int, size: int, timeout: timedelta, foreseen: bool = False
+) -> tuple[Store, int, int]:
     """The store that a URL means, and rank and size, where the URL or the environment has them.
+
+    A `foreseen` file is one whose name nobody chose, so that others can know it.
 
     Raises:
         ValueError: something is not given, or the URL has another form.
@@ -37,7 +41,7 @@ def rendezvous(url: str, rank: int, size: int, timeout: timedelta) -> tuple[Stor
                 url = known.url
                 if address and url.startswith("tcp"):
                     url = f"tcp://{address}:{urlsplit(url).port}"
-                return rendezvous(url, rank, size, timeout)
+                return rendezvous(url, rank, size, timeout, True)
         rank = rank if rank >= 0 else int(_environment("RANK"))
         size = size if size > 0 else int(_environment("WORLD_SIZE"))
         host = os.environ.get("MASTER_ADDR") or ("" if rank else "127.0.0.1")
@@ -57,7 +61,7 @@ def rendezvous(url: str, rank: int, size: int, timeout: timedelta) -> tuple[Stor
             raise ValueError(
                 "Error initializing torch.distributed using file:// rendezvous: path missing"
             )
-        return FileStore(path, size), rank, size
+        return (OwnFileStore if foreseen else FileStore)(path, size), rank, size
     else:
         raise RuntimeError(
             f"No rendezvous handler for {parts.scheme}://; there are env://, tcp:// and file://"

@@ -20,6 +20,8 @@ LARGEST = 1 << 30
 """Bytes of one frame; more is no message of ours."""
 MAGIC = b"flambeau-store-1\n"
 """What a connection begins with: strangers that connect are sent away."""
+SILENCE = 10.0
+"""Seconds that a connection may take to say it."""
 
 
 def pack(*fields: bytes) -> bytes:
@@ -71,6 +73,7 @@ class Client:
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock = sock
+        self.since = time.monotonic()
         self.greeted = b""
         self.frames = Frames()
         self.unsent = bytearray()
@@ -91,7 +94,11 @@ class Server:
         self.listening = True
 
     def serve(self) -> None:
-        """Answer until nobody is left, or nobody has come for `patience` seconds."""
+        """Answer until nobody is left, or nobody has come for `patience` seconds.
+
+        Connections that have not said what ours begin with keep nobody from ending, and their end
+        is not taken for that of a job which has not begun.
+        """
         self.listener.setblocking(False)
         self.selector.register(self.listener, selectors.EVENT_READ)
         start, seen = time.monotonic(), False
@@ -100,15 +107,22 @@ class Server:
                 if key.data is None:
                     self._accept()
                 else:
-                    self._handle(key.data, mask)
-            seen = seen or bool(self.clients)
-            if not self.clients and (seen or time.monotonic() - start > self.patience):
+                    seen = self._handle(key.data, mask) or seen
+            now = time.monotonic()
+            ours = False
+            for client in list(self.clients):
+                if client.greeted == MAGIC:
+                    ours = True
+                elif now - client.since > SILENCE:
+                    self._drop(client)
+            if not ours and (seen or now - start > self.patience):
                 return
 
     def _accept(self) -> None:
         try:
             sock, _ = self.listener.accept()
         except OSError:
+            time.sleep(0.01)  # too many files are open, and the next call says so at once
             return
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -117,15 +131,16 @@ class Server:
         self.clients.add(client)
         self.selector.register(sock, selectors.EVENT_READ, client)
 
-    def _handle(self, client: Client, mask: int) -> None:
+    def _handle(self, client: Client, mask: int) -> bool:
+        """Take what has arrived; whether it came from one of ours."""
         if mask & selectors.EVENT_WRITE:
             self._flush(client)
         if not mask & selectors.EVENT_READ or client not in self.clients:
-            return
+            return False
         try:
             data = client.sock.recv(1 << 18)
         except BlockingIOError:
-            return
+            return False
         except OSError:
             data = b""
         if data and len(client.greeted) < len(MAGIC):
@@ -135,15 +150,16 @@ class Server:
             if not MAGIC.startswith(client.greeted):
                 data = b""
             elif not data:
-                return
+                return client.greeted == MAGIC
         if not data:
             self._drop(client)
-            return
+            return False
         try:
             for number, name, *arguments in client.frames.feed(data):
                 getattr(self, "on_" + name.decode())(client, number, *arguments)
-        except (ValueError, AttributeError, TypeError, UnicodeDecodeError):
+        except (ValueError, AttributeError, TypeError, UnicodeDecodeError, MemoryError):
             self._drop(client)
+        return True
 
     def _send(self, client: Client, *fields: bytes) -> None:
         client.unsent += pack(*fields)

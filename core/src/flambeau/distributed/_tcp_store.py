@@ -32,11 +32,12 @@ class _Mail:
         self.dead: list[str] = []
         self.left: list[str] = []
         self.lost = False
+        self.odd = False
         self._answers: dict[int, list[bytes]] = {}
         self._arrived = threading.Condition()
 
     def collect(self, sock: socket.socket) -> None:
-        """Sort what comes until the connection ends."""
+        """Sort what comes until the connection ends, or what comes are no answers."""
         frames = _server.Frames()
         while True:
             try:
@@ -44,16 +45,18 @@ class _Mail:
             except OSError:
                 data = b""
             with self._arrived:
-                for number, *fields in frames.feed(data):
-                    if number:
-                        self._answers[int(number)] = fields
-                    else:
-                        (self.dead if fields[0] == b"dead" else self.left).append(
-                            fields[1].decode()
-                        )
-                self.lost = not data
+                try:
+                    for number, *fields in frames.feed(data):
+                        if number:
+                            self._answers[int(number)] = fields
+                        else:
+                            what, member = fields
+                            (self.dead if what == b"dead" else self.left).append(member.decode())
+                except (ValueError, MemoryError):
+                    self.odd = True
+                self.lost = self.odd or not data
                 self._arrived.notify_all()
-            if not data:
+            if self.lost:
                 return
 
     def take(self, number: int, timeout: float | None) -> list[bytes] | None:
@@ -150,6 +153,11 @@ class TCPStore(Store):
         raise TimeoutError
 
     def _gone(self) -> DistNetworkError:
+        if self._mail.odd:
+            return DistNetworkError(
+                f"what answers at {self.host}:{self.port} is no store of flambeau. Does another "
+                "program have that port?"
+            )
         return DistNetworkError(f"the store at {self.host}:{self.port} has gone")
 
     def set(self, key: str, value: Value) -> None:
