@@ -76,10 +76,15 @@ class _Writer:
         self.globals = _builtins.environment()
         self.count = 0
         self.known: dict[int, str] = {}
+        self.sure: set[Value] = set()
 
     def function(self) -> Callable[..., Any]:
         """The compiled function."""
         given = [self.fresh(v) for v in self.graph.inputs()]
+        for value in self.graph.inputs():
+            if _is_foreign(value.type()):
+                self.line(self.owner(value))
+                self.sure.add(value)
         self.block(self.graph.block)
         back = [self.read(v) for v in self.graph.outputs()]
         shown = back[0] if len(back) == 1 else f"({', '.join(back)})" if back else "None"
@@ -104,6 +109,28 @@ class _Writer:
         if value.is_constant() and value not in self.names:
             return self.constant(value)
         return self.names[value]
+
+    def owner(self, value: Value) -> str:
+        """The expression for a value whose attributes or methods are asked for."""
+        text, kind = self.read(value), value.type()
+        if not _is_foreign(kind) or self.is_sure(value):
+            return text
+        self.globals["_object_of"] = compiler.classes.object_of
+        return f"_object_of({text}, {self.object(kind)})"
+
+    def is_sure(self, value: Value) -> bool:
+        """Whether a value is of its class for certain: made here, looked at, or held by one.
+
+        What an archive has in an attribute of a class was looked at, and so is what is put there.
+        """
+        while value not in self.sure:
+            node = value.node
+            if node is None or node.kind not in ("prim::CreateObject", "prim::GetAttr"):
+                return False
+            if node.kind == "prim::CreateObject":
+                return True
+            value = node.inputs_[0]
+        return True
 
     def constant(self, value: Value) -> str:
         """A constant as an expression."""
@@ -473,14 +500,20 @@ def _call_function(w: _Writer, node: Node) -> None:
 
 
 def _call_method(w: _Writer, node: Node) -> None:
-    given = [w.read(v) for v in node.inputs_]
+    of, *rest = node.inputs_
+    given = [w.owner(of), *map(w.read, rest)]
     function = called(node)
     if function is None:  # an interface: the method is that of the object
         w.globals["_method"] = _method
         name = node.attributes["name"]
-        w.assign(node, f"_method({given[0]}, {name!r})({', '.join(given)})")
+        looked_at, given[0] = given[0], w.read(of)
+        w.assign(node, f"_method({looked_at}, {name!r})({', '.join(given)})")
         return
     w.assign(node, f"{w.object(function.raw)}({', '.join(given)})")
+
+
+def _is_foreign(kind: Type) -> bool:
+    return isinstance(kind, ClassType) and kind.is_foreign
 
 
 def _method(of: Any, name: str) -> Any:
@@ -493,7 +526,7 @@ def _method(of: Any, name: str) -> Any:
 
 def _get(w: _Writer, node: Node) -> None:
     of = node.inputs_[0]
-    w.assign(node, attribute_of(w.read(of), of.type(), node.attributes["name"]))
+    w.assign(node, attribute_of(w.owner(of), of.type(), node.attributes["name"]))
 
 
 def attribute_of(of: str, kind: Type, name: str) -> str:
@@ -517,9 +550,9 @@ def _set(w: _Writer, node: Node) -> None:
     name = node.attributes["name"]
     kind = of.type()
     if isinstance(kind, ClassType) and kind.is_module and name in kind.buffers:
-        w.line(f"{w.read(of)}._buffers[{name!r}] = {w.read(value)}")
+        w.line(f"{w.owner(of)}._buffers[{name!r}] = {w.read(value)}")
         return
-    w.line(f"{w.read(of)}.{name} = {w.read(value)}")
+    w.line(f"{w.owner(of)}.{name} = {w.owner(value)}")
 
 
 def _create(w: _Writer, node: Node) -> None:
@@ -536,7 +569,7 @@ def _enter(w: _Writer, node: Node) -> None:
     assert isinstance(kind, ClassType)
     method = kind.method("__enter__")
     assert method is not None
-    of = w.read(node.inputs_[0])
+    of = w.owner(node.inputs_[0])
     w.assign(node, f"{w.object(method.raw)}({of})")
     w.line("try:")
     w.pad += "    "
@@ -550,7 +583,7 @@ def _exit(w: _Writer, node: Node) -> None:
     assert method is not None
     w.pad = w.pad[:-4]
     w.line("finally:")
-    w.line(f"    {w.object(method.raw)}({w.read(node.inputs_[0])}, None, None, None)")
+    w.line(f"    {w.object(method.raw)}({w.owner(node.inputs_[0])}, None, None, None)")
 
 
 def _isinstance(w: _Writer, node: Node) -> None:

@@ -22,6 +22,8 @@ from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._rebuild import rebuild_tensor_v2
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flambeau.jit._reader import Code
 
 _DTYPES = {
@@ -130,8 +132,16 @@ class Table:
 class _Modules:
     """Types of the modules, and what they hold, as the newer format has it."""
 
-    def __init__(self, table: Table, code: Code, objects: type, attributes: Any) -> None:
+    def __init__(
+        self,
+        table: Table,
+        code: Code,
+        objects: type,
+        attributes: Any,
+        check_names: Callable[[ClassType], None],
+    ) -> None:
         self.table, self.code, self.objects, self.attributes = table, code, objects, attributes
+        self.check_names = check_names
         self.count = 0
 
     def module(self, given: Any, path: str, depth: int = 0) -> Any:
@@ -141,6 +151,7 @@ class _Modules:
         table = self.table
         name = f"__torch__.{self._called(path)}"
         kind = ClassType(name, module=True)
+        kind.is_foreign = True
         self.code.known[name] = kind
         state: dict[str, Any] = {}
         for each in table.listed(given, "submodules"):
@@ -163,6 +174,7 @@ class _Modules:
         kind.values["!modules"] = tuple(
             n for n, t in kind.attributes.items() if isinstance(t, ClassType) and t.is_module
         )
+        self.check_names(kind)
         made = self.objects()
         made.name, made.state = name, state
         return made
@@ -226,7 +238,13 @@ def attributes_of(values: Any, table: Table) -> list[Any]:
     return list(found)
 
 
-def root_of(table: Table, code: Code, objects: type, attributes: list[Any]) -> Any:
+def root_of(
+    table: Table,
+    code: Code,
+    objects: type,
+    attributes: list[Any],
+    check_names: Callable[[ClassType], None],
+) -> Any:
     """The main module, as an object of a class of the code."""
     main = table.entry(table.model, "mainModule", {})
-    return _Modules(table, code, objects, attributes).module(main, "Archive")
+    return _Modules(table, code, objects, attributes, check_names).module(main, "Archive")

@@ -84,8 +84,22 @@ class Namespace(V.AtenNamespace):
 
     def attribute(self, c: Compilation, node: Any, name: str) -> Any:
         found = super().attribute(c, node, name)
+        if isinstance(found, V.Namespace):
+            return _Jit(found.module)
         op = f"aten::{name}"
         return _Earlier(op) if self.version < _SINCE.get(op, 0) else found
+
+
+class _Jit(V.Namespace):
+    """``torch.jit`` there: what is a form of the language."""
+
+    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+        if name not in _FORMS:
+            c.fail(node, f"the code of an archive cannot use torch.jit.{name:.80}")
+        return super().attribute(c, node, name)
+
+
+_FORMS = ("annotate", "fork", "isinstance", "wait", "_fork", "_isinstance", "_wait")
 
 
 class _Earlier(V.Builtin):

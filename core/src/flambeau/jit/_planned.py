@@ -110,7 +110,7 @@ def _hoisted(graph: Graph, module: Value) -> Callable[[Any], tuple[Any, ...]]:
         path = compiler.execute.attribute_of(paths[of], of.type(), node.attributes["name"])
         found.append(node)
         if isinstance(output.type(), ClassType):
-            paths[output] = path
+            paths[output] = path  # an archive's were looked at when it was read, or put there
             continue
         if path not in places:
             places[path] = graph.addInput("", output.type())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import enum
+import inspect
+import keyword
 import math
 import textwrap
 from types import FunctionType
@@ -272,6 +274,25 @@ class Code:
             tree = _op_versions.Divisions().visit(tree)
         return source, [each for each in tree.body if not _is_head(each)]
 
+    def compile(self) -> None:
+        """Compile all that is known, and what becomes known by that.
+
+        Raises:
+            CheckpointError: it would write or read files, or run functions of Python.
+        """
+        done: set[str] = set()
+        while names := [name for name in self.known if name not in done]:
+            done.update(names)
+            for name in names:
+                made = self.known[name]
+                methods = made.methods.values() if isinstance(made, ClassType) else (made,)
+                for method in methods:
+                    if isinstance(method, ScriptFunction) and not getattr(
+                        made, "is_interface", False
+                    ):
+                        method.compile()
+                        _check_ops(method)
+
     def _function(self, name: str, node: ast.FunctionDef, source: Source) -> ScriptFunction:
         defaults = literal_defaults(node, self.resolver)
         declaration = Declaration(node, source, self.resolver, defaults, name)
@@ -291,11 +312,12 @@ class Code:
         if base == "Enum":
             return self._enum(name, node)
         kind = ClassType(name, module=base.startswith("Module"))
-        kind.is_interface = base.endswith("Interface")
+        kind.is_interface, kind.is_foreign = base.endswith("Interface"), True
         self.known[name] = kind
         for each in node.body:
             self._member(kind, each)
         _classes.fill(kind, node, source, self.resolver)
+        check_names(kind)
         for fixed in kind.constants:
             kind.attributes.pop(fixed, None)
         items = [n for n, t in kind.attributes.items() if isinstance(t, ClassType) and t.is_module]
@@ -315,20 +337,59 @@ class Code:
             name = ast.unparse(node.target)
             try:
                 kind.constants[name] = ast.literal_eval(node.value)
-            except ValueError:
+            except (ValueError, TypeError):
                 kind.constants[name] = None
 
     def _enum(self, name: str, node: ast.ClassDef) -> EnumType:
-        members = {
-            ast.unparse(each.targets[0]): ast.literal_eval(each.value)
-            for each in node.body
-            if isinstance(each, ast.Assign)
-        }
-        maker = enum.Enum(node.name, members)
+        try:
+            members = {
+                ast.unparse(each.targets[0]): ast.literal_eval(each.value)
+                for each in node.body
+                if isinstance(each, ast.Assign)
+            }
+            if not members or not all(map(_is_name, (node.name, *members))):
+                raise ValueError("it has no members, or odd ones")
+            maker = enum.Enum(node.name, members)
+        except (TypeError, ValueError) as error:
+            raise CompilationError(f"the enumeration {name!r:.80}: {error}") from None
         value_type = _annotations.of_value(next(iter(members.values())))
         made = EnumType(name, maker, value_type)
         self.known[name] = made
         return made
+
+
+_OF_PYTHON = frozenset(vars(nn.Module())) | {"_attribute_types", "_stubs", "_type_of_script"}
+"""What every module of Python holds beside its attributes."""
+_OF_MODULES = frozenset({"training", "_is_full_backward_hook"})
+_REACHING_OUT = ("aten::save", "aten::from_file", "prim::PythonOp")
+
+
+def _check_ops(function: ScriptFunction) -> None:
+    for node in function.graph.block.all_nodes():
+        if node.kind in _REACHING_OUT:
+            raise CheckpointError(f"{shown(function.name)} of an archive cannot call {node.kind}")
+
+
+def _is_name(name: str) -> bool:
+    """Whether a name means nothing to the interpreter."""
+    return name.isidentifier() and not keyword.iskeyword(name) and not name.startswith("__")
+
+
+def check_names(kind: ClassType) -> None:
+    """Refuse attributes whose names are those of something else in objects of Python.
+
+    Raises:
+        CheckpointError: there is such a name.
+    """
+    for name in kind.attributes:
+        own = name in kind.methods
+        if kind.is_module:
+            own = own or (name in _OF_PYTHON - _OF_MODULES)
+            own = own or inspect.isdatadescriptor(
+                getattr(_modules.RecursiveScriptModule, name, None)
+            )
+        if own or name.startswith("__"):
+            raise CheckpointError(f"{shown(kind.name)} cannot have an attribute {shown(name)}")
 
 
 def _is_head(node: ast.stmt) -> bool:
@@ -359,16 +420,15 @@ def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
         try:
             if old:
                 attributes = compiler.old_reader.attributes_of(values, values.table)
-                root = compiler.old_reader.root_of(values.table, code, _Object, attributes)
+                root = compiler.old_reader.root_of(
+                    values.table, code, _Object, attributes, check_names
+                )
             else:
                 root = values.pickle("data.pkl", "data")
             made = _Builder(code, values.table).value(root)
             if not isinstance(made, _modules.ScriptModule):
                 raise CheckpointError("the archive holds no module", values.path)
-            for kind in list(code.known.values()):
-                if isinstance(kind, ClassType) and not kind.is_interface:
-                    for method in kind.methods.values():
-                        method.compile()
+            code.compile()
         except _annotations.AnnotationError as error:
             raise CompilationError(str(error)) from None
         except (SyntaxError, UnicodeDecodeError, RecursionError) as error:
@@ -415,23 +475,29 @@ class _Builder:
     def __init__(self, code: Code, table: Any = None) -> None:
         self.code, self.table = code, table
         self.made: dict[int, Any] = {}
-        self.depth = 0
 
     def value(self, value: Any) -> Any:
-        """A value with the objects in it made."""
+        """A value with the objects in it made; what is there several times stays one."""
         if isinstance(value, _Number):
             return self.table.tensor(value.state)
         if isinstance(value, _Numbers):
             return self.value(value.state)
         if isinstance(value, _Object):
             return self._object(value)
+        if not isinstance(value, (list, tuple, dict)):
+            return value
+        found = self.made.get(id(value))
+        if found is not None:
+            return found
         if isinstance(value, list):
-            return [self.value(each) for each in value]
-        if isinstance(value, tuple):
-            return tuple(self.value(each) for each in value)
-        if isinstance(value, dict):
-            return {key: self.value(each) for key, each in value.items()}
-        return value
+            found = self.made[id(value)] = []
+            found.extend(self.value(each) for each in value)
+        elif isinstance(value, dict):
+            found = self.made[id(value)] = {}
+            found.update((key, self.value(each)) for key, each in value.items())
+        else:
+            found = self.made[id(value)] = tuple(self.value(each) for each in value)
+        return found
 
     def _object(self, given: _Object) -> Any:
         found = self.made.get(id(given))
@@ -444,22 +510,34 @@ class _Builder:
         if not kind.is_module:
             made = object.__new__(_classes.python_class(kind))
             self.made[id(given)] = made
-            made.__dict__.update({k: self.value(v) for k, v in state.items()})
+            for name, each in kind.attributes.items():
+                if name not in state:
+                    raise CheckpointError(f"{shown(given.name)} has no value of {shown(name)}")
+                made.__dict__[name] = self._of(each, name, self.value(state[name]))
             return made
         module: Any = _modules.RecursiveScriptModule.__new__(_modules.RecursiveScriptModule)
         nn.Module.__init__(module)
         self.made[id(given)] = module
         module.__dict__["_attribute_types"], module.__dict__["_stubs"] = {}, {}
+        module.__dict__["_type_of_script"] = kind
         for name, each in kind.attributes.items():
             if name not in state:
                 raise CheckpointError(f"{shown(given.name)} has no value of {shown(name)}")
-            self._attribute(module, kind, name, each, self.value(state[name]))
-        module.__dict__["_type_of_script"] = kind
+            self._attribute(module, kind, name, self._of(each, name, self.value(state[name])))
         return module
 
-    def _attribute(self, module: Any, kind: ClassType, name: str, each: Type, value: Any) -> None:
-        if each is T.TENSOR and not isinstance(value, fb.Tensor):
+    def _of(self, kind: Type, name: str, value: Any) -> Any:
+        """The value of an attribute, if it can be of its type."""
+        if isinstance(kind, ClassType):
+            try:
+                return _classes.object_of(value, kind)
+            except RuntimeError as error:
+                raise CheckpointError(f"{shown(name)}: {error}") from None
+        if kind is T.TENSOR and not isinstance(value, fb.Tensor):
             raise CheckpointError(f"{shown(name)} should be a tensor")
+        return value
+
+    def _attribute(self, module: Any, kind: ClassType, name: str, value: Any) -> None:
         if name in kind.parameters:
             module._parameters[name] = value  # a tensor, as in PyTorch: archives know no classes
         elif name in kind.buffers:

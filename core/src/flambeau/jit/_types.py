@@ -148,6 +148,8 @@ class ClassType(Type):
         constants: values that are fixed, by name.
         methods: what is compiled of it, by name.
         compiler: compiles the method of a name, or answers None.
+        is_foreign: whether it came from an archive, where nobody vouches that a value which the
+            code takes for an object of the class is one.
     """
 
     __slots__ = (
@@ -155,6 +157,7 @@ class ClassType(Type):
         "buffers",
         "compiler",
         "constants",
+        "is_foreign",
         "is_interface",
         "is_module",
         "maker",
@@ -175,6 +178,7 @@ class ClassType(Type):
     maker: Any
     is_module: bool
     is_interface: bool
+    is_foreign: bool
     values: dict[str, Any]
     properties: dict[str, Any]
     statics: set[str]
@@ -187,6 +191,7 @@ class ClassType(Type):
         made.attributes, made.methods, made.constants = {}, {}, {}
         made.parameters, made.buffers = set(), set()
         made.is_module, made.is_interface, made.maker = module, interface, maker
+        made.is_foreign = False
         made.compiler, made.values, made.properties, made.statics = None, {}, {}, set()
         return made
 

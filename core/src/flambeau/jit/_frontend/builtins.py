@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import operator
+import string
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -308,7 +309,20 @@ def _text(value: Any) -> str:
 
 
 def _format(text: str, *parts: Any) -> str:
+    _need_plain(text)
     return text.format(*parts)
+
+
+def _need_plain(text: str) -> None:
+    """Refuse fields with attributes and indices, which lead into the interpreter."""
+    for _, field, details, _ in _fields(text):
+        if field is not None and ("." in field or "[" in field):
+            raise RuntimeError(f"format: only {{}} and numbers are supported, not {{{field:.80}}}")
+        if details:
+            _need_plain(details)
+
+
+_fields = string.Formatter().parse
 
 
 def _percent(text: str, *parts: Any) -> str:

@@ -112,6 +112,21 @@ def type_of_object(value: Any) -> ClassType:
         raise TypeError from None
 
 
+def object_of(value: Any, kind: ClassType) -> Any:
+    """The value, if it is an object of a type.
+
+    Code of archives takes for one whatever its lists and casts hold; attributes of anything else
+    lead into the interpreter.
+
+    Raises:
+        RuntimeError: it is none.
+    """
+    have = vars(type(value)).get("__torch_script_type__") or getattr(value, "_type_of_script", None)
+    if have is kind or (isinstance(have, ClassType) and T.is_subtype(have, kind)):
+        return value
+    raise RuntimeError(f"expected an object of {kind.name}, got a {type(value).__name__}")
+
+
 def python_class(kind: ClassType) -> type:
     """The class of Python whose objects are those of a type; made, if it came from an archive."""
     if kind.maker is None:

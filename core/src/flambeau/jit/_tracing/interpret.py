@@ -210,7 +210,9 @@ class _Run:
         env[node.output()] = self.function(function, given)
 
     def attribute(self, node: Node, env: dict[Value, _Both]) -> None:
-        of = env[node.inputs_[0]]
+        of, kind = env[node.inputs_[0]], node.inputs_[0].type()
+        if isinstance(kind, ClassType) and kind.is_foreign:
+            compiler.classes.object_of(of.real, kind)
         real = getattr(of.real, node.attributes["name"])
         noted = self.c.tensor(real) if isinstance(real, fb.Tensor) else None
         env[node.output()] = _Both(noted, real)
