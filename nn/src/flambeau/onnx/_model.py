@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import keyword
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import flambeau as fb
@@ -14,6 +15,9 @@ from flambeau.onnx._operators import OPERATORS, Context
 from flambeau.onnx._operators.table import UnsupportedError, dtype_of, shortest
 
 __all__ = ["ONNXModule"]
+
+_DEEPEST = 32  # modules within modules: the rest of a name is one part
+_ROOM, _PER_BYTE = 1 << 28, 1000  # bytes that sparse constants may take when they are dense
 
 
 class ONNXModule(Module):
@@ -43,8 +47,12 @@ class ONNXModule(Module):
         self._paths: dict[str, str] = {}
         for tensor in model.graph.initializer:
             self._keep(tensor.name, tensor_of(tensor))
+        # A few bytes can ask for any memory.
+        room = _ROOM + _PER_BYTE * sum(t.ByteSize() for t in model.graph.sparse_initializer)
         for tensor in model.graph.sparse_initializer:
-            self._keep(tensor.values.name, dense_of(tensor))
+            dense = dense_of(tensor, room)
+            room -= dense.nbytes
+            self._keep(tensor.values.name, dense)
         self.input_names = [i.name for i in model.graph.input if i.name not in self._paths]
         self.output_names = [o.name for o in model.graph.output]
         self._check(model.graph)
@@ -64,24 +72,27 @@ class ONNXModule(Module):
 
     def _keep(self, name: str, value: Tensor) -> None:
         """Register a constant under a path that says its name."""
-        *above, last = [part or "_" for part in name.split(".")]
+        if name in self._paths:
+            raise ValueError(f"the model has two constants of the name {name!r:.80}")
+        *above, last = [part or "_" for part in name.split(".", _DEEPEST)]
+        last, path = last.replace(".", "_"), []
         owner: Module = self
         for part in above:
+            while part not in owner._modules and hasattr(owner, part):
+                part = f"{part}_"
             inner = owner._modules.get(part)
             if inner is None:
-                if hasattr(owner, part):
-                    part = f"{part}_"
                 inner = Module()
                 owner.add_module(part, inner)
             owner = inner
+            path.append(part)
         while hasattr(owner, last) or keyword.iskeyword(last):
             last = f"{last}_"
         if value.dtype.is_floating_point or value.dtype.is_complex:
             owner.register_parameter(last, Parameter(value))
         else:
             owner.register_buffer(last, value)
-        path = next(n for n, m in self.named_modules() if m is owner)
-        self._paths[name] = f"{path}.{last}" if path else last
+        self._paths[name] = ".".join([*path, last])
 
     def _constants(self) -> dict[str, Any]:
         known: dict[str, Tensor] = dict(self.named_parameters(remove_duplicate=False))
@@ -262,9 +273,16 @@ def tensor_of(proto: Any) -> Tensor:
     return fb.frombuffer(bytearray(values.tobytes()), dtype=dtype).reshape(tuple(values.shape))
 
 
-def dense_of(proto: Any) -> Tensor:
-    """A ``SparseTensorProto`` as a dense tensor."""
+def dense_of(proto: Any, room: int = _ROOM) -> Tensor:
+    """A ``SparseTensorProto`` as a dense tensor.
+
+    Raises:
+        ValueError: it would take more than `room` bytes.
+    """
     values, places, sizes = tensor_of(proto.values), tensor_of(proto.indices), list(proto.dims)
+    if min(sizes, default=0) < 0 or prod(sizes) * values.element_size() > room:
+        name = proto.values.name
+        raise ValueError(f"the sparse constant {name!r:.80} of shape {sizes[:64]} is too large")
     if places.dim() == 1:
         count = 1
         for size in sizes:
