@@ -56,6 +56,18 @@ def test_functions_of_at_are_those_of_flambeau(ext):
     assert fb.equal(all_of_it, x.sum())
 
 
+def test_functions_of_at_take_sizes_as_one_number_and_slice_as_the_methods_do(ext):
+    x = fb.tensor([0.0, 3.0, 1.0, 2.0])
+    filled, wide, part, rest, hot = ext.parts_of(x, 4)
+    assert filled.tolist() == [-1.0] * 4
+    assert filled.dtype is x.dtype
+    assert wide.tolist() == [[7] * 4] * 2
+    assert wide.dtype is fb.int64
+    assert part.tolist() == [3, 2]
+    assert rest.tolist() == [3, 1, 2]
+    assert hot.argmax(1).tolist() == [0, 3, 1, 2]
+
+
 def test_ops_that_a_library_registers_are_found_by_their_names(ext):
     from flambeau.compat._torch import ops
 

@@ -91,6 +91,12 @@ def test_backward_refuses_another_number_of_gradients(leaf):
         backward([x * 2, x * 3], [None])
 
 
+def test_gradients_beyond_the_tensors_are_not_looked_at(leaf, plain):
+    x = leaf([1.0, 2.0])
+    (x * 3).backward((plain([1.0, 10.0]), plain([5.0])))
+    assert values(x.grad) == [[3.0, 30.0]]
+
+
 def test_several_roots_add_their_gradients(leaf, plain):
     x, y = leaf([1.0]), leaf([1.0, 2.0])
     backward([x * 2, (y * 3) * x], [None, plain([1.0, 10.0])])

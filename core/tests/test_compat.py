@@ -158,6 +158,22 @@ def test_tracebacks_begin_in_the_script(tmp_path):
     assert "script.py" in lines[1] and "line 4" in lines[1]
 
 
+OPS_BY_NAME = """
+import torch
+
+@torch.jit.script
+def positive(x: torch.Tensor) -> torch.Tensor:
+    return torch.ops.aten.relu(x) + torch.relu(x) + torch.nn.functional.relu(x)
+
+print(positive(torch.tensor([-1.0, 2.0])).tolist())
+"""
+
+
+def test_scripts_find_ops_by_their_names_in_torch(tmp_path):
+    done = run(tmp_path, OPS_BY_NAME)
+    assert done.stdout.strip() == "[0.0, 6.0]", done.stderr
+
+
 def test_the_exit_status_and_the_arguments_are_the_scripts(tmp_path):
     text = "import sys, helper; sys.exit(len(sys.argv) + helper.N)"
     (tmp_path / "helper.py").write_text("N = 40")

@@ -268,6 +268,11 @@ static auto registry = torch::RegisterOperators()
                            .op("flambeau_older::minus(Tensor x, int n=2) -> Tensor",
                                [](torch::Tensor x, int64_t n) { return x - n; });
 
+std::vector<torch::Tensor> parts_of(torch::Tensor x, int64_t count) {
+  return {torch::full(count, -1, x.options()), at::full({2, count}, 7, torch::kInt64),
+          at::slice(x, 0, 1, count, 2), at::slice(x, -1, 1), at::one_hot(x.to(torch::kInt64), 4)};
+}
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("gate", &gate, "a gate", py::arg("x"), py::arg("y"), py::arg("alpha") = 1.0);
   m.def("gate_parts", &gate_parts);
@@ -302,4 +307,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("same", &same);
   m.def("filled_by_threads", &filled_by_threads);
   m.def("stored", &stored);
+  m.def("parts_of", &parts_of);
 }

@@ -44,7 +44,7 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
             raise TypeError(
                 f"gradients can be either Tensors or None, but got {type(given).__name__}"
             )
-    if len(grads) not in (0, len(outputs)):
+    if 0 < len(grads) < len(outputs):  # those left over are not looked at, as in PyTorch
         raise RuntimeError(
             f"got {len(outputs)} tensors and {len(grads)} gradients: give one gradient per tensor"
         )

@@ -84,6 +84,14 @@ class Special(Sugar):
         return self.name
 
 
+def _is_flambeau(module: object) -> bool:
+    """Whether it is `flambeau`, under its own name or under that of PyTorch."""
+    return module is fb or (
+        getattr(module, "__name__", "") == "torch"
+        and getattr(module, "__file__", None) == fb.__file__
+    )
+
+
 class Namespace(Sugar):
     """A module of Python; attributes of `flambeau` that are ops are found by name."""
 
@@ -93,7 +101,7 @@ class Namespace(Sugar):
         self.module = module
 
     def attribute(self, c: Compilation, node: Any, name: str) -> Any:
-        if self.module is fb:
+        if _is_flambeau(self.module):
             if name == "ops":
                 return OpNamespace()
             if name in ("jit", "nn"):
@@ -101,7 +109,8 @@ class Namespace(Sugar):
         try:
             found = getattr(self.module, name)
         except AttributeError:
-            if self.module in (fb, math) and schemas(f"aten::{name}"):
+            known = self.module is math or _is_flambeau(self.module)
+            if known and schemas(f"aten::{name}"):
                 return Builtin(f"aten::{name}")
             c.fail(
                 node, f"module {getattr(self.module, '__name__', '')!r} has no attribute '{name}'"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -487,13 +488,13 @@ class Graph:
         dtype = x.dtype
         numbers = all(b is None or isinstance(b, NUMBERS) for b in (low, high))
         integral = dtype is not None and not dtype.is_floating_point
+        if numbers and not integral:  # a bound that is left out is the largest finite number
+            low, high = (-math.inf if low is None else low), (math.inf if high is None else high)
         if self.opset >= 12 or (self.opset == 11 and not integral):
             bounds = [None if b is None else self.value(b, dtype) for b in (low, high)]
             return self.op("Clip", x, *bounds)
         if numbers and not integral and self.opset < 11:
-            edges = {"min_f": low, "max_f": high}
-            given: dict[str, Any] = {k: float(b) for k, b in edges.items() if b is not None}
-            return self.op("Clip", x, **given)
+            return self.op("Clip", x, min_f=float(low), max_f=float(high))
         for bound, test in ((low, "Less"), (high, "Greater")):
             if bound is not None:
                 edge = self.value(bound, dtype)

@@ -55,6 +55,13 @@ RESHAPES = frozenset(
     alias ravel _unsafe_view""".split()
 )
 
+ALONG = frozenset(
+    """all any amax amin argmax argmin argsort cumsum gather index_add index_copy index_fill
+    log_softmax logsumexp masked_scatter max mean median min norm prod scatter scatter_add
+    scatter_reduce softmax sort std std_mean sum take_along_dim topk var var_mean""".split()
+)
+"""Ops along a dimension, which numbers are taken by as well."""
+
 SILENT = frozenset({"prim::Print", "aten::warn", "prim::profile", "prim::AutogradZero"})
 
 STRUCTURAL = frozenset(
@@ -508,8 +515,11 @@ class Walk:
                     "flambeau.onnx.register_custom_op_symbolic adds one"
                 )
             raise UnsupportedOperatorError(f"it needs opset {entry.since} or newer")
+        given = _fitting(entry.parameters, named, schema)
         try:
-            return entry.function(g, **_fitting(entry.parameters, named, schema))
+            if bare in ALONG and _without_dimensions(given):
+                return _of_one(g, entry.function, given)
+            return entry.function(g, **given)
         except UnsupportedOperatorError:
             if self.fallback is None:
                 raise
@@ -539,6 +549,31 @@ class Walk:
             env[step.output()] = tuple(made)
         else:
             self.bind(step, made, env)
+
+
+def _without_dimensions(given: dict[str, Any]) -> bool:
+    first = next(iter(given.values()), None)
+    return isinstance(first, Value) and first.shape == ()
+
+
+def _of_one(g: Graph, function: Callable[..., Any], given: dict[str, Any]) -> Any:
+    """What an op along a dimension makes of a number, which counts as having one of size one."""
+    shapes = [getattr(each, "shape", ()) for each in g.shared.results]
+    args = {
+        name: g.reshape(value, [1]) if isinstance(value, Value) and value.shape == () else value
+        for name, value in given.items()
+    }
+    back = function(g, **args)
+    parts = back if isinstance(back, tuple) else (back,)
+    if len(shapes) == 1 and isinstance(g.result, list | tuple):
+        shapes = [each.shape for each in g.result]
+    made = [
+        part if len(shape) == 1 else g.reshape(part, g.constant(fb.empty(0, dtype=fb.int64)))
+        for part, shape in zip(parts, shapes, strict=True)
+    ]
+    for part in made:
+        part.shape = part.shape if part.shape is not None else ()
+    return tuple(made) if isinstance(back, tuple) else made[0]
 
 
 def _as_dtype(value: Any, dtype: fb.dtype | None) -> Any:

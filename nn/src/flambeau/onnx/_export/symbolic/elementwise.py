@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
-from flambeau.onnx._export.graph import Graph, Value
+from flambeau.onnx._export.graph import NUMBERS, Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
 
 
@@ -16,6 +16,8 @@ def same(name: str, kind: str, since: int = 9, floats: bool = True) -> None:
 
     @symbolic(name, since=since)
     def write(g: Graph, self: Value) -> Value:
+        if kind in ("Ceil", "Floor") and not g.dtype.is_floating_point:
+            return self
         return g.op(kind, g.cast(self, g.dtype) if floats else self)
 
 
@@ -119,10 +121,25 @@ def truncated(g: Graph, x: Value) -> Value:
 @symbolic("floor_divide", "floordiv")
 def floor_divide(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
-    if g.dtype.is_floating_point:
+    if g.dtype.is_floating_point and (g.opset < 10 or _exact(y)):
         return g.op("Floor", g.op("Div", x, y))
-    rest = modulo(g, x, y)
-    return g.op("Div", g.op("Sub", x, rest), y)
+    made = g.op("Div", g.op("Sub", x, modulo(g, x, y)), y)
+    if not g.dtype.is_floating_point:
+        return made
+    if g.opset < 11:
+        return g.op("Floor", g.op("Add", made, g.constant(0.5, g.dtype)))
+    return g.op("Round", made)
+
+
+def _exact(divisor: Value) -> bool:
+    """Whether a quotient has all its digits: the divisor is a power of two."""
+    known = divisor.tensor is not None and divisor.maker is not None
+    return known and all(abs(math.frexp(v)[0]) == 0.5 for v in _numbers(divisor))
+
+
+def _numbers(value: Value) -> list[float]:
+    assert value.tensor is not None
+    return value.tensor.double().reshape(-1).tolist()
 
 
 def modulo(g: Graph, x: Value, y: Value) -> Value:
@@ -131,7 +148,14 @@ def modulo(g: Graph, x: Value, y: Value) -> Value:
         return g.op("Mod", x, y)
     if x.dtype is not None and not x.dtype.is_floating_point:
         g.needs(10, "the remainder of integers")
-    return g.op("Sub", x, g.op("Mul", g.op("Floor", g.op("Div", x, y)), y))
+    if g.opset < 10:
+        return g.op("Sub", x, g.op("Mul", g.op("Floor", g.op("Div", x, y)), y))
+    # A quotient is rounded, so that what is taken away from it may be one divisor too many.
+    rest = g.op("Mod", x, y, fmod_i=1)
+    zero = g.constant(0, x.dtype)
+    below = g.op("And", g.op("Less", rest, zero), g.op("Greater", y, zero))
+    above = g.op("And", g.op("Greater", rest, zero), g.op("Less", y, zero))
+    return g.op("Where", g.op("Or", below, above), g.op("Add", rest, y), rest)
 
 
 @symbolic("remainder")
@@ -348,7 +372,10 @@ def clamp_max(g: Graph, self: Value, max: object) -> Value:
 
 @symbolic("lerp")
 def lerp(g: Graph, self: Value, end: Value, weight: object) -> Value:
-    return g.op("Add", self, g.op("Mul", g.value(weight, self.dtype), g.op("Sub", end, self)))
+    apart = g.op("Sub", end, self)
+    if isinstance(weight, NUMBERS) and not isinstance(weight, complex) and abs(weight) >= 0.5:
+        return g.op("Sub", end, g.op("Mul", apart, g.constant(1 - weight, self.dtype)))
+    return g.op("Add", self, g.op("Mul", g.value(weight, self.dtype), apart))
 
 
 @symbolic("addcmul")
@@ -501,13 +528,19 @@ def softsign(g: Graph, self: Value) -> Value:
 @symbolic("hardshrink")
 def hardshrink(g: Graph, self: Value, lambd: object = 0.5) -> Value:
     far = g.op("Greater", g.op("Abs", self), g.constant(lambd, self.dtype))
-    return g.op("Where", far, self, g.constant(0, self.dtype))
+    return g.op("Where", _or_nan(g, far, self), self, g.constant(0, self.dtype))
+
+
+def _or_nan(g: Graph, test: Value, x: Value) -> Value:
+    """Where a test holds, and where there is no number, which no comparison says."""
+    floating = x.dtype is not None and x.dtype.is_floating_point
+    return g.op("Or", test, g.op("IsNaN", x)) if floating else test
 
 
 @symbolic("softshrink")
 def softshrink(g: Graph, self: Value, lambd: Any = 0.5) -> Value:
     edge, zero = g.constant(lambd, self.dtype), g.constant(0, self.dtype)
-    below = g.op("Less", self, g.constant(-lambd, self.dtype))
+    below = _or_nan(g, g.op("Less", self, g.constant(-lambd, self.dtype)), self)
     made = g.op("Where", below, g.op("Add", self, edge), zero)
     return g.op("Where", g.op("Greater", self, edge), g.op("Sub", self, edge), made)
 
@@ -515,7 +548,7 @@ def softshrink(g: Graph, self: Value, lambd: Any = 0.5) -> Value:
 @symbolic("threshold")
 def threshold(g: Graph, self: Value, threshold: object, value: object) -> Value:
     above = g.op("Greater", self, g.constant(threshold, self.dtype))
-    return g.op("Where", above, self, g.constant(value, self.dtype))
+    return g.op("Where", _or_nan(g, above, self), self, g.constant(value, self.dtype))
 
 
 @symbolic("glu")

@@ -36,6 +36,10 @@ def take(g: Graph, self: Value, index: Value) -> Value:
 
 @symbolic("nonzero", "argwhere")
 def nonzero(g: Graph, self: Value) -> Value:
+    if not self.rank:  # as many rows as it is true, without columns
+        made = g.transpose(g.op("NonZero", g.reshape(self, [1])), [1, 0])
+        made.shape = (None, 1)
+        return g.slice(made, [0], [0], [1])
     found = g.op("NonZero", self)
     found.shape = (self.rank, None)
     return g.transpose(found, [1, 0])

@@ -99,7 +99,9 @@ def _truth(name: str, kind: str) -> None:
     @symbolic(name)
     def write(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
         number = g.cast(g.cast(self, fb.bool), fb.int32)
-        return g.cast(g.reduce(kind, number, dims_of(self, dim), keepdim), g.dtype)
+        # Of nothing, runtimes give the smallest or largest integer.
+        found = g.reduce(kind, number, dims_of(self, dim), keepdim)
+        return g.cast(g.op("Greater", found, g.constant(0, fb.int32)), g.dtype)
 
 
 _truth("all", "ReduceMin")
@@ -114,7 +116,7 @@ def count_nonzero(g: Graph, self: Value, dim: object = None) -> Value:
 
 @symbolic("logsumexp")
 def logsumexp(g: Graph, self: Value, dim: object, keepdim: bool = False) -> Value:
-    return g.reduce("ReduceLogSumExp", self, dims_of(self, dim), keepdim)
+    return g.reduce("ReduceLogSumExp", g.cast(self, g.dtype), dims_of(self, dim), keepdim)
 
 
 def spread(g: Graph, x: Value, dim: object, correction: Any, keepdim: bool) -> tuple[Value, Value]:

@@ -225,7 +225,6 @@ FLAMBEAU_FACTORY(bartlett_window)
 FLAMBEAU_FACTORY(blackman_window)
 FLAMBEAU_FACTORY(empty_strided)
 FLAMBEAU_FACTORY(eye)
-FLAMBEAU_FACTORY(full)
 FLAMBEAU_FACTORY(hamming_window)
 FLAMBEAU_FACTORY(hann_window)
 FLAMBEAU_FACTORY(linspace)
@@ -238,6 +237,24 @@ FLAMBEAU_FACTORY(sparse_coo_tensor)
 FLAMBEAU_FACTORY(tril_indices)
 FLAMBEAU_FACTORY(triu_indices)
 #undef FLAMBEAU_FACTORY
+
+// One number is a list of sizes, too.
+inline Tensor full(IntArrayRef size, const Argument& value, const Argument& a = absent,
+                   const Argument& b = absent, const Argument& c = absent) {
+  flambeau::WithPython with_python;
+  const Argument first(size);
+  return Tensor::one(
+      flambeau::call(flambeau::function_named("full"), nullptr, {&first, &value, &a, &b, &c}));
+}
+inline Tensor& full_out(Tensor& result, IntArrayRef size, const Argument& value) {
+  flambeau::WithPython with_python;
+  return flambeau::store(result, full(size, value));
+}
+
+inline Tensor slice(const Tensor& self, int64_t dim = 0, c10::optional<int64_t> start = {},
+                    c10::optional<int64_t> end = {}, int64_t step = 1) {
+  return self.slice(dim, start, end, step);
+}
 
 // Values of C++; in braces, of the type of their elements, or of the options.
 template <class T>

@@ -63,16 +63,18 @@
   _(adaptive_avg_pool1d) _(adaptive_avg_pool2d) _(adaptive_avg_pool3d) _(adaptive_max_pool2d)   \
   _(alpha_dropout) _(avg_pool1d) _(avg_pool2d) _(avg_pool3d) _(batch_norm) _(bilinear)          \
   _(binary_cross_entropy) _(binary_cross_entropy_with_logits) _(binomial) _(cdist) _(celu)      \
-  _(channel_shuffle) _(combinations) _(complex) _(conv1d) _(conv2d) _(conv3d)                   \
-  _(conv_transpose1d) _(conv_transpose2d) _(conv_transpose3d) _(cosine_embedding_loss)          \
-  _(cosine_similarity) _(ctc_loss) _(dropout) _(elu) _(embedding) _(empty_like)                 \
-  _(feature_dropout) _(full_like) _(gelu) _(glu) _(grid_sampler) _(group_norm) _(hardsigmoid)   \
-  _(hardswish) _(hardtanh) _(hinge_embedding_loss) _(instance_norm) _(layer_norm) _(leaky_relu) \
-  _(linear) _(log_sigmoid) _(max_pool1d) _(max_pool2d) _(max_pool3d) _(mse_loss) _(nll_loss)    \
-  _(nuclear_norm) _(ones_like) _(pairwise_distance) _(pdist) _(pixel_shuffle)                   \
-  _(pixel_unshuffle) _(poisson) _(polar) _(rand_like) _(randint_like) _(randn_like) _(rms_norm) \
-  _(rrelu) _(selu) _(silu) _(smooth_l1_loss) _(softplus) _(softshrink) _(threshold)             \
-  _(triplet_margin_loss) _(upsample_bilinear2d) _(upsample_nearest2d) _(vander) _(zeros_like)  
+  _(channel_shuffle) _(col2im) _(combinations) _(complex) _(constant_pad_nd) _(conv1d)          \
+  _(conv2d) _(conv3d) _(conv_transpose1d) _(conv_transpose2d) _(conv_transpose3d)               \
+  _(convolution) _(cosine_embedding_loss) _(cosine_similarity) _(ctc_loss) _(dropout) _(elu)    \
+  _(embedding) _(empty_like) _(feature_dropout) _(frobenius_norm) _(full_like) _(gelu) _(glu)   \
+  _(grid_sampler) _(grid_sampler_2d) _(grid_sampler_3d) _(group_norm) _(hardsigmoid)            \
+  _(hardswish) _(hardtanh) _(hinge_embedding_loss) _(im2col) _(instance_norm) _(layer_norm)     \
+  _(leaky_relu) _(linear) _(log_sigmoid) _(max_pool1d) _(max_pool2d) _(max_pool3d) _(mse_loss)  \
+  _(nll_loss) _(nuclear_norm) _(one_hot) _(ones_like) _(pairwise_distance) _(pdist)             \
+  _(pixel_shuffle) _(pixel_unshuffle) _(poisson) _(polar) _(rand_like) _(randint_like)          \
+  _(randn_like) _(rms_norm) _(rrelu) _(selu) _(silu) _(smooth_l1_loss) _(softplus)              \
+  _(softshrink) _(tensordot) _(threshold) _(trapz) _(triplet_margin_loss)                       \
+  _(upsample_bilinear2d) _(upsample_nearest2d) _(vander) _(zeros_like)
 
 #define FLAMBEAU_FUNCTION_WRITES(_)                                                         \
   _(celu_) _(dropout_) _(elu_) _(hardtanh_) _(leaky_relu_) _(rrelu_) _(selu_) _(threshold_)
@@ -124,8 +126,8 @@
 
 // Methods and functions that give two or three tensors, or a list.
 #define FLAMBEAU_PAIRS(_)                                                                       \
-  _(aminmax) _(cummax) _(cummin) _(frexp) _(geqrf) _(kthvalue) _(mode) _(qr) _(slogdet) _(sort) \
-  _(std_mean) _(topk) _(var_mean)                                                              
+  _(aminmax) _(cummax) _(cummin) _(eig) _(frexp) _(geqrf) _(kthvalue) _(lstsq) _(mode) _(qr)    \
+  _(slogdet) _(solve) _(sort) _(std_mean) _(symeig) _(topk) _(triangular_solve) _(var_mean)
 
 #define FLAMBEAU_TRIPLES(_) \
   _(svd)

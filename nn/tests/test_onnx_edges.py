@@ -1,0 +1,92 @@
+"""Exported programs at the edges: infinities, no elements, no dimensions, rounded quotients."""
+
+import io
+
+import pytest
+
+import flambeau as fb
+from flambeau.nn import functional as F
+
+runtime = pytest.importorskip("onnxruntime")
+
+INF, NAN = float("inf"), float("nan")
+
+
+def results(program, *args, opset=20):
+    """What a program gives here, in onnxruntime, and imported again."""
+    file = io.BytesIO()
+    fb.onnx.export(program, args, file, opset_version=opset)
+    session = runtime.InferenceSession(file.getvalue(), providers=["CPUExecutionProvider"])
+    feed = {i.name: x.numpy() for i, x in zip(session.get_inputs(), args, strict=True)}
+    found = [fb.from_numpy(each) for each in session.run(None, feed)]
+    again = fb.onnx.load(io.BytesIO(file.getvalue()))(*args)
+    wanted = program(*args)
+    if not isinstance(wanted, tuple):
+        wanted, again = (wanted,), (again,)
+    return list(zip(wanted, found, again, strict=True))
+
+
+def check(program, *args, opset=20):
+    for wanted, found, again in results(program, *args, opset=opset):
+        assert wanted.dtype is found.dtype is again.dtype
+        assert wanted.shape == found.shape == again.shape
+        for other in (found, again):
+            same = fb.isclose(wanted.double(), other.double(), rtol=1e-6, atol=1e-7, equal_nan=True)
+            assert same.all(), (wanted, other)
+
+
+OPSETS = pytest.mark.parametrize("opset", [9, 11, 20])
+EDGES = fb.tensor([NAN, INF, -INF, -0.0, 0.5, -3.0])
+
+
+@OPSETS
+def test_one_bound_leaves_infinities_on_the_other_side(opset):
+    check(lambda x: (x.clamp(min=0), x.clamp(max=1), x.clamp(0, 1)), EDGES, opset=opset)
+
+
+@OPSETS
+def test_what_is_no_number_stays_none(opset):
+    check(
+        lambda x: (F.hardshrink(x, 1), F.softshrink(x), F.threshold(x, 0.5, 2.0)),
+        EDGES,
+        opset=opset,
+    )
+
+
+@pytest.mark.parametrize("opset", [10, 11, 20])
+def test_remainders_are_those_of_quotients_that_are_not_rounded(opset):
+    x = fb.tensor([1.0, -1.0, 0.6, 7.5, -7.5, 0.3, 6.0])
+    y = fb.tensor([0.1, 0.1, 0.2, -2.0, 2.0, 0.1, INF])
+    check(lambda x, y: (x % y, x // y, x % 0.1, x // 0.1, x // 2), x, y, opset=opset)
+
+
+@pytest.mark.parametrize("weight", [0.25, 0.5, 2.0, -1.0])
+def test_a_point_between_is_reckoned_from_the_nearer_end(weight):
+    check(lambda x, y: x.lerp(y, weight), EDGES, fb.tensor([1.0, 2.0, INF, 4.0, 1e30, 1.0]))
+
+
+@OPSETS
+@pytest.mark.parametrize("dtype", [fb.float32, fb.int64, fb.uint8, fb.bool])
+def test_of_nothing_all_is_true_and_any_is_false(dtype, opset):
+    x = fb.empty(2, 0, dtype=dtype)
+    check(lambda x: (x.any(), x.all(), x.any(1), x.all(1, keepdim=True)), x, opset=opset)
+
+
+@pytest.mark.parametrize("dim", [0, -1])
+@pytest.mark.parametrize("opset", [11, 20])
+def test_a_number_counts_as_having_one_dimension_where_one_is_named(dim, opset):
+    def program(x):
+        return (
+            *x.sort(dim), x.argsort(dim, descending=True), *x.topk(1, dim), *x.max(dim),
+            x.argmin(dim), x.argmax(dim, keepdim=True), x.cumsum(dim), x.softmax(dim),
+            x.logsumexp(dim), x.sum(dim), x.prod(dim), x.std(dim, unbiased=False), x.any(dim),
+            x.gather(dim, x.long() * 0), x.scatter(dim, x.long() * 0, x + 1),
+            x.index_fill(dim, (x.long() * 0).reshape(1), 3.0), x.nonzero(),
+        )  # fmt: skip
+
+    check(program, fb.tensor(2.5), opset=opset)
+    check(lambda x: x.nonzero(), fb.tensor(0.0), opset=opset)
+
+
+def test_whole_numbers_are_rounded_to_themselves():
+    check(lambda x: (x.floor(), x.ceil(), x.logsumexp(0)), fb.tensor([3, -4]))
