@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -80,12 +81,19 @@ def main() -> int:
     parser.add_argument("--memory", type=float, default=3, help="address space in GiB")
     parser.add_argument("--python-text", action="store_true", help="list the interpreter's wording")
     parser.add_argument("--beside-torch", action="store_true")
+    parser.add_argument(
+        "--each", metavar="EXPRESSIONS", help="put each, separated by ';', at each place"
+    )
     options = parser.parse_args()
     report, end, done = Report(), time.monotonic() + options.seconds, 0
     agreed: Counter[str] = Counter()
     memory = int(options.memory * GIB)
     with Child([CHILD, "flambeau"], memory=memory) as ours, Child([CHILD, "torch"]) as theirs:
-        for program in programs.batch(options.seed, options.first, options.count):
+        chosen = programs.batch(options.seed, options.first, options.count)
+        if options.each is not None:
+            made = programs.each(options.each.split(";"))
+            chosen = islice(made, options.first, options.first + options.count)
+        for program in chosen:
             found = ask(ours, program)
             report.add(program, found)
             done += 1

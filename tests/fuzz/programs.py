@@ -12,7 +12,7 @@ import functools
 import importlib
 import inspect
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import flambeau as fb
@@ -127,24 +127,69 @@ def _example(name: str) -> ast.Module | None:
     return tree
 
 
-def _from_example(chance: random.Random, name: str) -> str | None:
+def _finished_example(name: str) -> ast.Module | None:
+    """A copy of the example whose last statement assigns."""
     tree = _example(name)
     if tree is None:
         return None
     tree = ast.parse(ast.unparse(tree))
     last = tree.body[-1]
     if isinstance(last, ast.Expr):
-        tree.body[-1] = last = ast.Assign([ast.Name("r", ast.Store())], last.value, lineno=0)
+        tree.body[-1] = ast.Assign([ast.Name("r", ast.Store())], last.value, lineno=0)
+    return tree
+
+
+def _from_example(chance: random.Random, name: str) -> str | None:
+    tree = _finished_example(name)
+    if tree is None:
+        return None
     for _ in range(chance.choice([1, 1, 1, 2, 2, 3])):
         _change(chance, tree)
+    return _text(tree)
+
+
+def _text(tree: ast.Module) -> str:
     lines = [n for n in tree.body if ast.unparse(n) != "import flambeau as fb"]
     return "\n".join(ast.unparse(n) for n in lines) + "\n"
+
+
+def each(expressions: Sequence[str]) -> Iterator[str]:
+    """Every example once for each of its places and each of some expressions."""
+    for name in targets():
+        tree = _finished_example(name)
+        if tree is None:
+            continue
+        text = ast.unparse(tree)
+        for at in range(len(_places(tree.body[-1]))):
+            for expression in expressions:
+                fresh = ast.parse(text)
+                _places(fresh.body[-1])[at][0](_expression(expression))
+                yield HEAD + _text(fresh)
 
 
 def _change(chance: random.Random, tree: ast.Module) -> None:
     """Replace, add or leave out an argument of a call, most often of the last statement."""
     where = tree.body[-1] if chance.random() < 0.8 else chance.choice(tree.body)
     calls = [n for n in ast.walk(where) if isinstance(n, ast.Call)]
+    places = _places(where)
+    kind = chance.random()
+    if kind < 0.1 and calls:
+        call = chance.choice(calls)
+        if call.args and chance.random() < 0.5:
+            call.args.pop(chance.randrange(len(call.args)))
+        else:
+            call.args.append(_expression(hostile(chance)))
+    elif kind < 0.17 and calls:
+        outs = [ast.unparse(n.args[0]) for n in calls if n.args] or TENSORS
+        chance.choice(calls).keywords.append(ast.keyword("out", _expression(chance.choice(outs))))
+    elif places:
+        put, old = chance.choice(places)
+        like = "0" if isinstance(old, ast.Constant) and isinstance(old.value, int | float) else "t"
+        put(_expression(hostile(chance, like)))
+
+
+def _places(where: ast.stmt) -> list[tuple[Callable[[ast.expr], None], ast.expr]]:
+    """What can be replaced in a statement: how to put something there, and what is there."""
     places: list[tuple[Callable[[ast.expr], None], ast.expr]] = []
     for node in ast.walk(where):
         if isinstance(getattr(node, "ctx", None), ast.Store):
@@ -166,20 +211,7 @@ def _change(chance: random.Random, tree: ast.Module) -> None:
                     continue  # the names that a lambda takes
                 for i, item in enumerate(value):
                     places.append((functools.partial(value.__setitem__, i), item))
-    kind = chance.random()
-    if kind < 0.1 and calls:
-        call = chance.choice(calls)
-        if call.args and chance.random() < 0.5:
-            call.args.pop(chance.randrange(len(call.args)))
-        else:
-            call.args.append(_expression(hostile(chance)))
-    elif kind < 0.17 and calls:
-        outs = [ast.unparse(n.args[0]) for n in calls if n.args] or TENSORS
-        chance.choice(calls).keywords.append(ast.keyword("out", _expression(chance.choice(outs))))
-    elif places:
-        put, old = chance.choice(places)
-        like = "0" if isinstance(old, ast.Constant) and isinstance(old.value, int | float) else "t"
-        put(_expression(hostile(chance, like)))
+    return places
 
 
 def _is_name_of_module(node: ast.expr) -> bool:

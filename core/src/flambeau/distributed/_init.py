@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import operator
 import os
 import sys
 from collections.abc import Sequence
@@ -145,6 +146,7 @@ def init_process_group(
     global _world
     if _world is not None:
         raise ValueError("trying to initialize the default process group twice!")
+    rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
     engines = _engines.chosen(None if backend in (None, "") else str(backend).lower())
     limit = _as_timedelta(timeout)
     owned = store is None
@@ -167,6 +169,14 @@ def init_process_group(
     _world = made
     atexit.unregister(_at_exit)
     atexit.register(_at_exit)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        kind = type(value).__name__
+        raise TypeError(f"init_process_group(): {name} must be int, not {kind}") from None
 
 
 def _asked(backend: str | None) -> str | None:

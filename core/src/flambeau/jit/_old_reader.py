@@ -199,8 +199,8 @@ class _Modules:
         if name in state:
             return
         try:
-            parsed = ast.parse(written, mode="eval").body
-        except SyntaxError:
+            parsed = _annotations.parsed(written)
+        except _annotations.AnnotationError:
             raise table.wrong(written, "a type") from None
         kind.attributes[name] = _annotations.of_syntax(parsed, self.code.resolver)
         at = table.number(table.entry(given, "id", 0))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -245,7 +246,9 @@ class Optimizer:
                     "parameter group didn't specify a value of "
                     f"required optimization parameter {name}"
                 )
-            param_group.setdefault(name, default)
+            value = param_group.setdefault(name, default)
+            if type(value) is int and abs(value) > sys.float_info.max:
+                raise ValueError(f"{typename(self)}: {name} is larger than any float")
 
         if len(params) != len(set(params)):
             warnings.warn(

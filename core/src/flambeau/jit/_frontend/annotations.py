@@ -68,6 +68,18 @@ def _generic(name: str, members: list[Type]) -> Type:
     return Type(name, *members)
 
 
+def parsed(text: str) -> ast.expr:
+    """The syntax of a type that is written as a text.
+
+    Raises:
+        AnnotationError: it is no expression.
+    """
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        raise AnnotationError(f"{text!r:.80} is no type: {error}") from None
+
+
 def of_syntax(node: ast.expr, resolver: Resolver) -> Type:
     """The type that an expression names.
 
@@ -78,7 +90,7 @@ def of_syntax(node: ast.expr, resolver: Resolver) -> Type:
         if node.value is None:
             return T.NONE
         if isinstance(node.value, str):
-            return of_syntax(ast.parse(node.value.strip(), mode="eval").body, resolver)
+            return of_syntax(parsed(node.value), resolver)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitOr):
         return T.union(of_syntax(node.left, resolver), of_syntax(node.right, resolver))
     if isinstance(node, ast.Tuple) and not node.elts:
@@ -124,7 +136,7 @@ def of_object(value: Any, resolver: Resolver | None = None) -> Type:
     if isinstance(value, Type):
         return value
     if isinstance(value, str) and resolver is not None:
-        return of_syntax(ast.parse(value.strip(), mode="eval").body, resolver)
+        return of_syntax(parsed(value), resolver)
     if isinstance(value, typing.ForwardRef) and resolver is not None:
         return of_object(value.__forward_arg__, resolver)
     simple = _simple().get(id(value))

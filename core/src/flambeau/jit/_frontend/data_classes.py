@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import inspect
 from collections.abc import Mapping
 from typing import Any
 
+from flambeau.jit._frontend.annotations import parsed
 from flambeau.jit._frontend.function import Declaration, ScriptFunction, parse
 from flambeau.jit._frontend.source import Source
 from flambeau.jit._parts import compiler
@@ -94,7 +94,7 @@ def _init(kind: ClassType, cls: Any) -> ScriptFunction:
 def _annotation(written: Any, resolver: Any) -> Any:
     if not isinstance(written, str):
         return written
-    return resolver.evaluate(ast.parse(written, mode="eval").body)
+    return resolver.evaluate(parsed(written))
 
 
 def _method(

@@ -393,13 +393,23 @@ def _comment_types(
             Place.of(declaration.source, declaration.node),
         )
     inside = head[1:-1].strip()
-    returned = ast.parse(back.strip(), mode="eval").body if arrow else None
+    returned = _parsed(declaration, back) if arrow else None
     if inside == "...":
         return None, returned
-    tree = ast.parse(f"({inside},)" if inside else "()", mode="eval").body
-    assert isinstance(tree, ast.Tuple)
+    tree = _parsed(declaration, f"({inside},)" if inside else "()")
+    if not isinstance(tree, ast.Tuple):
+        place = Place.of(declaration.source, declaration.node)
+        raise CompilationError(f"Expected types in a type comment, got {inside!r:.80}", place)
     parts = [e.value if isinstance(e, ast.Starred) else e for e in tree.elts]
     return parts, returned
+
+
+def _parsed(declaration: Declaration, text: str) -> ast.expr:
+    try:
+        return _annotations.parsed(text)
+    except _annotations.AnnotationError as error:
+        place = Place.of(declaration.source, declaration.node)
+        raise CompilationError(str(error), place) from None
 
 
 def _has_return(declaration: Declaration) -> bool:
@@ -449,7 +459,7 @@ def arguments_of(declaration: Declaration) -> tuple[list[Argument], Type | None]
             continue
         noted = argument.annotation
         if noted is None and argument.type_comment:
-            noted = ast.parse(argument.type_comment.strip(), mode="eval").body
+            noted = _parsed(declaration, argument.type_comment)
         if types is not None and not keyword_only:
             noted = types[at - skipped]
         kind = _type(declaration, noted) if noted is not None else T.TENSOR

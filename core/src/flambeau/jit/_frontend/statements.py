@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from flambeau.jit import _types as T
+from flambeau.jit._frontend import annotations as _annotations
 from flambeau.jit._frontend import loops as _loops
 from flambeau.jit._frontend.calls import annotation
 from flambeau.jit._frontend.conditions import Truth, condition, refine
@@ -404,7 +405,10 @@ def _assign(c: Compilation, node: ast.Assign) -> None:
     noted = getattr(node, "type_comment", None)
     target = node.targets[0]
     if noted:
-        hint = annotation(c, ast.parse(noted.strip(), mode="eval").body)
+        try:
+            hint = annotation(c, _annotations.parsed(noted))
+        except _annotations.AnnotationError as error:
+            c.fail(node, str(error))
         if isinstance(target, ast.Name):
             c.frame.declared[target.id] = hint
     elif isinstance(target, ast.Name):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -60,6 +61,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def channel_shuffle(input: Tensor, groups: int) -> Tensor:
     """(N, C, …) with channel i·C/g + j moved to j·g + i: neighbours come from different groups.
 

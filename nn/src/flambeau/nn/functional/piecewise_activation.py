@@ -86,6 +86,7 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     return fb.hardshrink(input, lambd)
 
 
+@takes_as_annotated
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, and 0 where abs(x) <= `lambd`.
 
