@@ -8,6 +8,7 @@ import os
 import numpy as np
 import pytest
 
+from flambeau_numpy import extending
 from flambeau_numpy.threads import followers
 from flambeau_onednn.kernels import convolution
 from flambeau_onednn.kernels.convolution import KERNELS
@@ -115,6 +116,30 @@ def test_a_failure_names_the_function_and_the_version():
 def test_a_geometry_that_does_not_fit_is_an_error():
     with pytest.raises(Unsupported, match="convolution_forward_primitive_desc_create"):
         Convolution(onednn(), 64, (1, 2, 4, 4), (3, 5, 3, 3), False, GEOMETRY, np.dtype(np.float32))
+
+
+@pytest.mark.parametrize("kind", [64, 160, 192])
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("short", [0, 1])
+def test_a_plan_is_held_to_the_lengths_of_its_layouts_from_the_first_call_on(
+    kind, native, short, monkeypatch
+):
+    if not native:
+        monkeypatch.setattr(extending.offered, "primitives", None)
+    plan = Convolution(
+        onednn(), kind, (1, 4, 6, 6), (8, 4, 3, 3), False, GEOMETRY, np.dtype(np.float32)
+    )
+    given = [np.ones(shape, np.float32) for shape in plan.takes]
+    result = plan(*given)
+    fresh = Convolution(
+        onednn(), kind, (1, 4, 6, 6), (8, 4, 3, 3), False, GEOMETRY, np.dtype(np.float32)
+    )
+    for each in (fresh, plan):
+        held = list(given)
+        held[short] = held[short].reshape(-1)[:-1].copy()
+        with pytest.raises(RuntimeError, match="bytes"):
+            each(*held)
+        assert np.array_equal(each(*given), result)
 
 
 def _in_child(queue):

@@ -10,6 +10,7 @@ import ctypes
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import c_int64, c_void_p
+from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -44,6 +45,7 @@ LITTLE = 1 << 15
 _LINE = 64  # bytes: memories that share an array begin at multiples of it
 _UINT8 = np.dtype(np.uint8)
 
+_BYTES = {F32: 4, F16: 2, BF16: 2}
 _TYPES = {np.dtype(np.float32): F32, np.dtype(np.float16): F16, BFLOAT16: BF16}
 
 
@@ -58,6 +60,20 @@ class Owned:
 
     def __del__(self) -> None:
         self._destroy(self.handle)
+
+
+class Layout(Owned):
+    """A layout with strides of ours.
+
+    Attributes:
+        reach: bytes from the first element that it has to the end of the last.
+    """
+
+    __slots__ = ("reach",)
+
+    def __init__(self, library: Library, handle: c_void_p, reach: int) -> None:
+        super().__init__(library, "memory_desc", handle)
+        self.reach = reach
 
 
 class Step:
@@ -131,18 +147,19 @@ class Listed:
         self.between: list[tuple[int, int]] = []  # memories that are not the caller's: index, bytes
         self.steps: list[tuple[Step, list[int]]] = []
         self._spare: list[_Call] = []
-        self._sizes: tuple[int, ...] | None = None  # bytes of the arrays of a call
+        self._sizes: tuple[int, ...] | None = None  # bytes that a call's arrays must have
 
     def _strided(
         self, shape: tuple[int, ...], strides: Sequence[int], kind: int | None = None
-    ) -> Owned:
+    ) -> Layout:
+        kind = kind or self._type
         handle = self._library.made(
-            "memory_desc_create_with_strides",
-            *(len(shape), DIMS(*shape), kind or self._type, DIMS(*strides)),
+            "memory_desc_create_with_strides", len(shape), DIMS(*shape), kind, DIMS(*strides)
         )
-        return Owned(self._library, "memory_desc", handle)
+        last = sum((size - 1) * step for size, step in zip(shape, strides, strict=True))
+        return Layout(self._library, handle, (last + 1) * _BYTES[kind] if 0 not in shape else 0)
 
-    def _rows(self, shape: tuple[int, ...]) -> Owned:
+    def _rows(self, shape: tuple[int, ...]) -> Layout:
         """The layout of an array in C order."""
         return self._strided(shape, row_major(shape))
 
@@ -172,6 +189,12 @@ class Listed:
         """The memories of the caller's arrays, the written one first."""
         return [self.written, *self.given]
 
+    @cached_property
+    def _needed(self) -> list[int]:
+        """How many bytes each of the caller's arrays must have, the written one first."""
+        held = [(self.layouts[which], skipped) for which, skipped in self.places]
+        return [skipped + layout.reach for layout, skipped in held if isinstance(layout, Layout)]
+
     @property
     def is_little(self) -> bool:
         """Whether the memories between are kept from one call to the next."""
@@ -187,7 +210,7 @@ class Listed:
         """`run` by `offered.primitives` of `flambeau_numpy.extending`."""
         if (sizes := self._sizes) is None:
             between = 0 if self.is_little else sum(-(-n // _LINE) * _LINE for _, n in self.between)
-            held = [array.nbytes for array in (out, *given)]
+            held = self._needed
             sizes = self._sizes = (*held, *[0] * (4 - len(held)), between)
         call = self._call()
         scratch = empty((sizes[4],), _UINT8) if sizes[4] else None
@@ -198,6 +221,13 @@ class Listed:
     def run(self, out: Array, given: Sequence[Array]) -> None:
         """Run the primitives on arrays of the layouts that the plan was made for."""
         library = self._library
+        for array, needed in zip((out, *given), self._needed, strict=True):
+            # The library is told addresses alone.
+            if array.nbytes < needed:
+                raise RuntimeError(
+                    f"a plan of oneDNN reaches {needed} bytes, and was given an array of shape "
+                    f"{array.shape} with {array.nbytes}"
+                )
         call = self._call()
         set_data, handles = library.set_data, call.handles
         which, skipped = self.written
