@@ -10,7 +10,6 @@ import ctypes
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from ctypes import c_int64, c_void_p
-from functools import cached_property
 from itertools import chain
 from typing import Any
 
@@ -147,6 +146,7 @@ class Listed:
         self.between: list[tuple[int, int]] = []  # memories that are not the caller's: index, bytes
         self.steps: list[tuple[Step, list[int]]] = []
         self._spare: list[_Call] = []
+        self._reaches: list[int] | None = None
         self._sizes: tuple[int, ...] | None = None  # bytes that a call's arrays must have
 
     def _strided(
@@ -189,11 +189,12 @@ class Listed:
         """The memories of the caller's arrays, the written one first."""
         return [self.written, *self.given]
 
-    @cached_property
     def _needed(self) -> list[int]:
         """How many bytes each of the caller's arrays must have, the written one first."""
-        held = [(self.layouts[which], skipped) for which, skipped in self.places]
-        return [skipped + layout.reach for layout, skipped in held if isinstance(layout, Layout)]
+        if self._reaches is None:
+            held = [(self.layouts[which], skipped) for which, skipped in self.places]
+            self._reaches = [s + made.reach for made, s in held if isinstance(made, Layout)]
+        return self._reaches
 
     @property
     def is_little(self) -> bool:
@@ -210,7 +211,7 @@ class Listed:
         """`run` by `offered.primitives` of `flambeau_numpy.extending`."""
         if (sizes := self._sizes) is None:
             between = 0 if self.is_little else sum(-(-n // _LINE) * _LINE for _, n in self.between)
-            held = self._needed
+            held = self._needed()
             sizes = self._sizes = (*held, *[0] * (4 - len(held)), between)
         call = self._call()
         scratch = empty((sizes[4],), _UINT8) if sizes[4] else None
@@ -221,7 +222,7 @@ class Listed:
     def run(self, out: Array, given: Sequence[Array]) -> None:
         """Run the primitives on arrays of the layouts that the plan was made for."""
         library = self._library
-        for array, needed in zip((out, *given), self._needed, strict=True):
+        for array, needed in zip((out, *given), self._needed(), strict=True):
             # The library is told addresses alone.
             if array.nbytes < needed:
                 raise RuntimeError(
