@@ -169,6 +169,37 @@ def digits(library: Any) -> dict[str, Any]:
     return training._step_towards(library, model, inputs, targets, optimizer)
 
 
+def small_lstm(library: Any) -> dict[str, Any]:
+    """A language model of one layer of 64 over 100 words, 8 sentences of 20."""
+    library.manual_seed(0)
+    nn, words = library.nn, 100
+
+    class Model(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.embedding, self.lstm = nn.Embedding(words, 32), nn.LSTM(32, 64)
+            self.output = nn.Linear(64, words)
+
+        def forward(self, x: Any) -> Any:
+            return self.output(self.lstm(self.embedding(x))[0]).view(-1, words)
+
+    model, inputs = Model(), library.randint(0, words, (20, 8))
+    optimizer = library.optim.Adam(model.parameters(), lr=3e-3)
+    targets = library.randint(0, words, (160,))
+    return training._step_towards(library, model, inputs, targets, optimizer)
+
+
+def small_encoder(library: Any) -> dict[str, Any]:
+    """Two layers of width 32 with dropout, over 12 words of 8 sentences."""
+    library.manual_seed(0)
+    nn, width = library.nn, 32
+    layers = [nn.TransformerEncoderLayer(width, 4, 64, activation="gelu") for _ in range(2)]
+    model = nn.Sequential(*layers, nn.Linear(width, CLASSES), nn.Flatten(0, 1))
+    optimizer = library.optim.Adam(model.parameters(), lr=3e-3)
+    inputs, targets = library.randn(12, 8, width), library.randint(0, CLASSES, (96,))
+    return training._step_towards(library, model, inputs, targets, optimizer)
+
+
 def compiled(setup: Setup) -> Setup:
     """Our step as a plan, against torch's as it is."""
 
@@ -195,6 +226,8 @@ WRITTEN: list[tuple[str, Setup]] = [
 ]
 LIBRARY: list[tuple[str, Setup]] = [
     ("digits", digits),
+    ("LSTM 64", small_lstm),
+    ("encoder 32", small_encoder),
     ("LSTM", training.lstm(False)),
     ("Transformer", training.transformer(False)),
     ("MLP", training.mlp(False)),

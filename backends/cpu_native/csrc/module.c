@@ -5,9 +5,8 @@
    only. */
 #include <Python.h>
 
-#include "native.h"
+#include "binding.h"
 
-#define MAX_ARGUMENTS 32
 #define MOST_THREADS 1024
 
 extern const Row pointwise_rows[], activation_rows[], normalization_rows[], optimizer_rows[], random_rows[],
@@ -23,22 +22,14 @@ static const Row *const tables[] = {pointwise_rows, activation_rows, normalizati
    it has one thread, whatever is asked of it later. */
 static int thread_limit = 1, is_forked = 0;
 
-/* An array during a call.  C may not read items that lie askew in memory: a kernel then gets a copy,
-   and what it writes goes back. */
-typedef struct {
-    Py_buffer buffer;
-    void *copy;
-    int is_written;
-} Held;
-
 /* No kernel reads more than eight bytes at once. */
-static int is_askew(const Py_buffer *buffer) {
+int is_askew(const Py_buffer *buffer) {
     uintptr_t item = (uintptr_t)buffer->itemsize, unit = item & (~item + 1);
     return buffer->len > 0 && ((uintptr_t)buffer->buf & ((unit > 8 ? 8 : unit) - 1)) != 0;
 }
 
 /* Finds the address that a kernel may use; 0 with an exception, the array then not held. */
-static int hold(Held *held, PyObject *array, int is_written, void **address) {
+int hold(Held *held, PyObject *array, int is_written, void **address) {
     int flags = is_written ? PyBUF_C_CONTIGUOUS | PyBUF_WRITABLE : PyBUF_C_CONTIGUOUS;
     Py_buffer *buffer = &held->buffer;
     if (PyObject_GetBuffer(array, buffer, flags) < 0) return 0;
@@ -56,7 +47,7 @@ static int hold(Held *held, PyObject *array, int is_written, void **address) {
     return 1;
 }
 
-static void release(Held *held, int count) {
+void release(Held *held, int count) {
     for (int i = 0; i < count; i++) {
         if (held[i].copy != NULL) {
             if (held[i].is_written) memcpy(held[i].buffer.buf, held[i].copy, (size_t)held[i].buffer.len);
@@ -65,29 +56,6 @@ static void release(Held *held, int count) {
         PyBuffer_Release(&held[i].buffer);
     }
 }
-
-#define MAX_ARRAYS 10
-#define MAX_FACTORS 4
-
-/* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero. */
-typedef struct {
-    char how; /* 0, '+' or '|' */
-    int first, second;
-} Factor;
-
-typedef struct {
-    int64_t unit; /* bytes; 0 of no extent */
-    int count;
-    Factor factors[MAX_FACTORS];
-} Extent;
-
-/* A row, its text read. */
-typedef struct {
-    const Row *row;
-    Py_ssize_t wanted;
-    int arrays, of_one_shape;
-    Extent extents[MAX_ARRAYS];
-} Entry;
 
 static int64_t type_size(const char *name) {
     const char *suffix = strrchr(name, '_');
@@ -179,7 +147,7 @@ static int are_long(const Entry *entry, const Py_ssize_t *lengths, const int64_t
     return 1;
 }
 
-static int are_of_one_shape(const Entry *entry, const Held *held, int count) {
+int are_of_one_shape(const Entry *entry, const Held *held, int count) {
     const Py_buffer *first = &held[0].buffer;
     for (int i = 1; i < count; i++) {
         const Py_buffer *other = &held[i].buffer;
@@ -194,7 +162,7 @@ static int are_of_one_shape(const Entry *entry, const Held *held, int count) {
 }
 
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t count) {
-    const Entry *entry = PyCapsule_GetPointer(self, "flambeau_native.entry");
+    const Entry *entry = PyCapsule_GetPointer(self, ENTRY);
     if (entry == NULL) return NULL;
     const Row *row = entry->row;
     const Py_ssize_t wanted = entry->wanted;
@@ -292,6 +260,21 @@ static struct PyModuleDef definition = {PyModuleDef_HEAD_INIT, "flambeau_native.
 #define TEXT_OF(name) #name
 #define TEXT(name) TEXT_OF(name)
 
+/* Adds a function of an entry.  Definitions live as long as the process, as the functions do. */
+static int add(PyObject *module, Entry *entry, const char *name, const char *text, Function *run) {
+    PyMethodDef *method = PyMem_Malloc(sizeof(PyMethodDef));
+    if (method == NULL) {
+        PyErr_NoMemory();
+        return 0;
+    }
+    PyObject *capsule = PyCapsule_New(entry, ENTRY, NULL);
+    if (capsule == NULL) return 0;
+    *method = (PyMethodDef){name, (PyCFunction)(void (*)(void))run, METH_FASTCALL, text};
+    PyObject *function = PyCFunction_NewEx(method, capsule, NULL);
+    Py_DECREF(capsule);
+    return function != NULL && PyModule_AddObject(module, name, function) == 0;
+}
+
 PyMODINIT_FUNC PyInit__native(void) {
     PyObject *module = PyModule_Create(&definition);
     if (module == NULL) return NULL;
@@ -300,21 +283,16 @@ PyMODINIT_FUNC PyInit__native(void) {
 #endif
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
         for (const Row *row = tables[t]; row->name != NULL; row++) {
-            /* The definitions live as long as the process, as the functions do. */
-            PyMethodDef *method = PyMem_Malloc(sizeof(PyMethodDef));
             Entry *entry = PyMem_Malloc(sizeof(Entry));
-            if (method == NULL || entry == NULL) return PyErr_NoMemory();
+            if (entry == NULL) return PyErr_NoMemory();
             if (!read_row(entry, row)) {
                 PyErr_Format(PyExc_SystemError, "%s: its extents are no extents", row->name);
                 return NULL;
             }
-            PyObject *capsule = PyCapsule_New(entry, "flambeau_native.entry", NULL);
-            if (capsule == NULL) return NULL;
-            *method = (PyMethodDef){row->name, (PyCFunction)(void (*)(void))call, METH_FASTCALL,
-                                    row->arguments};
-            PyObject *function = PyCFunction_NewEx(method, capsule, NULL);
-            Py_DECREF(capsule);
-            if (function == NULL || PyModule_AddObject(module, row->name, function) < 0) return NULL;
+            if (!add(module, entry, row->name, row->arguments, call)) return NULL;
+            char *name = NULL;
+            if (!name_of_each(entry, &name)) return NULL;
+            if (name != NULL && !add(module, entry, name, "", call_each)) return NULL;
         }
     }
     return module;

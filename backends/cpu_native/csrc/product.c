@@ -1,5 +1,7 @@
 /* Products of few rows with a matrix that many of them meet: it is packed once, where BLAS would
    pack it for each. */
+#include "product.h"
+
 #include "avx512.h"
 
 #define TEMPLATE "product_template.h"
@@ -15,7 +17,6 @@ static int is_fused(void) {
 #endif
 }
 
-#define PANEL_BYTES 64 /* a row of a panel: two vectors of AVX2, four of NEON */
 #define MOST_ROWS 6    /* whose sums fit into 16 registers beside it */
 #if HAS_AVX512
 #define MOST_ROWS_V 12

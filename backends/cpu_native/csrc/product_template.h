@@ -115,10 +115,12 @@ AVX512 static void NAME(panels_v)(const void *context, int64_t begin, int64_t en
 }
 #endif
 
-static void NAME(packed_product)(const Args *k) {
-    NAME(Product) c = {k->p[0], k->p[1], k->p[2], k->n[0], k->n[1], k->n[2], is_fused()};
-    const int64_t panels = (c.columns + WIDTH - 1) / WIDTH;
-    const int threads = team(k, c.rows * c.depth * c.columns / 16);
+/* out = a @ b of `rows` rows without gaps, b packed. */
+void NAME(multiply_packed)(const Args *k, T *out, const T *a, const T *packed, int64_t rows, int64_t depth,
+                           int64_t columns) {
+    NAME(Product) c = {out, a, packed, rows, depth, columns, is_fused()};
+    const int64_t panels = (columns + WIDTH - 1) / WIDTH;
+    const int threads = team(k, rows * depth * columns / 16);
 #if HAS_AVX512
     if (has_avx512()) {
         split(NAME(panels_v), &c, (panels + 1) / 2, threads);
@@ -126,5 +128,9 @@ static void NAME(packed_product)(const Args *k) {
     }
 #endif
     split(NAME(panels), &c, panels, threads);
+}
+
+static void NAME(packed_product)(const Args *k) {
+    NAME(multiply_packed)(k, k->p[0], k->p[1], k->p[2], k->n[0], k->n[1], k->n[2]);
 }
 #undef WIDTH

@@ -160,3 +160,61 @@ def test_steps_treat_nan_and_infinity_as_numpy_does(name, dtype):
 def test_every_step_is_compiled_for_both_dtypes(name):
     table = getattr(optimizer, "_" + name.removesuffix("_step_")).table
     assert set(table) == {np.dtype(dtype) for dtype in DTYPES}
+
+
+MIXED = {
+    "of one kind": lambda lists, counts: None,
+    "of two types": lambda lists, counts: [
+        tensors.__setitem__(1, tensors[1].astype(np.float64)) for tensors in lists
+    ],
+    "with gaps": lambda lists, counts: [
+        tensors.__setitem__(2, np.repeat(tensors[2], 2, axis=1)[:, ::2]) for tensors in lists
+    ],
+    "by columns": lambda lists, counts: [
+        tensors.__setitem__(2, np.asfortranarray(tensors[2])) for tensors in lists
+    ],
+    "at two steps": lambda lists, counts: counts[-1][1].fill(5),
+    "at a step that float32 cannot count": lambda lists, counts: [
+        count.fill(1 << 24) for count in counts[-1]
+    ],
+}
+
+
+@pytest.mark.parametrize("change", MIXED)
+@pytest.mark.parametrize("name", [*STEPS, "adam_step_", "sgd_step_"])
+def test_steps_of_a_list_are_those_of_each_alone(name, change):
+    arrays, scalars, choices = STEPS.get(name, (2, [0.0], ()))
+    if name == "adam_step_":
+        options, more = [0.1, 0.9, 0.99, 1e-8, 0.1, True, False, True], [[]]
+    elif name == "sgd_step_":
+        arrays, scalars, options, more = 1, [], [0.1, 0.9, 0.0, 0.1, True, False], []
+    else:
+        options, more = [*choices[-1].values()], []
+    sides = []
+    for alone in (False, True):
+        shapes = [(1001,), (70,), (30, 40), (), (0,)]
+        lists = [
+            [numbers(shape, np.float32, 20 * k + j) for j, shape in enumerate(shapes)]
+            for k in range(2)
+        ]
+        lists += [[np.full(shape, 0.1, np.float32) for shape in shapes] for _ in range(arrays)]
+        counts = [[np.array(value, np.float32) for _ in shapes] for value in scalars]
+        if not (name == "sgd_step_" and "step" in change):
+            MIXED[change](lists, counts)
+        for _ in range(3):
+            groups = [slice(i, i + 1) for i in range(len(shapes))] if alone else [slice(None)]
+            for group in groups:
+                own = [[*tensors[group]] for tensors in (*lists, *more, *counts)]
+                COMPILED[name](*own, *options)
+        sides.append([array for tensors in [*lists, *counts] for array in tensors])
+    for wanted, found in zip(*sides, strict=True):
+        assert found.dtype == wanted.dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_nothing_is_written_where_one_array_of_a_list_does_not_fit():
+    p = [np.ones(3, np.float32), np.ones(4, np.float32)]
+    g = [np.ones(3, np.float32), np.ones(5, np.float32)]
+    with pytest.raises(RuntimeError, match="one shape"):
+        optimizer.sgd_step_(p, g, [], 0.1, 0.0, 0.0, 0.0, False, False)
+    assert all((a == 1).all() for a in p)

@@ -22,7 +22,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         return None
     from flambeau_native.kernels import KERNELS
     from flambeau_native.kernels.linalg import linear
-    from flambeau_numpy.extending import follow, offer_plans, offer_products
+    from flambeau_numpy.extending import follow, offer_indices, offer_plans, offer_products
 
     follow("flambeau-native", native.set_threads)
     offer_products(
@@ -32,6 +32,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
         primitives=native.primitives,
     )
     offer_plans("flambeau-native", _compile_plan)
+    offer_indices("flambeau-native", native.in_range_i64)
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 
 

@@ -15,6 +15,7 @@ from flambeau import plugin
 from flambeau_numpy import allocator
 from flambeau_numpy.dtypes import FLOAT8, FOREIGN, FROM_NUMPY, TO_NUMPY, to_float8
 from flambeau_numpy.generator import MT19937
+from flambeau_numpy.indices import lies_within
 from flambeau_numpy.kernels.creation import fill
 from flambeau_numpy.silence import quiet
 
@@ -86,6 +87,10 @@ class NumpyBackend(plugin.Backend):
         from flambeau_numpy.plans import compile_plan
 
         return compile_plan(plan)
+
+    def lies_within(self, index: Array, size: int) -> bool | None:
+        """Whether all of an int64 array are in [0, size); None where no package looks."""
+        return lies_within(index, size)
 
     def get_num_threads(self) -> int:
         """How many threads kernels use at most."""

@@ -21,6 +21,7 @@ PROVISIONAL = frozenset(
         *("numerics", "Format"),
         *("Backend.generator", "Backend.compile", "Backend.deferred", "Backend.reinterpret"),
         "Backend.compile_plan",
+        "Backend.lies_within",
         *("Backend.memory_statistics", "Backend.reset_peak"),
         *("Backend.empty_cache", "Backend.caches_memory"),
         *("Backend.get_num_threads", "Backend.set_num_threads"),

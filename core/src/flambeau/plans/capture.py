@@ -61,6 +61,7 @@ class Capture:
     Attributes:
         steps: the calls so far.
         refused: why the run cannot become a plan, or None; `lasting` unless another run may.
+        depth: how many blocks `inside` there are.
     """
 
     def __init__(self, be: _bound.BoundBackend) -> None:
@@ -79,7 +80,7 @@ class Capture:
         self._alive: dict[int, Any] = {}
         self._changed: dict[int, Any] = {}  # groups of optimisers that actions have changed
         self._thread = threading.get_ident()
-        self._depth = 0
+        self.depth = 0
 
     def refuse(self, why: str, lasting: bool = True) -> None:
         """Note the first reason why there can be no plan; the run goes on as it is."""
@@ -139,16 +140,16 @@ class Capture:
     @property
     def listens(self) -> bool:
         """Whether calls of this thread are written down at the moment."""
-        return self._depth == 0 and threading.get_ident() == self._thread
+        return self.depth == 0 and threading.get_ident() == self._thread
 
     @contextmanager
     def inside(self) -> Iterator[None]:
         """A block of which nothing is written down: it is one step as a whole."""
-        self._depth += 1
+        self.depth += 1
         try:
             yield
         finally:
-            self._depth -= 1
+            self.depth -= 1
 
     def add(
         self,
@@ -307,11 +308,14 @@ def busy() -> bool:
 def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
     decomposes = type(be.backend).compile is Backend.compile
     kernels = be.kernels
-    for namespace in (be.__dict__, kernels):
-        for name in {*OPS, *kernels}:
-            if (kernel := namespace.get(name)) is not None:
-                whole = name in kernels or not decomposes
-                namespace[name] = _written(name, kernel, capture, whole)
+    own = be.__dict__
+    for name in {*OPS, *kernels}:
+        one, other = own.get(name), kernels.get(name)
+        whole = other is not None or not decomposes
+        if one is not None:
+            own[name] = _written(name, one, capture, whole)
+        if other is not None:
+            kernels[name] = own[name] if other is one else _written(name, other, capture, whole)
     be.part = _written("slice", be.part, capture, True)
     be.scalar_const = _constant(be, be.scalar_const, capture)
     be.host_array = _written("host_array", be.host_array, capture, True)
@@ -329,11 +333,14 @@ def _written(
             if named and capture.listens:
                 capture.refuse(f"{name} was called with named arguments")
             return kernel(*args, **named)
-        draws = any(type(a) is Generator for a in args)
+        draws = Generator in map(type, args)
         if not whole and not draws:
             return kernel(*args)
-        with capture.inside():
+        capture.depth += 1  # as `inside` does, which takes longer than most of what is captured
+        try:
             result = kernel(*args)
+        finally:
+            capture.depth -= 1
         raw = result is not None and type(result) is not array and type(result) not in (tuple, list)
         if raw:
             result = to_array(result)
@@ -378,6 +385,8 @@ def check_values(be: Any, array: object, low: float, high: float, error: object,
 
 class _Backend:
     """A backend during a capture: reading values refuses the plan, new arrays are steps."""
+
+    lies_within = None  # indices are looked at by `checked_index`, which is a step
 
     def __init__(self, backend: Any, be: Any, capture: Capture) -> None:
         self._held = backend

@@ -15,7 +15,7 @@ from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
 from flambeau.plans.reach import Check, Reach, changes
-from flambeau.plugin.plan import Option, Plan, Step, reading, replayed, slots_in
+from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
 
@@ -434,10 +434,8 @@ def _checked_early(steps: Sequence[Step]) -> list[Step]:
     for step in steps:
         at = len(found)
         if step.op in _CHECKS:
-            read = set(slots_in(step.args))
-            while (
-                at and not found[at - 1].effect and read.isdisjoint(slots_in(found[at - 1].results))
-            ):
+            read = set(step.reads)
+            while at and not found[at - 1].effect and read.isdisjoint(found[at - 1].makes):
                 at -= 1
         found.insert(at, step)
     return found

@@ -18,7 +18,7 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau.plans.capture import Capture
-from flambeau.plugin.plan import Plan, replayed, slots_in
+from flambeau.plugin.plan import Plan, replayed
 
 __all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
 
@@ -141,10 +141,10 @@ class Halves:
         """
         steps, known = capture.steps, (capture.specs, capture.strides)
         first, second = steps[: backward.first], steps[backward.first :]
-        made = {s for step in first for s in slots_in(step.results)} | set(inputs)
+        made = {s for step in first for s in step.makes} | set(inputs)
         found = [s for s in backward.found if s is not None]
         late = Plan(second, [], found, dict(constants), *known)
-        read = {s for step in late.steps for s in slots_in(step.args)} | set(found)
+        read = {s for step in late.steps for s in step.reads} | set(found)
         self.saved = sorted(read & made)
         self.early = Plan(first, inputs, [*outputs, *self.saved], dict(constants), *known)
         self.late = Plan(second, [*self.saved, *backward.given], found, dict(constants), *known)

@@ -9,7 +9,7 @@ from typing import Any
 from flambeau._dispatch.dispatch import version
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import storage_of
-from flambeau.plugin.plan import Plan, Slot, Step, replayed, slots_in
+from flambeau.plugin.plan import Plan, Slot, Step, replayed
 
 __all__ = ["step_unless"]
 
@@ -39,8 +39,8 @@ def step_unless(plainly: Callable[..., Any], capture: Any) -> Callable[..., Any]
         written = [(t, n) for t, v in zip(tensors, before, strict=True) if (n := version(t) - v)]
         inner = capture.steps[first:]
         del capture.steps[first:]
-        made = {s for step in inner for s in slots_in(step.results)}
-        read = {s for step in inner for s in slots_in(step.args)}
+        made = {s for step in inner for s in step.makes}
+        read = {s for step in inner for s in step.reads}
         inputs = sorted(read - made - capture.constants.keys())
         part = Plan(inner, inputs, (), capture.constants, capture.specs)
         calls = capture.be.backend.compile_plan(part) or replayed(part)

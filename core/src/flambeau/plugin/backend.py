@@ -182,6 +182,13 @@ class Backend(ABC):
         """
         return None
 
+    def lies_within(self, index: Any, size: int) -> bool | None:
+        """Whether all elements of an int64 array are in [0, size); None where the core shall look.
+
+        A backend has it that finds out by one call, and at once.
+        """
+        return None
+
     def compile_plan(self, plan: Any) -> Callable[..., tuple[Any, ...]] | None:
         """A function that runs a whole plan, or None to make its calls one by one.
 

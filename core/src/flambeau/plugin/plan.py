@@ -8,6 +8,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Any
 
@@ -85,6 +86,21 @@ class Step:
     converted: Callable[[Any], Any] | None = None
     effect: bool = False
 
+    @cached_property
+    def reads(self) -> list[int]:
+        """The slots in its arguments."""
+        return slots_in(self.args)
+
+    @cached_property
+    def makes(self) -> list[int]:
+        """The slots of its results."""
+        return slots_in(self.results)
+
+    @cached_property
+    def numbers(self) -> list[Number]:
+        """The plain arguments that are read anew at every run."""
+        return _numbers_in(self.args, [])
+
     def __repr__(self) -> str:
         given = ", ".join(map(repr, self.args))
         return f"{_shown(self.results)}{self.op}({given})"
@@ -115,12 +131,14 @@ def _collect(values: Sequence[Any], found: list[int]) -> None:
             _collect(value, found)
 
 
-def _numbers_in(value: Any) -> Iterator[Number]:
-    if isinstance(value, Number):
-        yield value
-    elif type(value) in (tuple, list):
-        for part in value:
-            yield from _numbers_in(part)
+def _numbers_in(values: Sequence[Any], found: list[Number]) -> list[Number]:
+    for value in values:
+        kind = type(value)
+        if kind is tuple or kind is list:
+            _numbers_in(value, found)
+        elif isinstance(value, Number):
+            found.append(value)
+    return found
 
 
 @dataclass
@@ -147,9 +165,9 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.steps = _live(self.steps, self.outputs)
-        found = dict.fromkeys(n for step in self.steps for n in _numbers_in(step.args))
+        found = dict.fromkeys(n for step in self.steps for n in step.numbers)
         self.numbers = list(found)
-        used = {s for step in self.steps for s in slots_in(step.args)} | set(self.outputs)
+        used = {*self.outputs}.union(*[step.reads for step in self.steps])
         self.constants = {s: a for s, a in self.constants.items() if s in used}
 
     def in_parts(
@@ -174,13 +192,13 @@ class Plan:
         known = {*self.inputs, *self.constants}
         for i, (effects, pure) in enumerate(blocks):
             steps += effects
-            known.update(s for step in effects for s in slots_in(step.results))
+            known.update(s for step in effects for s in step.makes)
             if not pure:
                 continue
             later = [step for some in blocks[i + 1 :] for half in some for step in half]
-            wanted = {s for step in later for s in slots_in(step.args)} | {*self.outputs}
-            made = {s for step in pure for s in slots_in(step.results)} - known
-            read = {s for step in pure for s in slots_in(step.args)} - made - {*self.constants}
+            wanted = {s for step in later for s in step.reads} | {*self.outputs}
+            made = {s for step in pure for s in step.makes} - known
+            read = {s for step in pure for s in step.reads} - made - {*self.constants}
             part = Plan(
                 pure, sorted(read), sorted(made & wanted), self.constants, self.specs, self.strides
             )
@@ -209,9 +227,9 @@ def _live(steps: Sequence[Step], outputs: Sequence[int]) -> list[Step]:
     """The steps that have an effect or a result that somebody reads."""
     wanted, kept = set(outputs), []
     for step in reversed(steps):
-        if step.effect or any(s in wanted for s in slots_in(step.results)):
+        if step.effect or not wanted.isdisjoint(step.makes):
             kept.append(step)
-            wanted.update(slots_in(step.args))
+            wanted.update(step.reads)
     return kept[::-1]
 
 
@@ -221,7 +239,7 @@ def _blocks(plan: Plan) -> list[tuple[list[Step], list[Step]]]:
     made: dict[int, tuple[int, bool]] = {}  # the block of a slot, whether it has no effect
     last = 0  # the block of the last effect
     for step in plan.steps:
-        read = [made[s] for s in slots_in(step.args) if s in made]
+        read = [made[s] for s in step.reads if s in made]
         if step.effect:
             at = last = max([last, *[block + pure for block, pure in read]])
         else:
@@ -229,7 +247,7 @@ def _blocks(plan: Plan) -> list[tuple[list[Step], list[Step]]]:
         if at == len(blocks):
             blocks.append(([], []))
         blocks[at][not step.effect].append(step)
-        for s in slots_in(step.results):
+        for s in step.makes:
             if step.effect:  # a check returns what it has looked at
                 made[s] = at, False
             else:
@@ -275,7 +293,7 @@ class _Writer:
         self.plan = plan
         self.names: dict[str, Any] = {}
         self.arrays: dict[int, str] = {}  # the name of the array of each slot
-        self.calls: dict[tuple[int, int], str] = {}
+        self.calls: dict[int, str] = {}
         self.numbers = {n: f"n{i}" for i, n in enumerate(plan.numbers)}
         for slot in plan.inputs:
             self.arrays[slot] = f"a{slot}"
@@ -289,12 +307,12 @@ class _Writer:
         lines = [f"def plan({', '.join(given)}):"]
         last: dict[int, int] = {}
         for i, step in enumerate(plan.steps):
-            for s in (*slots_in(step.args), *slots_in(step.results)):
+            for s in (*step.reads, *step.makes):
                 last[s] = i
         kept = {*plan.inputs, *plan.outputs, *plan.constants}
         for i, step in enumerate(plan.steps):
             lines.append("    " + self.line(step))
-            ends = {s for s in (*slots_in(step.args), *slots_in(step.results)) if last[s] == i}
+            ends = {s for s in (*step.reads, *step.makes) if last[s] == i}
             if names := sorted({self.arrays[s] for s in ends - kept}):
                 lines.append(f"    {' = '.join(names)} = None")
         lines.append(f"    return ({''.join(f'{self.arrays[s]}, ' for s in plan.outputs)})")
@@ -310,7 +328,7 @@ class _Writer:
         return f"{self.target(step.results)} = {call}"
 
     def name_of(self, step: Step) -> str:
-        key = id(step.kernel), 0
+        key = id(step.kernel)
         if (name := self.calls.get(key)) is None:
             name = self.calls[key] = f"{step.op}_{len(self.calls)}"
             self.names[name] = step.kernel
@@ -331,9 +349,7 @@ class _Writer:
             return self.arrays[value]
         if isinstance(value, Number):
             return self.numbers[value]
-        if type(value) in (tuple, list) and (
-            slots_in(value) or any(True for _ in _numbers_in(value))
-        ):
+        if type(value) in (tuple, list) and (slots_in(value) or _numbers_in(value, [])):
             parts = "".join(f"{self.argument(part)}, " for part in value)
             return f"({parts})" if type(value) is tuple else f"[{parts}]"
         if value is None or type(value) in (bool, int, str):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from flambeau.plugin.plan import Plan, Slot, Step, slots_in
+from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.fusion.calls import Call, Reader
 from flambeau_native.fusion.program import TooLongError, program
 
@@ -19,6 +19,7 @@ class _Group:
         shape: that of the elements that they go through.
         calls: the calls by their place in the plan.
         made: the slots that they fill.
+        read: the slots that they read.
         rows: those of `made` that hold a value for each row.
     """
 
@@ -26,12 +27,14 @@ class _Group:
         self.shape = shape
         self.calls: dict[int, Call] = {}
         self.made: set[int] = set()
+        self.read: set[int] = set()
         self.rows: set[int] = set()
 
     def add(self, place: int, call: Call) -> None:
         """Take a call."""
         self.calls[place] = call
         self.made.add(call.step.results)
+        self.read.update(call.step.reads)
         if call.reduces or call.shape != self.shape:
             self.rows.add(call.step.results)
 
@@ -39,11 +42,12 @@ class _Group:
         """Take the calls of a group of the same shape."""
         self.calls = dict(sorted({**self.calls, **other.calls}.items()))
         self.made |= other.made
+        self.read |= other.read
         self.rows |= other.rows
 
     def takes(self, call: Call, reader: Reader) -> bool:
         """Whether a call that reads results of this group can be part of it."""
-        reads = self.made & set(slots_in(call.step.args))
+        reads = self.made & set(call.step.reads)
         if call.shape == self.shape:
             specs, row = reader.plan.specs, (*self.shape[:-1], 1)
             if call.reduces or call.parts:
@@ -76,7 +80,7 @@ class _Writer:
         self.reader = Reader(plan, constants)
         self.users: dict[int, list[int]] = {}
         for i, step in enumerate(steps):
-            for slot in slots_in(step.args):
+            for slot in step.reads:
                 self.users.setdefault(slot, []).append(i)
         self.kept = frozenset(plan.outputs)
         self.steps: list[Step] = []
@@ -84,8 +88,8 @@ class _Writer:
 
     def take(self, place: int, step: Step) -> None:
         """Give a step to a group, or write it down after those that it needs."""
-        reads = set(slots_in(step.args))
-        needed = [group for group in self.open if group.made & reads]
+        reads = set(step.reads)
+        needed = [group for group in self.open if not group.made.isdisjoint(reads)]
         call = None if step.effect else self.reader.read(step)
         if call is None:
             self.close(self.open if step.effect else needed)
@@ -94,7 +98,9 @@ class _Writer:
         joined = [group for group in needed if group.takes(call, self.reader)]
         self.close([group for group in needed if group not in joined])
         if not joined:
-            joined = [g for g in self.open if g.shape == call.shape and _share(g, reads)][:1]
+            joined = [
+                g for g in self.open if g.shape == call.shape and not reads.isdisjoint(g.read)
+            ][:1]
         if joined:
             group = joined[0]
             for other in joined[1:]:
@@ -133,8 +139,3 @@ class _Writer:
             self.steps.append(step)
         else:
             self.steps += [call.step for _, call in calls]
-
-
-def _share(group: _Group, reads: set[int]) -> bool:
-    """Whether a group reads one of these."""
-    return any(reads & set(slots_in(call.step.args)) for call in group.calls.values())

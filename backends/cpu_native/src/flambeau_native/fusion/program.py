@@ -116,10 +116,11 @@ class _Builder:
             raise TooLongError
         read = ["0"] * len(self.outputs)
         place = {}  # of inputs and numbers, whose values stay where they are
+        inputs = set(self.inputs)
         for key, value in self.values.items():
             if type(key) is tuple:
                 place[value] = first_number + (value.register or 0)
-            elif key in self.inputs:
+            elif key in inputs:
                 place[value] = value.register
         free: list[int] = []
         top, code = first_free, []

@@ -71,7 +71,7 @@ def _folded(plan: Plan, steps: Sequence[Step]) -> tuple[Sequence[Step], dict[int
             fixed.update(slots_in((*step.args, step.results)))
     known, constants, kept = dict(plan.constants), {}, []
     for step in steps:
-        given = list(slots_in(step.args))
+        given = step.reads
         made = step.results
         if (
             given
@@ -96,7 +96,7 @@ def _placed(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     What lies beside a slice is zero there; adding zeros changes negative zeros only, hence the
     calls of the step add one too.
     """
-    uses = Counter(s for step in steps for s in slots_in(step.args))
+    uses = Counter(s for step in steps for s in step.reads)
     uses.update(plan.outputs)
     parts: dict[int, list[Part]] = {}
     gone: dict[int, list[int]] = {}  # steps that a sum makes needless

@@ -1,7 +1,7 @@
 """Optimiser steps: one pass over each parameter, rounded as the NumPy kernels round.
 
-Every kernel is the compiled step of one parameter for all of a list; `numbers(i)` counts the step
-of the i-th and gives what the compiled function takes after the arrays and their size.
+Every kernel is the compiled step of one parameter for all of a list. Where all parameters are
+dense, of one type and at one step, which is the rule, one call goes through the whole list.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from flambeau_numpy.extending.parts import (
 )
 
 Arrays = Sequence[Array]
-Numbers = Callable[[int], tuple[float, ...]]
+Numbers = Callable[[float], tuple[float, ...]]
+"""Of the number of a step: what the compiled function takes after the arrays and their size."""
+_COUNTED = 1 << 24  # steps, up to which a count in float32 is exact
 
 
 def _dense(arrays: tuple[Any, ...]) -> tuple[Any, ...] | None:
@@ -54,11 +56,47 @@ class _Step:
     """The compiled step `function` over lists of arrays, with the NumPy kernel for the rest."""
 
     def __init__(self, function: str) -> None:
-        self.table = compiled(function)
+        self.table, self.lists = compiled(function), compiled(f"{function}_each")
         self.general = otherwise(f"{function}_step_")
 
-    def __call__(self, given: tuple[Any, ...], lists: tuple[Arrays, ...], numbers: Numbers) -> None:
-        """What the op is given, and lists that the compiled step takes; unused ones are empty."""
+    def __call__(
+        self, given: tuple[Any, ...], lists: tuple[Arrays, ...], steps: Arrays, numbers: Numbers
+    ) -> None:
+        """What the op is given, lists that the compiled step takes, and the counts of steps.
+
+        Lists that are not used are empty.
+        """
+        if not self._at_once(lists, steps, numbers):
+            known: dict[float, tuple[float, ...]] = {}
+
+            def counted(i: int) -> tuple[float, ...]:
+                step = advanced(steps[i])
+                if (found := known.get(step)) is None:
+                    found = known[step] = numbers(step)
+                return found
+
+            self.by_one(given, lists, counted)
+
+    def _at_once(self, lists: tuple[Arrays, ...], steps: Arrays, numbers: Numbers) -> bool:
+        """Make the step of all parameters by one call, if that can be."""
+        if len(steps) < 2 or (run := self.lists.get(lists[0][0].dtype)) is None:
+            return False
+        count = steps[0].item() + 1
+        if count > _COUNTED or any(step.item() + 1 != count for step in steps):
+            return False
+        if not run(*[arrays or None for arrays in lists], *numbers(count)):
+            return False
+        for step in steps:
+            step.fill(count)
+        return True
+
+    def by_one(
+        self,
+        given: tuple[Any, ...],
+        lists: tuple[Arrays, ...],
+        numbers: Callable[[int], tuple[float, ...]],
+    ) -> None:
+        """The step of each parameter; `numbers` of its place counts it."""
         find, nothing = self.table.get, (None,) * len(lists[0])
         for i, own in enumerate(zip(*[arrays or nothing for arrays in lists], strict=True)):
             param = own[0]
@@ -73,6 +111,7 @@ _rmsprop, _adagrad, _adadelta, _asgd = map(_Step, ("rmsprop", "adagrad", "adadel
 _adam, _adamax, _nadam, _radam = map(_Step, ("adam", "adamax", "nadam", "radam"))
 _rprop = _Step("rprop")
 _sgd, _sgd_momentum, _numpy_sgd = compiled("sgd"), compiled("sgd_momentum"), otherwise("sgd_step_")
+_sgd_each, _sgd_momentum_each = compiled("sgd_each"), compiled("sgd_momentum_each")
 
 
 def _constants(s: AdamStep | NadamStep | RadamStep) -> tuple[float, ...]:
@@ -85,6 +124,12 @@ def _constants(s: AdamStep | NadamStep | RadamStep) -> tuple[float, ...]:
 def sgd_step_(s: SgdStep) -> None:
     table = _sgd_momentum if s.momentum else _sgd
     numbers = (s.weight_decay, -s.lr, s.momentum, 1 - s.dampening)[: 4 if s.momentum else 2]
+    if len(s.params) > 1:
+        lists = (_sgd_momentum_each if s.momentum else _sgd_each).get(s.params[0].dtype)
+        buffers = (s.momentum_buffers,) if s.momentum else ()
+        flags = (s.maximize, s.nesterov) if s.momentum else (s.maximize,)
+        if lists is not None and lists(s.params, s.grads, *buffers, *flags, *numbers):
+            return
     for i, param in enumerate(s.params):
         state = (s.momentum_buffers[i],) if s.momentum else ()
         run, arrays = table.get(param.dtype), _dense((param, s.grads[i], *state))
@@ -102,23 +147,20 @@ def asgd_step_(s: AsgdStep) -> None:
         eta, mu = next_rates(s.etas[i], s.mus[i], s.steps[i], s.lr, s.lambd, s.alpha, s.t0)
         return s.maximize, s.weight_decay, -eta, 1 - s.lambd * eta, mu
 
-    _asgd(s, (s.params, s.grads, s.averages), numbers)
+    _asgd.by_one(s, (s.params, s.grads, s.averages), numbers)
 
 
 @takes(AdamStep)
 def adam_step_(s: AdamStep) -> None:
     decay, shrink, *moments = _constants(s)
-    known: dict[float, tuple[float, ...]] = {}  # all parameters are at one step, as a rule
+    rate, b1, b2 = -s.lr, s.beta1, s.beta2
 
-    def numbers(i: int) -> tuple[float, ...]:
-        step = advanced(s.steps[i])
-        if (found := known.get(step)) is None:
-            rate, correction = -s.lr / (1 - s.beta1**step), (1 - s.beta2**step) ** 0.5
-            found = known[step] = s.maximize, decay, shrink, rate, *moments, correction
-        return found
+    def numbers(step: float) -> tuple[float, ...]:
+        over = rate / (1 - b1**step)
+        return s.maximize, decay, shrink, over, *moments, (1 - b2**step) ** 0.5
 
     largest = s.max_exp_avg_sqs if s.amsgrad else ()
-    _adam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs, largest), numbers)
+    _adam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs, largest), s.steps, numbers)
 
 
 @takes(NadamStep)
@@ -130,74 +172,60 @@ def nadam_step_(s: NadamStep) -> None:
         of_grad, of_mean = nadam_rates(s.mu_products[i], step, s.lr, s.beta1, s.momentum_decay)
         return s.maximize, decay, shrink, -of_grad, *moments, 1 - s.beta2**step, -of_mean
 
-    _nadam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), numbers)
+    _nadam.by_one(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), numbers)
 
 
 @takes(RadamStep)
 def radam_step_(s: RadamStep) -> None:
     decay, shrink, *moments = _constants(s)
 
-    def numbers(i: int) -> tuple[float, ...]:
-        step = advanced(s.steps[i])
+    def numbers(step: float) -> tuple[float, ...]:
         factor = rectification(s.beta2, step)
         rate = -s.lr / (1 - s.beta1**step) * (factor or 1.0)
         return s.maximize, factor != 0, decay, shrink, rate, *moments
 
-    _radam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), numbers)
+    _radam(s, (s.params, s.grads, s.exp_avgs, s.exp_avg_sqs), s.steps, numbers)
 
 
 @takes(AdamaxStep)
 def adamax_step_(s: AdamaxStep) -> None:
-    def numbers(i: int) -> tuple[float, ...]:
-        rate = -s.lr / (1 - s.beta1 ** advanced(s.steps[i]))
+    def numbers(step: float) -> tuple[float, ...]:
+        rate = -s.lr / (1 - s.beta1**step)
         return s.maximize, s.weight_decay, rate, s.beta1, 1 - s.beta1, s.beta2, s.eps
 
-    _adamax(s, (s.params, s.grads, s.exp_avgs, s.exp_infs), numbers)
+    _adamax(s, (s.params, s.grads, s.exp_avgs, s.exp_infs), s.steps, numbers)
 
 
 @takes(RmspropStep)
 def rmsprop_step_(s: RmspropStep) -> None:
     fixed = (s.maximize, s.weight_decay, -s.lr, s.alpha, 1 - s.alpha, s.eps, s.momentum)
-
-    def numbers(i: int) -> tuple[float, ...]:
-        advanced(s.steps[i])
-        return fixed
-
     state = (
         s.square_avgs,
         s.grad_avgs if s.centered else (),
         s.momentum_buffers if s.momentum else (),
     )
-    _rmsprop(s, (s.params, s.grads, *state), numbers)
+    _rmsprop(s, (s.params, s.grads, *state), s.steps, lambda _: fixed)
 
 
 @takes(AdagradStep)
 def adagrad_step_(s: AdagradStep) -> None:
-    def numbers(i: int) -> tuple[float, ...]:
-        rate = -s.lr / (1 + (advanced(s.steps[i]) - 1) * s.lr_decay)
+    def numbers(step: float) -> tuple[float, ...]:
+        rate = -s.lr / (1 + (step - 1) * s.lr_decay)
         return s.maximize, s.weight_decay, rate, s.eps
 
-    _adagrad(s, (s.params, s.grads, s.sums), numbers)
+    _adagrad(s, (s.params, s.grads, s.sums), s.steps, numbers)
 
 
 @takes(AdadeltaStep)
 def adadelta_step_(s: AdadeltaStep) -> None:
     fixed = (s.maximize, s.weight_decay, -s.lr, s.rho, 1 - s.rho, s.eps)
-
-    def numbers(i: int) -> tuple[float, ...]:
-        advanced(s.steps[i])
-        return fixed
-
-    _adadelta(s, (s.params, s.grads, s.square_avgs, s.acc_deltas), numbers)
+    _adadelta(s, (s.params, s.grads, s.square_avgs, s.acc_deltas), s.steps, lambda _: fixed)
 
 
 @takes(RpropStep)
 def rprop_step_(s: RpropStep) -> None:
-    def numbers(i: int) -> tuple[float, ...]:
-        advanced(s.steps[i])
-        return s.maximize, s.shrink, s.grow, s.smallest, s.largest
-
-    _rprop(s, (s.params, s.grads, s.prevs, s.step_sizes), numbers)
+    fixed = (s.maximize, s.shrink, s.grow, s.smallest, s.largest)
+    _rprop(s, (s.params, s.grads, s.prevs, s.step_sizes), s.steps, lambda _: fixed)
 
 
 KERNELS: dict[str, Callable[..., Any]] = {

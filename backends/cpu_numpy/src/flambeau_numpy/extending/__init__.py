@@ -11,6 +11,7 @@ package does.  What only a package of this device needs is here:
 * matrix products that use them: `multiply`, `product`, `spread`;
 * what all products ask first: a package gives it by `offer_products`, `offered` is what is given;
 * captured plans as a whole: a package runs them by `offer_plans`;
+* whether indices are in range: a package looks by `offer_indices`;
 * the generator of random numbers: `MT19937`.
 
 Three modules are for such packages as well: `flambeau_numpy.pointwise` makes kernels of ufuncs and
@@ -25,6 +26,7 @@ from __future__ import annotations
 from flambeau_numpy.allocator import THRESHOLD, empty
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.generator import MT19937
+from flambeau_numpy.indices import offer_indices
 from flambeau_numpy.kernels import KERNELS
 from flambeau_numpy.plans import offer_plans
 from flambeau_numpy.pointwise import Array, Kernel
@@ -44,6 +46,7 @@ __all__ = [
     "empty",
     "follow",
     "multiply",
+    "offer_indices",
     "offer_plans",
     "offer_products",
     "offered",

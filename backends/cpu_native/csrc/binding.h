@@ -1,0 +1,58 @@
+/* What the files of the Python module share: arrays during a call, and rows whose text was read. */
+#ifndef FLAMBEAU_BINDING_H
+#define FLAMBEAU_BINDING_H
+
+#include <Python.h>
+
+#include "native.h"
+
+#define MAX_ARGUMENTS 32
+#define ENTRY "flambeau_native.entry" /* the name of a capsule that holds an Entry */
+
+/* An array during a call.  C may not read items that lie askew in memory: a kernel then gets a copy,
+   and what it writes goes back. */
+typedef struct {
+    Py_buffer buffer;
+    void *copy;
+    int is_written;
+} Held;
+
+int is_askew(const Py_buffer *buffer);
+int hold(Held *held, PyObject *array, int is_written, void **address);
+void release(Held *held, int count);
+
+#define MAX_ARRAYS 12
+#define MAX_FACTORS 4
+
+/* A factor is the integer `first`, or its sum with `second`, or `second` if that is not zero. */
+typedef struct {
+    char how; /* 0, '+' or '|' */
+    int first, second;
+} Factor;
+
+typedef struct {
+    int64_t unit; /* bytes; 0 of no extent */
+    int count;
+    Factor factors[MAX_FACTORS];
+} Extent;
+
+/* A row, its text read. */
+typedef struct {
+    const Row *row;
+    Py_ssize_t wanted;
+    int arrays, of_one_shape;
+    Extent extents[MAX_ARRAYS];
+} Entry;
+
+/* Whether all arrays have the shape of the first; an exception is set if not. */
+int are_of_one_shape(const Entry *entry, const Held *held, int count);
+
+typedef PyObject *Function(PyObject *self, PyObject *const *args, Py_ssize_t count);
+
+int threads_of_kernels(void);
+
+/* each.c */
+Function call_each;
+int name_of_each(const Entry *entry, char **name);
+
+#endif
