@@ -216,7 +216,8 @@ def checked(
     be, a = index._be, index._a
     if 0 in a.shape or be.device.type == "meta":
         return index
-    if (look := be.backend.lies_within) is not None and look(a, size):
+    look = getattr(be.backend, "lies_within", None)
+    if look is not None and look(a, size):
         return index
     if (check := getattr(be.backend, "checked_index", None)) is not None:
         late = check(a, size, wrap, allowed, error, text.format(*facts, index="{index}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from flambeau_native.kernels._common import (
     otherwise,
     zeros,
 )
+from flambeau_numpy.extending import THRESHOLD, empty
 
 Indices = Sequence[Array | None]
 _index, _gather, _sort = otherwise("index"), otherwise("gather"), otherwise("sort")
@@ -53,18 +55,19 @@ def _flat(a: Array, index: Array) -> bool:
     )
 
 
-def take(a: Array, rows: Array) -> Array:
+def take(a: Array, rows: Array, _empty: Any = np.empty, _limit: int = THRESHOLD) -> Array:
     """The entries of `a` along its first dimension that `rows` names."""
-    shape = (*rows.shape, *a.shape[1:])
-    if not _flat(a, rows) or not a.size:
+    shape, size = a.shape, a.nbytes
+    if not _flat(a, rows) or not size:
         return a.take(rows, 0)
-    out = made(shape, a.dtype)
-    width = prod(a.shape[1:]) * a.itemsize
+    count, width = rows.size, size // shape[0]
+    make = _empty if count * width < _limit else empty
+    out = make((*rows.shape, *shape[1:]), a.dtype)
     words = _WORDS.get(width)
     if words is not None:
-        words(out, a, rows, 1, a.shape[0], rows.size, 1)
+        words(out, a, rows, 1, shape[0], count, 1)
     else:
-        native.take(out, a, rows, rows.size, width, a.shape[0])
+        native.take(out, a, rows, count, width, shape[0])
     return out
 
 
@@ -79,16 +82,19 @@ def embedding(weight: Array, indices: Array, padding_idx: int, scale_grad_by_fre
     return take(weight, indices)
 
 
-def gather(a: Array, dim: int, index: Array) -> Array:
+def gather(
+    a: Array, dim: int, index: Array, _empty: Any = np.empty, _limit: int = THRESHOLD
+) -> Array:
     words = _WORDS.get(a.itemsize)
-    shape, wanted = a.shape, index.shape
-    if words is None or not index.size or not wanted or not _flat(a, index):
+    shape, wanted, count = a.shape, index.shape, index.size
+    if words is None or not count or not wanted or not _flat(a, index):
         return _gather(a, dim, index)
-    before, after = shape[:dim], shape[dim + 1 :]
-    if before != wanted[:dim] or after != wanted[dim + 1 :]:
+    last = dim + 1
+    if shape[:dim] != wanted[:dim] or shape[last:] != wanted[last:]:
         return _gather(a, dim, index)
-    out = made(wanted, a.dtype)
-    words(out, a, index, prod(before), shape[dim], wanted[dim], prod(after))
+    rows, inner = wanted[dim], prod(shape[last:]) if last < len(shape) else 1
+    out = (_empty if count * a.itemsize < _limit else empty)(wanted, a.dtype)
+    words(out, a, index, count // (rows * inner), shape[dim], rows, inner)
     return out
 
 

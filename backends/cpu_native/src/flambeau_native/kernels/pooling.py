@@ -17,6 +17,16 @@ Sizes = tuple[int, ...]
 _LARGEST = 1 << 31  # positions in a plane are counted in 32 bits
 
 
+@lru_cache(maxsize=256)  # a network pools the same few shapes over and over
+def _plane(
+    h: int, w: int, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
+) -> tuple[int, int, int, int]:
+    """The sizes of a plane, and the numbers of windows down and across it."""
+    how = zip((h, w), kernel, stride, padding, dilation, strict=True)
+    oh, ow = [out_size(*one, ceil_mode) for one in how]
+    return h, w, oh, ow
+
+
 def _make_max_pool2d() -> Kernel:
     general, find = otherwise("max_pool2d"), compiled("max_pool2d").get
 
@@ -27,12 +37,11 @@ def _make_max_pool2d() -> Kernel:
         h, w = x.shape[-2:]
         if run is None or not x.flags.c_contiguous or not 0 < h * w < _LARGEST:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
-        oh = out_size(h, kernel[0], stride[0], padding[0], dilation[0], ceil_mode)
-        ow = out_size(w, kernel[1], stride[1], padding[1], dilation[1], ceil_mode)
-        shape = (*x.shape[:-2], oh, ow)
+        sizes = _plane(h, w, kernel, stride, padding, dilation, ceil_mode)
+        shape = (*x.shape[:-2], *sizes[2:])
         values, places = made(shape, x.dtype), made(shape, INT64)
-        sizes = (h, w, oh, ow, *kernel, *stride, *padding, *dilation)
-        run(values, places, x, x.size // (h * w), *sizes)
+        steps = (*kernel, *stride, *padding, *dilation)
+        run(values, places, x, x.size // (h * w), *sizes, *steps)
         return values, places
 
     return max_pool2d
@@ -128,11 +137,10 @@ def _make_avg_pool2d() -> Kernel:
         if run is None or not x.flags.c_contiguous or not h * w or len(kernel) != 2:
             options = (ceil_mode, count_include_pad, divisor_override)
             return general(x, kernel, stride, padding, *options)
-        oh = out_size(h, kernel[0], stride[0], padding[0], 1, ceil_mode)
-        ow = out_size(w, kernel[1], stride[1], padding[1], 1, ceil_mode)
-        out = made((*x.shape[:-2], oh, ow), x.dtype)
-        sizes = (h, w, oh, ow, *kernel, *stride, *padding, count_include_pad)
-        run(out, x, x.size // (h * w), *sizes, divisor_override or 0)
+        sizes = _plane(h, w, kernel, stride, padding, (1, 1), ceil_mode)
+        out = made((*x.shape[:-2], *sizes[2:]), x.dtype)
+        steps = (*kernel, *stride, *padding, count_include_pad, divisor_override or 0)
+        run(out, x, x.size // (h * w), *sizes, *steps)
         return out
 
     return avg_pool2d

@@ -19,6 +19,8 @@ from flambeau.ops.shapes.movement import cat
 from flambeau.ops.spatial.image_windows import Pair, Places, Sizes, Triple
 from flambeau.ops.spatial.pooling import largest
 
+_MANY = 1 << 10  # windows, before whose lists memory for their results is tried
+
 
 def _spans(size: int, count: int) -> list[tuple[int, int]]:
     """First element and end of each window."""
@@ -210,20 +212,23 @@ def _places(size: int, count: int) -> Places:
 
 
 def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
-    if x.dim() not in (rank + 1, rank + 2):
+    shape = tuple(x._a.shape)
+    count = len(shape)
+    if count not in (rank + 1, rank + 2):
         raise RuntimeError(
-            f"{where}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(x.shape)}"
+            f"{where}(): Expected {rank + 1}D or {rank + 2}D tensor, but got {list(shape)}"
         )
-    for dim in range(-rank, 0):
-        if x.shape[dim] == 0:
-            raise RuntimeError(
-                f"{where}(): Expected input to have non-zero size for non-batch dimensions, but "
-                f"input has sizes {list(x.shape)} with dimension {x.dim() + dim} being empty"
-            )
+    sides = shape[count - rank :]
+    if 0 in sides:
+        raise RuntimeError(
+            f"{where}(): Expected input to have non-zero size for non-batch dimensions, but "
+            f"input has sizes {list(shape)} with dimension {count - rank + sides.index(0)} being "
+            "empty"
+        )
     given = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * rank
     if len(given) != rank:
         raise RuntimeError(f"{where}: output_size must be {rank}, got {list(given)}")
-    size = tuple(x.shape[i - rank] if n is None else operator.index(n) for i, n in enumerate(given))
+    size = tuple([n if m is None else operator.index(m) for n, m in zip(sides, given, strict=True)])
     if min(size) < 0:
         raise RuntimeError(
             f"{where}: elements of output_size must be greater than or equal to 0 but received "
@@ -231,6 +236,6 @@ def _checked(where: str, x: Tensor, output_size: Any, rank: int) -> Sizes:
         )
     if max(size) >= 1 << 31:  # before lists of windows are made
         raise RuntimeError(f"{where}: output_size {list(given)} is too large")
-    if x.device.type != "meta":
-        x.new_empty((*x.shape[: x.dim() - rank], *size))
+    if max(size) > _MANY and x._be.device.type != "meta":
+        x.new_empty((*shape[: count - rank], *size))
     return size
