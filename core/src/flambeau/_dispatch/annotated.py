@@ -7,7 +7,7 @@ import inspect
 import operator
 import types
 import typing
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, ParamSpec, TypeVar
 
 from flambeau._dispatch.dispatch import is_tensor, out_of_memory, said_on_purpose
@@ -65,7 +65,7 @@ def takes_as_annotated(function: Callable[Params, Result]) -> Callable[Params, R
 
 def _title(function: Callable[..., Any]) -> str:
     """The name of a function, or of the class whose constructor it is."""
-    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    return function.__qualname__.removesuffix(".__init__").rpartition(".")[2].lstrip("_")
 
 
 def _is_ours(error: Exception) -> bool:
@@ -129,8 +129,7 @@ def _foreign(
     except TypeError:
         return None
     for argument, value in given.items():
-        items = value if isinstance(value, (list, tuple)) else (value,)
-        for item in items:
+        for item in _items(value):
             if isinstance(getattr(type(item), "__array__", None), Callable) and not is_tensor(item):
                 shape = getattr(item, "shape", ())
                 return TypeError(
@@ -139,6 +138,15 @@ def _foreign(
                     f"{getattr(item, 'dtype', None)} and shape {tuple(shape)}"
                 )
     return None
+
+
+def _items(value: Any, depth: int = 2) -> Iterator[Any]:
+    """What is in lists and tuples, and in those in them."""
+    if depth and isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _items(item, depth - 1)
+    else:
+        yield value
 
 
 def all_take_as_annotated(names: dict[str, Any]) -> None:

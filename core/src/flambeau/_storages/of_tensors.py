@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
+from flambeau._dispatch.arguments import need_number
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import geometry_of, storage_of
@@ -77,6 +78,13 @@ def reset(
             "set_() received an invalid combination of arguments: source must be a Tensor or a "
             f"Storage, not {type(source).__name__}"
         )
+    for name, numbers in (
+        ("storage_offset", (storage_offset,)),
+        ("size", size or ()),
+        ("stride", stride or ()),
+    ):
+        for number in numbers:
+            need_number(number, "set_", name)
     if storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     itemsize = t.dtype.itemsize

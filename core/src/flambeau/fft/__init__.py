@@ -26,6 +26,7 @@ import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
 from flambeau._tensor.overrides import offer_calls
 from flambeau._tensor.tensor import Tensor
@@ -404,6 +405,7 @@ def ihfft2(
     return ihfftn(input, s, dim, norm, out=out)
 
 
+@takes_as_annotated
 def fftfreq(
     n: int,
     d: float = 1.0,
@@ -425,6 +427,7 @@ def fftfreq(
     return _finished(places * _step(n, d), out, requires_grad)
 
 
+@takes_as_annotated
 def rfftfreq(
     n: int,
     d: float = 1.0,

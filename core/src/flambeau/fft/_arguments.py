@@ -5,7 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.arguments import (
+    dim_of,
+    need_number,
+    need_tensor,
+)
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -25,7 +29,7 @@ def one(n: int | None) -> Sizes:
     Raises:
         RuntimeError: it is below 1.
     """
-    if n is not None and n < 1:
+    if n is not None and need_number(n, "fft", "n") < 1:
         raise _too_small(n)
     return None if n is None else (n,)
 

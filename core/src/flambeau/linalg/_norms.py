@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_input
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -61,6 +62,7 @@ def vector_norm(
     return deliver(_norm(v, ord, _dims(dim), keepdim), out, x, exact=True, share="anything")
 
 
+@takes_as_annotated
 def matrix_norm(
     A: Tensor,
     ord: Order = "fro",

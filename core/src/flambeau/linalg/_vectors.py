@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_input
 from flambeau._tensor.tensor import Tensor
 from flambeau._writes.out import deliver
@@ -45,6 +46,7 @@ def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> T
     return _diagonal(A, offset, dim1, dim2)
 
 
+@takes_as_annotated
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """The powers 0 to N - 1 (default: as many as elements) of each element of vectors, as rows.
 

@@ -347,6 +347,8 @@ def amount(size: int) -> str:
     >>> amount(3 << 19)
     '1.50 MiB'
     """
+    if size >= 1 << 1000:  # more than a float holds
+        return f"{size} bytes"
     step = 0
     value = float(size)
     while value >= 1024 and step < len(_UNITS) - 1:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
 from flambeau.absence import tell as _tell
 from flambeau.sparse import _ops
@@ -110,6 +111,7 @@ def sum(input: Tensor, dim: object = None, dtype: DType | None = None) -> Tensor
     return _ops.total(input, dim, dtype=dtype)  # type: ignore[arg-type] - checked
 
 
+@takes_as_annotated
 def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """softmax over the stored elements along `dim`; those not stored count as -inf.
 
@@ -120,6 +122,7 @@ def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     return _normalised("softmax", input, dim, dtype, log=False)
 
 
+@takes_as_annotated
 def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
     """log(softmax) over the stored elements along `dim`.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
@@ -18,6 +19,7 @@ def _transforms(parts: Sequence[Any], cache_size: int) -> list[Transform]:
     return [part.with_cache(cache_size) for part in parts] if cache_size else list(parts)
 
 
+@takes_as_annotated
 def _check_dim(dim: int, name: str, value: Tensor) -> None:
     if not -value.dim() <= dim < value.dim():
         raise AssertionError(f"dim {dim} out of range for {name} with {value.dim()} dimensions")

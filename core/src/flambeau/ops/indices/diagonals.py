@@ -130,6 +130,7 @@ def _triangle_indices(
 
 @public(method=False)
 @documented({"column": "col"})
+@takes_as_annotated
 def tril_indices(
     row: int,
     col: int,
@@ -151,6 +152,7 @@ def tril_indices(
 
 @public(method=False)
 @documented({"column": "col"})
+@takes_as_annotated
 def triu_indices(
     row: int,
     col: int,

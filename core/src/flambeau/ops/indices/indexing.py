@@ -10,6 +10,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from flambeau._autograd.modes import no_grad
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import broadcast_shapes, checked, dim_of, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._dispatch.keywords import documented
@@ -558,6 +559,7 @@ def argsort(
 
 
 @public
+@takes_as_annotated
 def topk(
     input: Tensor,
     k: int,
@@ -753,6 +755,7 @@ def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def unravel_index(indices: Tensor, shape: Ints) -> tuple[Tensor, ...]:
     """The coordinates of flat indices into a row-major tensor of `shape`.
 

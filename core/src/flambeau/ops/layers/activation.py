@@ -11,7 +11,11 @@ from typing import Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
-from flambeau._dispatch.arguments import dim_of, need_tensor
+from flambeau._dispatch.arguments import (
+    dim_of,
+    need_number,
+    need_tensor,
+)
 from flambeau._dispatch.dispatch import cast, drawable, where_to_draw
 from flambeau._random.generator import generator_for
 from flambeau._tensor.tensor import Tensor
@@ -600,7 +604,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
     tensor([1., 1.])
     """
     x = need_tensor(input, "dropout", "input")
-    if not 0 <= p <= 1:
+    if not 0 <= need_number(p, "dropout", "p") <= 1:
         raise RuntimeError(f"dropout probability has to be between 0 and 1, but got {p}")
     if not train or p == 0 or x.numel() == 0:
         return x

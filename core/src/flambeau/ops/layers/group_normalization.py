@@ -11,7 +11,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from flambeau._dispatch.arguments import need_tensor, sizes
+from flambeau._dispatch.arguments import (
+    need_number,
+    need_tensor,
+    sizes,
+)
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -48,7 +52,7 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {x.dim()}"
         )
-    if num_groups <= 0:
+    if need_number(num_groups, "group_norm", "num_groups") <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
         raise RuntimeError(

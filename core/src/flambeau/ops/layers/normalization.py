@@ -16,7 +16,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from flambeau._autograd.modes import no_grad
-from flambeau._dispatch.arguments import need_tensor, sizes
+from flambeau._dispatch.arguments import (
+    need_number,
+    need_tensor,
+    sizes,
+)
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -337,7 +341,7 @@ def batch_norm(
         raise RuntimeError(f"{missing} must be defined in evaluation mode")
     if (running_mean is None) is not (running_var is None):
         raise ValueError("running_mean and running_var must either both be None or neither be None")
-    if training and eps <= 0 and EPS_IS_POSITIVE:
+    if training and need_number(eps, "batch_norm", "eps") <= 0 and EPS_IS_POSITIVE:
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     given = {
         "running_mean": running_mean,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.public import public
@@ -40,6 +41,7 @@ def _cell(
 
 
 @public(method=False)
+@takes_as_annotated
 def lstm_cell(
     input: Tensor,
     hx: Sequence[Tensor],

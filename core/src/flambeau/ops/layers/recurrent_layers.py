@@ -11,6 +11,7 @@ from math import prod
 from typing import Any
 
 from flambeau._autograd.modes import enable_grad, recording
+from flambeau._dispatch.arguments import need_number
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.ops.declaration.table import composite
@@ -158,6 +159,7 @@ def all_layers(
 ) -> tuple[Tensor, States]:
     """Layers on packed rows: the last layer's output and the final states of all."""
     directions = 2 if bidirectional else 1
+    need_number(num_layers, mode, "num_layers")
     _rules.check_counts(mode, states, params, num_layers * directions)
     each = len(params) // (num_layers * directions)
     between = dropout if train and num_layers > 1 else 0.0

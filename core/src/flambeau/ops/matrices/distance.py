@@ -40,6 +40,7 @@ def _length(x: Tensor, dim: int, eps: float) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def pairwise_distance(
     x1: Tensor, x2: Tensor, p: float = 2, eps: float = 1e-6, keepdim: bool = False
 ) -> Tensor:

@@ -13,7 +13,12 @@ import math
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from flambeau._autograd.node import Binary
-from flambeau._dispatch.arguments import broadcast, broadcast_shapes, need_tensor
+from flambeau._dispatch.arguments import (
+    broadcast,
+    broadcast_shapes,
+    need_number,
+    need_tensor,
+)
 from flambeau._dispatch.dispatch import (
     cast,
     common,
@@ -1665,6 +1670,8 @@ def lerp(
         raise NotImplementedError(f'"lerp" not implemented for {dtype}: needs a floating dtype')
     way = end - x
     if not isinstance(weight, Tensor):
+        if not isinstance(weight, complex):
+            need_number(weight, "lerp", "weight")
         near = builtins.abs(weight := fitting(weight, dtype)) < 0.5
         return deliver(x + way * weight if near else end - way * (1 - weight), out, input, end)
     w = cast(weight, dtype)

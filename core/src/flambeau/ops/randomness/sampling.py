@@ -286,6 +286,7 @@ def randint(
     pin_memory: bool = False,
 ) -> Tensor: ...
 @public(method=False)
+@takes_as_annotated
 def randint(
     *args: Any,
     low: int = 0,
@@ -372,6 +373,7 @@ def randint_like(
     memory_format: MemoryFormat | None = None,
 ) -> Tensor: ...
 @public(method=False)
+@takes_as_annotated
 def randint_like(
     input: Tensor,
     *args: Any,
@@ -399,6 +401,7 @@ def randint_like(
 
 
 @public(method=False)
+@takes_as_annotated
 def randperm(
     n: int,
     *,
@@ -490,6 +493,7 @@ def poisson(input: Tensor, generator: Generator | None = None) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def multinomial(
     input: Tensor,
     num_samples: int,

@@ -204,6 +204,7 @@ def nanmedian(
 
 
 @public
+@takes_as_annotated
 def kthvalue(
     input: Tensor,
     k: int,

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Sequence
 
 from flambeau._dispatch import arguments as rules
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_list, need_tensor, sizes
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.hints import Ints
@@ -15,6 +16,7 @@ from flambeau.ops.shapes.movement import expand
 
 
 @public(method=False)
+@takes_as_annotated
 def broadcast_shapes(*shapes: Ints) -> Size:
     """The shape to which the given shapes (or sizes of vectors) broadcast together.
 

@@ -19,6 +19,7 @@ from flambeau._dispatch.arguments import (
     infer_size,
     need_input,
     need_list,
+    need_number,
     need_tensor,
     sizes,
 )
@@ -735,8 +736,12 @@ def narrow(input: Tensor, dim: int, start: int | Tensor, length: int) -> Tensor:
     d = dim_of(dim, len(shape))
     first = operator.index(start)
     n = shape[d]
-    if length < 0:
-        raise RuntimeError("narrow(): length must be non-negative.")
+    try:
+        if length < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+    except TypeError:
+        need_number(length, "narrow", "length")
+        raise
     if not -n <= first <= n:
         raise IndexError(
             f"start out of range (expected to be in range of [{-n}, {n}], but got {first})"
@@ -845,6 +850,7 @@ def as_strided(
 
 
 @public(names={"dim": "dimension"})
+@takes_as_annotated
 def unfold(input: Tensor, dimension: int, size: int, step: int) -> Tensor:
     """The view of all windows of `size` entries, `step` apart, of a dimension; windows come last.
 

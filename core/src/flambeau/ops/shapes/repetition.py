@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_input, need_list, need_tensor, sizes
 from flambeau._dispatch.dispatch import cast, kernel_error, recording, wrap
 from flambeau._tensor.tensor import Tensor
@@ -31,6 +32,7 @@ def tile(input: Tensor, dims: Sequence[int]) -> Tensor:
 
 
 @public
+@takes_as_annotated
 def repeat_interleave(
     input: Tensor,
     repeats: Tensor | int | None = None,

@@ -11,6 +11,7 @@ from flambeau.ops.declaration.public import public
 
 
 @public(method=False)
+@takes_as_annotated
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """(…, C·r², H, W) as (…, C, H·r, W·r): each r² channels become a square of pixels.
 
@@ -37,6 +38,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
 
 
 @public(method=False)
+@takes_as_annotated
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """(…, C, H·r, W·r) as (…, C·r², H, W): the inverse of `pixel_shuffle`.
 

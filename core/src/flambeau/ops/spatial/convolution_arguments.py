@@ -59,7 +59,12 @@ def check_ranks(where: str, x: Tensor, w: Tensor, count: int) -> None:
 
 
 def _least(numbers: Sequence[int], argument: str) -> int:
-    return need_number(min(numbers), "convolution", argument)
+    try:
+        return need_number(min(numbers), "convolution", argument)
+    except TypeError:  # some cannot be compared
+        for number in numbers:
+            need_number(number, "convolution", argument)
+        raise
 
 
 def check_settings(
@@ -83,7 +88,7 @@ def check_settings(
         raise RuntimeError(f"non-positive stride is not supported, got {list(stride)}")
     if _least(dilation, "dilation") <= 0:
         raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
-    if groups <= 0:
+    if need_number(groups, "convolution", "groups") <= 0:
         raise RuntimeError(f"non-positive groups is not supported, got {groups}")
 
 

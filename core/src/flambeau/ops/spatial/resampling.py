@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import copysign
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import checked_sizes, need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -91,6 +92,7 @@ def _resample_bytes(x: Tensor, dim: int, places: Places, weights: Weights) -> Te
 
 
 @public(method=False)
+@takes_as_annotated
 def resample(
     input: Tensor,
     size: Sequence[int],

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
@@ -170,6 +171,7 @@ def log_gammaincc(a: object, x: object, *, out: Tensor | None = None) -> Tensor:
     return deliver(_log_gammaincc(*operands("log_gammaincc", a=a, x=x)), out, a, x)
 
 
+@takes_as_annotated
 def log_betainc(
     a: object, b: object, x: Any, y: object = None, *, out: Tensor | None = None
 ) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import math
+import numbers
 import warnings
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
@@ -310,6 +311,9 @@ def random_split(
     [4, 3, 3]
     """
     n = len(cast(Sized, dataset))
+    for length in lengths:
+        if not isinstance(length, (numbers.Real, fb.Tensor)) or length > 1 << 63:
+            raise TypeError(f"random_split(): a length is a number, not {length!r:.80}")
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         lengths = _lengths_of_fractions(n, lengths)
     if sum(lengths) != n:

@@ -97,6 +97,7 @@ def rms_norm(
     return fb.rms_norm(input, normalized_shape, weight, eps)
 
 
+@takes_as_annotated
 def group_norm(
     input: Tensor,
     num_groups: int,

@@ -64,7 +64,12 @@ def _check_mode(mode: str, value: float | None, count: int, ndim: int, length: i
 
 def _pad_dim(input: Tensor, dim: int, before: int, after: int, mode: str) -> Tensor:
     size = input.shape[dim]
-    if size + min(before, 0) + min(after, 0) < 0 or size + before + after < 0:
+    try:
+        crops = size + min(before, 0) + min(after, 0) < 0 or size + before + after < 0
+    except TypeError:
+        text = f"pad(): argument 'pad' must be numbers, not {before!r:.80} and {after!r:.80}"
+        raise TypeError(text) from None
+    if crops:
         raise RuntimeError(
             f"pad: cannot crop ({before}, {after}) from dimension {dim} "
             f"of shape {list(input.shape)}"

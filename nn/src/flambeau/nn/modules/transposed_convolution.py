@@ -88,7 +88,12 @@ class _ConvTransposeNd(_ConvNd):
         dims = zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in dims]
         most = [n + s - 1 for n, s in zip(least, self.stride, strict=True)]
-        if any(not a <= n <= b for n, a, b in zip(wanted, least, most, strict=True)):
+        try:
+            unfit = any(not a <= n <= b for n, a, b in zip(wanted, least, most, strict=True))
+        except TypeError:
+            kinds = ", ".join(type(n).__name__ for n in wanted)
+            raise TypeError(f"output_size must be numbers, not {kinds}") from None
+        if unfit:
             raise ValueError(
                 f"requested an output size of {list(wanted)}, but valid sizes range from {least} "
                 f"to {most} (for an input of {list(sizes)})"

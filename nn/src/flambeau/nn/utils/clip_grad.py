@@ -135,6 +135,7 @@ def clip_grad_norm(
 
 
 @fb.no_grad()
+@takes_as_annotated
 def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | None = None) -> None:
     """Limit every element of the gradients to [-`clip_value`, `clip_value`].
 
