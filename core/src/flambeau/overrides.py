@@ -19,7 +19,14 @@ from flambeau._dispatch.annotated import (
 from flambeau._dispatch.arguments import check_values
 from flambeau._dispatch.warning import warn
 from flambeau._tensor import function_modes
-from flambeau._tensor.overrides import call, offer_calls, offering_calls, original, wanted
+from flambeau._tensor.overrides import (
+    call,
+    looks_at,
+    offer_calls,
+    offering_calls,
+    original,
+    wanted,
+)
 from flambeau._types import dtype as D
 
 __all__ = [
@@ -28,6 +35,7 @@ __all__ = [
     "handle_torch_function",
     "has_torch_function",
     "is_tensor_like",
+    "looks_at",
     "methods_take_as_annotated",
     "misfit",
     "offer_calls",

@@ -43,6 +43,12 @@ def link() -> None:
 
 _accumulating = make_lock()
 
+
+def delivered(grad: Any) -> Any:
+    """A gradient as a program gets it; `flambeau.utils._wrapped` sets another one."""
+    return grad
+
+
 # Anomaly mode and profilers: each is called as ``watch(node, apply, F, g)`` instead of
 # ``apply(F, g)``.
 watchers: list[Callable[[Node, Callable[[Any, Any], Any], Any, Any], Any]] = []
@@ -329,7 +335,7 @@ class _Walk:
             if leaf._rg is not True and not leaf.requires_grad:
                 continue  # switched off between forward and backward
             dtype = leaf.dtype
-            grad = _as_tensor(leaf._be, g, dtype) if native else g
+            grad = _as_tensor(leaf._be, g, dtype) if native else delivered(g)
             if dtype.is_complex:
                 grad, owned = _conjugate(grad), True
             if (hooks := leaf._hooks) is not None:
@@ -359,6 +365,8 @@ class _Walk:
                 grad = None if held is None else held[1]
             if grad is not None and self.F.native:
                 grad = _as_tensor(t._be, grad, t.dtype)
+            elif grad is not None:
+                grad = delivered(grad)
             if grad is not None and t.dtype.is_complex:
                 grad = _conjugate(grad)
             if grad is not None and not isinstance(e, Node) and t._hooks is not None:
@@ -400,6 +408,9 @@ def _sparse_sum(F: Any, have: Any, new: Any, error: Exception) -> Any:
     # A `try` costs nothing until it fails; a check for sparse gradients would cost every sum.
     from flambeau.sparse._gradient import sparse_sum
 
+    for one, other in ((have, new), (new, have)):
+        if hasattr(one, "added"):
+            return one.added(other)
     total = sparse_sum(F, have, new)
     if total is NotImplemented:
         raise error
@@ -428,7 +439,8 @@ def _accumulate(leaf: Tensor, grad: Tensor, owned: bool, create_graph: bool) -> 
         if create_graph or owned:
             leaf._grad = grad
         else:
-            leaf._grad = grad.clone() if grad.is_sparse else grad._fresh_copy()
+            plain = type(grad) is Tensor and not grad.is_sparse
+            leaf._grad = grad._fresh_copy() if plain else grad.clone()
     elif held.is_sparse and not grad.is_sparse:
         leaf._grad = grad + held
     elif create_graph or held._rg or not (held._be.strided or held.is_sparse):
@@ -535,6 +547,8 @@ def _conjugate(grad: Tensor) -> Tensor:
 def _out(F: Any, g: Any) -> Tensor:
     if F.native:
         g = F.fresh(g)
+        if type(g) is not F.array:
+            return g.as_tensor(F)
         g = wrap(F, g, F.dtype_of(g))
     return _conjugate(g) if g.dtype.is_complex else g
 

@@ -107,6 +107,8 @@ def written(self: Tensor, value: Tensor) -> Tensor:
         raise device_error("in-place operation", [self, value])
     if found[0] is not self:
         where: Any = found[0]._be
+        if hasattr(where, "as_plain"):  # of tensors that say themselves what ops make of them
+            return where.as_plain(self, value)
         raise RuntimeError(where.level.captured)
     return found[1]
 

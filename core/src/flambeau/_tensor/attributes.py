@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
@@ -22,7 +23,16 @@ def attributes_of(t: Any) -> dict[str, Any]:
     if not ATTRIBUTES_TRAVEL:
         return {}
     kind = _dispatch.Tensor_
-    return {k: v for k, v in state_of(t).items() if k not in OWN and not hasattr(kind, k)}
+    found = {k: v for k, v in state_of(t).items() if k not in OWN and not hasattr(kind, k)}
+    if type(t) not in _dispatch.PLAIN:
+        found |= in_slots(t)
+    return found
+
+
+def in_slots(t: Any) -> dict[str, Any]:
+    """What is in the ``__slots__`` of a tensor's class."""
+    names = copyreg._slotnames(type(t))  # type: ignore[attr-defined] - as pickle finds them
+    return {name: getattr(t, name) for name in names if hasattr(t, name)}
 
 
 class Attributes(dict[str, Any]):

@@ -16,6 +16,53 @@ from flambeau.plugin.forks import make_lock
 
 _disabled = 0
 
+# Of classes with ``__torch_dispatch__``, once there is one; `flambeau.utils._wrapped` sets them:
+# what programs get for the result of a function, and what is done instead of calling one.
+delivered: Callable[[Any], Any] | None = None
+instead: Callable[[str, tuple[Any, ...], dict[str, Any]], Any] | None = None
+
+
+def run_plain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call a function below ``__torch_function__``."""
+    if delivered is None:
+        return function(*args, **kwargs)
+    if instead is not None and args:
+        found = instead(getattr(function, "__name__", ""), args, kwargs)
+        if found is not NotImplemented:
+            return found
+    return delivered(function(*args, **kwargs))
+
+
+def run_disabled(
+    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+) -> Any:
+    """A class's ``__torch_function__`` that treats its tensors as plain ones."""
+    with DisableTorchFunctionSubclass():
+        return run_plain(func, args, kwargs or {})
+
+
+class Method:
+    """A method as ``__torch_function__`` is told of it where its results are to be `delivered`.
+
+    Equal to the method, also as a key of a dictionary.
+    """
+
+    def __init__(self, method: Callable[..., Any]) -> None:
+        update_wrapper(self, method)
+        self._method = method
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return run_plain(self._method, args, kwargs)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or other == self._method
+
+    def __hash__(self) -> int:
+        return hash(self._method)
+
+    def __repr__(self) -> str:
+        return repr(self._method)
+
 
 def wanted(args: Iterable[Any]) -> bool:
     """Whether an argument's class wants to see the call."""
@@ -121,9 +168,11 @@ def _through(method: Callable[..., Any]) -> Callable[..., Any]:
             if found is not NotImplemented:
                 return found
         if _disabled:
-            return method(self, *args, **kwargs)
-        return call(method, (self, *args), kwargs)
+            return run_plain(method, (self, *args), kwargs)
+        func = method if delivered is None else told
+        return call(func, (self, *args), kwargs)
 
+    told = Method(method)
     return seen
 
 
@@ -143,13 +192,13 @@ class Overridable:
             if found is not NotImplemented:
                 return found
         if not _disabled:
-            seen = [a for a in (*args, *kwargs.values()) if _looks_at(type(a))]
+            seen = [a for a in (*args, *kwargs.values()) if looks_at(type(a))]
             for a in args[:1]:
                 if type(a) in (tuple, list):
-                    seen += [x for x in a if _looks_at(type(x))]
+                    seen += [x for x in a if looks_at(type(x))]
             if seen:
                 return call(self, args, kwargs, seen)
-        return self._function(*args, **kwargs)
+        return run_plain(self._function, args, kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_function":  # not there yet
@@ -176,7 +225,8 @@ class Overridable:
 
 
 @cache
-def _looks_at(t: type) -> bool:
+def looks_at(t: type) -> bool:
+    """Whether a class of tensors, or of look-alikes, sees the calls made with its objects."""
     return t not in _dispatch.PLAIN and hasattr(t, "__torch_function__")
 
 

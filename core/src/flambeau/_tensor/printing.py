@@ -110,7 +110,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     elif numel == 0:
         contents = "[]"
     else:
-        contents = _contents(tensor.detach(), len(prefix))
+        told = tensor if hasattr(tensor._be, "numbers") else tensor.detach()
+        contents = _contents(told, len(prefix))
     suffixes = [*_placement(tensor, meta=meta, empty=numel == 0), *_history(tensor)]
     text = _append(prefix + contents, suffixes, len(prefix))
     # Parameter belongs to nn, which core does not import: it is known by name.
@@ -215,7 +216,8 @@ def _corners(tensor: Tensor, dim: int, cut: tuple[bool, ...], edge: int) -> Any:
     while dim < len(cut) and not cut[dim]:
         dim += 1
     if dim == len(cut):
-        return tensor.tolist()
+        numbers = getattr(tensor._be, "numbers", None)  # of tensors that say themselves what ops do
+        return tensor.tolist() if numbers is None else numbers(tensor)
     before, size = (slice(None),) * dim, tensor.shape[dim]
     head = _corners(tensor[(*before, slice(None, edge))], dim + 1, cut, edge)
     tail = _corners(tensor[(*before, slice(size - edge, None))], dim + 1, cut, edge)

@@ -110,23 +110,72 @@ class Tensor(TensorMethods, TensorBase):
             from flambeau._tensor.overrides import intercept_methods
 
             intercept_methods(cls)
+        if "__torch_dispatch__" in vars(cls):
+            _saying().prepare(cls)
 
     @staticmethod
-    def _make_subclass(cls: type, data: Tensor, requires_grad: bool = False) -> Any:
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **options: Any) -> Any:
         """An instance of a subclass that shares the memory of `data`, as a leaf."""
         if not isinstance(data, Tensor):
             raise TypeError(
                 f"{cls.__name__}(): argument 'data' must be Tensor, not {type(data).__name__}"
             )
+        if getattr(getattr(cls, "__torch_dispatch__", None), "__func__", None) is not _DISPATCH:
+            return _saying().make_subclass(cls, data, require_grad)
         t = data.detach()
         out = _new(cls)
         state_of(out).update(state_of(t))
         _refresh_alias(out)
         out._rg = False
-        return out.requires_grad_(requires_grad)
+        return out.requires_grad_(require_grad)
+
+    @staticmethod
+    def _make_wrapper_subclass(
+        cls: type,
+        size: Sequence[int],
+        strides: Sequence[int] | None = None,
+        storage_offset: int | None = None,
+        memory_format: MemoryFormat | None = None,
+        *,
+        dtype: DType | None = None,
+        layout: object = strided,
+        device: object = None,
+        pin_memory: bool = False,
+        requires_grad: bool = False,
+        **policies: object,
+    ) -> Any:
+        """A tensor of a class with ``__torch_dispatch__``, which has a shape and no memory.
+
+        The class says in ``__torch_dispatch__(cls, func, types, args, kwargs)`` what ops make of
+        it; `func` is one of ``torch.ops.aten``.  Its gradient history is that of any tensor.
+
+        Raises:
+            TypeError: the class has no ``__torch_dispatch__``.
+
+        >>> import flambeau as fb
+        >>> class Scaled(fb.Tensor):
+        ...     @staticmethod
+        ...     def __new__(cls, values, scale):
+        ...         t = fb.Tensor._make_wrapper_subclass(cls, values.shape, dtype=fb.float32)
+        ...         t.values, t.scale = values, scale
+        ...         return t
+        ...     @classmethod
+        ...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        ...         plain = [a.values * a.scale if isinstance(a, Scaled) else a for a in args]
+        ...         return func(*plain, **(kwargs or {}))
+        >>> Scaled(fb.tensor([1, 2]), 0.5) + 1
+        tensor([1.5000, 2.0000])
+        """
+        if getattr(getattr(cls, "__torch_dispatch__", None), "__func__", None) is _DISPATCH:
+            raise TypeError(
+                f"{cls.__name__} must define __torch_dispatch__, which says what ops make of it"
+            )
+        return _saying().made(cls, size, strides, storage_offset, dtype, device, requires_grad)
 
     def as_subclass(self, cls: type) -> Any:
         """This tensor, history included, as an instance of a subclass."""
+        if getattr(getattr(cls, "__torch_dispatch__", None), "__func__", None) is not _DISPATCH:
+            return Tensor._make_subclass(cls, self, self.requires_grad)
         out = _new(cls)
         from flambeau.ops.shapes.movement import alias as alias_of
 
@@ -787,6 +836,8 @@ class Tensor(TensorMethods, TensorBase):
             )
         if id(self) in memo:
             return memo[id(self)]
+        if (copied := getattr(self._be, "copied", None)) is not None:
+            return copied(self, memo)
         import copy
 
         before = recording()
@@ -813,6 +864,8 @@ class Tensor(TensorMethods, TensorBase):
 
     def __reduce_ex__(self, protocol: object) -> Any:
         # A result of others arrives as a leaf: its history does not travel.
+        if (reduced := getattr(self._be, "reduced", None)) is not None:
+            return reduced(self)  # which may have no memory
         host = self.detach().contiguous()
         data = bytes(host._be.backend.to_host(host._a)) if not self.is_meta else b""
         state = attributes_of(self)
@@ -952,9 +1005,7 @@ class Tensor(TensorMethods, TensorBase):
 
     @real.setter
     def real(self, value: object) -> None:
-        from flambeau.ops.pointwise.complexes import write_part
-
-        write_part(self, 0, value)
+        self._write_part(0, value)
 
     @property
     def imag(self) -> Tensor:
@@ -965,9 +1016,12 @@ class Tensor(TensorMethods, TensorBase):
 
     @imag.setter
     def imag(self, value: object) -> None:
+        self._write_part(1, value)
+
+    def _write_part(self, part: int, value: object) -> None:
         from flambeau.ops.pointwise.complexes import write_part
 
-        write_part(self, 1, value)
+        write_part(self, part, value)
 
     def new(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
         """A tensor by the legacy constructor of this dtype: ``x.new(2, 3)``, ``x.new([1, 2])``.
@@ -1118,6 +1172,18 @@ class Tensor(TensorMethods, TensorBase):
 
         return run_default(cls, func, args, kwargs or {})
 
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Run an op on the plain tensors that `args` were made of by `_make_subclass`."""
+        return _saying().below(func, types, args, kwargs)
+
+
+def _saying() -> Any:
+    # Of tensors that say themselves what ops make of them: loaded with the first such class.
+    from flambeau.utils import _wrapped
+
+    return _wrapped
+
 
 def _refresh_alias(new: Tensor) -> None:
     # Backends without strides refresh registered aliases after a write: the new object must be one.
@@ -1188,8 +1254,8 @@ def _convert(
         be = bind(device)
     moved = be is not t._be
     target = t.dtype if dtype is None else dtype
-    if moved and hasattr(t._be, "level"):
-        t, moved = t._be.moved(t, be), False
+    if moved and (move := getattr(t._be, "moved", None)) is not None:  # no device, but on one
+        t, moved = move(t, be), False
     if moved:
         from flambeau._writes.device_copy import moved_to
 
@@ -1260,6 +1326,7 @@ def _share_keys(cls: type[Tensor]) -> None:
             setattr(t, name, None)
 
 
+_DISPATCH = vars(Tensor)["__torch_dispatch__"].__func__
 _dispatch.Tensor_ = _views._Tensor = Tensor
 _dispatch.PLAIN.add(Tensor)
 _share_keys(Tensor)

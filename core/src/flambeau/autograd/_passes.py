@@ -67,6 +67,9 @@ def _gradients(outputs: Sequence[Tensor], grads: Sequence[Any], create_graph: bo
                     f"{out.dtype}; give a gradient, or take a real function of the output"
                 )
             be = out._be
+            if (seed := getattr(be, "seed", None)) is not None:
+                found.append(seed(out))
+                continue
             found.append(wrap(be, be.full(shape, 1, out.dtype), out.dtype))
             continue
         if tuple(given._a.shape) != tuple(out._a.shape):

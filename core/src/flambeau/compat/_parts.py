@@ -124,7 +124,8 @@ PARTS = (
         "torch.utils._python_dispatch",
         "partial",
         "`TorchDispatchMode` sees the calls of kernels, forward and backward, by the names of "
-        "`torch.ops.aten` where there is one; subclasses of Tensor have `__torch_function__` only",
+        "`torch.ops.aten` where there is one, as do subclasses with `__torch_dispatch__`; what is "
+        "one kernel here and several ops there, or the reverse, arrives as it is computed",
     ),
     Part("torch.utils._pytree", "real", "nested containers as a list of leaves and a structure"),
     Part(

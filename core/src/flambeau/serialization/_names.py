@@ -24,6 +24,7 @@ _FUNCTIONS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_parameter"): R.rebuild_parameter,
     ("torch._utils", "_rebuild_parameter_with_state"): R.rebuild_parameter_with_state,
     ("torch._utils", "_rebuild_meta_tensor_no_storage"): R.rebuild_meta,
+    ("torch._utils", "_rebuild_wrapper_subclass"): R.rebuild_wrapper,
     ("torch._utils", "_rebuild_sparse_tensor"): R.rebuild_sparse,
     ("torch._tensor", "_rebuild_from_type_v2"): R.rebuild_from_type,
     ("torch.serialization", "_get_layout"): R.get_layout,

@@ -113,6 +113,11 @@ def _reduced_tensor(t: Any) -> Any:
             return R.rebuild_parameter_with_state, (*args, state)
         return R.rebuild_parameter, args
     shape, stride, offset = geometry_of(t)
+    if hasattr(t._be, "reduced") and getattr(t._a, "inner", None) is None:  # has no memory
+        args = (kind, t.dtype, tuple(shape), tuple(stride), offset, t.layout, str(t.device))
+        return R.rebuild_from_type, (R.rebuild_wrapper, kind, (*args, t.requires_grad), state)
+    if hasattr(t._be, "reduced"):
+        t = t._a.inner
     if t.is_meta:
         make, args = R.rebuild_meta, (t.dtype, tuple(shape), stride, t.requires_grad)
     else:

@@ -15,6 +15,7 @@ from flambeau._memory.views import storage_of
 from flambeau._storages.memory import tensor_in
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
+from flambeau._tensor.attributes import OWN
 from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
@@ -146,6 +147,31 @@ def rebuild_meta(dtype: Any, size: object, stride: object, requires_grad: object
     return t.requires_grad_(True) if requires_grad is True else t
 
 
+def rebuild_wrapper(
+    cls: Any,
+    dtype: Any,
+    size: object,
+    stride: object,
+    storage_offset: object,
+    layout: object,
+    device: Any,
+    requires_grad: object,
+) -> Tensor:
+    """A tensor of a class with ``__torch_dispatch__``, which has a shape and no memory."""
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"{shown(cls)} is no class of tensors")
+    if not isinstance(dtype, D.dtype) or layout is not strided:
+        raise TypeError(f"{shown(dtype)} and {shown(layout)} are no dtype and layout of tensors")
+    shape, steps = _shape(size), _shape(stride)
+    if len(shape) != len(steps) or type(storage_offset) is not int or storage_offset < 0:
+        raise ValueError(f"strides {shown(stride)} and an offset of {shown(storage_offset)}")
+    device = device if isinstance(device, Device) else make_device(device)
+    return Tensor._make_wrapper_subclass(
+        cls, shape, steps, storage_offset, dtype=dtype, device=device,
+        requires_grad=requires_grad is True,
+    )  # fmt: skip
+
+
 def rebuild_sparse(layout: Any, data: Any) -> Tensor:
     """A sparse tensor from its positions and values; `check_positions` follows."""
     if layout is not sparse_coo or type(data) is not tuple or len(data) not in (3, 4):
@@ -211,10 +237,15 @@ def _with_attributes(t: Tensor, state: Any) -> Tensor:
         raise TypeError(f"the attributes of a tensor are a {type(state).__name__}, no dict")
     _budget().copy(_ENTRY * len(state))
     for name, value in state.items():
-        if type(name) is not str or name.startswith("_") or hasattr(Tensor, name):
+        if type(name) is not str or name in OWN or _known(name):
             raise ValueError(f"{shown(name)} is no attribute that a file may set on a tensor")
         setattr(t, name, value)
     return t
+
+
+def _known(name: str) -> bool:
+    """Whether a name means something to tensors, or may: what begins with two underscores."""
+    return name.startswith("__") or hasattr(Tensor, name)
 
 
 def get_layout(name: Any) -> Layout:
@@ -312,6 +343,7 @@ TENSOR_MAKERS = (
     rebuild_tensor_v2,
     rebuild_tensor_v3,
     rebuild_meta,
+    rebuild_wrapper,
     rebuild_sparse,
     rebuild_parameter,
 )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
+from flambeau._tensor.overrides import run_plain
 
 __all__ = ["Overload", "Packet", "find"]
 
@@ -26,7 +27,7 @@ class Packet:
         self.__name__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+        return run_plain(self._function, args, kwargs)
 
     def __getattr__(self, overload: str) -> Overload:
         if overload.startswith("_"):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import flambeau as fb
 from flambeau._autograd.modes import no_grad
 from flambeau.autograd import _recorder
 from flambeau.utils import _aten_calls
@@ -14,6 +15,9 @@ from flambeau.utils import _aten_calls
 __all__ = [
     "TorchDispatchMode",
     "is_traceable_wrapper_subclass",
+    "is_traceable_wrapper_subclass_type",
+    "return_and_correct_aliasing",
+    "transform_subclass",
 ]
 
 
@@ -93,9 +97,18 @@ class TorchDispatchMode:
         finally:
             _stack.modes = before
 
-    def _told(self, call: _aten_calls.Call) -> Any:
+    def _asked(self, call: _aten_calls.Call, types: tuple[type, ...]) -> Any:
+        """What the mode makes of a call with tensors of classes that have their own say."""
+        modes, handlers = _stack.modes, _recorder.handling.handlers
+        _stack.modes, _recorder.handling.handlers = modes[:-1], handlers[:-1]
+        try:
+            return self._told(call, types)
+        finally:
+            _stack.modes, _recorder.handling.handlers = modes, handlers
+
+    def _told(self, call: _aten_calls.Call, types: tuple[type, ...] = ()) -> Any:
         func, args, kwargs = call
-        result = self.__torch_dispatch__(func, (), args, kwargs)
+        result = self.__torch_dispatch__(func, types, args, kwargs)
         if result is NotImplemented:
             raise TypeError(
                 f"no implementation found for '{func}': {type(self).__name__} returned "
@@ -129,5 +142,45 @@ def _disable_current_modes() -> Iterator[list[TorchDispatchMode]]:
 
 
 def is_traceable_wrapper_subclass(t: object) -> bool:
-    """False: tensors hold arrays, not other tensors."""
-    return False
+    """Whether a tensor of another class says which tensors it consists of.
+
+    It does by ``__tensor_flatten__`` and ``__tensor_unflatten__``.
+    """
+    return is_traceable_wrapper_subclass_type(type(t)) and isinstance(t, fb.Tensor)
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Whether tensors of a class say which tensors they consist of."""
+    return (
+        issubclass(t, fb.Tensor)
+        and t is not fb.Tensor
+        and hasattr(t, "__tensor_flatten__")
+        and hasattr(t, "__tensor_unflatten__")
+    )
+
+
+def transform_subclass(
+    t: Any,
+    callback: Callable[[str, fb.Tensor], fb.Tensor],
+    outer_size: Any = None,
+    outer_stride: Any = None,
+) -> Any:
+    """A tensor of the same class, made of what `callback` makes of each part, told its name."""
+    names, context = t.__tensor_flatten__()
+    parts = {name: callback(name, getattr(t, name)) for name in names}
+    size = t.size() if outer_size is None else outer_size
+    stride = t.stride() if outer_stride is None else outer_stride
+    return type(t).__tensor_unflatten__(parts, context, size, stride)
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What an op gives, where that is a view or an argument that was written to.
+
+    Views share their memory here anyway; of a call that writes it is the tensor written to.
+    """
+    name = func.overloadpacket.__name__
+    if name.endswith("_") and not name.endswith("__") and args:
+        return args[0]
+    if "out" in (kwargs or {}):
+        return kwargs["out"]
+    return out

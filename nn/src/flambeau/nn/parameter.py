@@ -12,14 +12,25 @@ from typing import Any, NoReturn
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.overrides import takes_as_annotated
+from flambeau.overrides import looks_at, takes_as_annotated
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter", "is_lazy"]
 
 Device = fb.device | str | int | None
 
 
-class Parameter(Tensor, plain=True):
+class _ParameterMeta(type(Tensor)):
+    """The class of `Parameter`, which knows those that are of another class of tensors."""
+
+
+def _is_parameter(cls: Any, instance: object) -> bool:
+    """Whether something is a parameter, if only by what `Parameter` has noted on it."""
+    return type.__instancecheck__(cls, instance) or (
+        cls is Parameter and isinstance(instance, Tensor) and getattr(instance, "_is_param", False)
+    )
+
+
+class Parameter(Tensor, plain=True, metaclass=_ParameterMeta):
     """A leaf tensor that is trained: assigning it to a module's attribute registers it.
 
     `data` gives the values, shared and not copied (an empty tensor if left out).  The parameter
@@ -38,6 +49,8 @@ class Parameter(Tensor, plain=True):
     def __new__(cls, data: Tensor | None = None, requires_grad: bool = True) -> Parameter:
         if data is None:
             data = fb.empty(0)
+        if isinstance(data, Tensor) and looks_at(type(data)):
+            return _of_other_class(data, requires_grad)
         return Tensor._make_subclass(cls, data, requires_grad)
 
     @takes_as_annotated
@@ -55,6 +68,26 @@ class Parameter(Tensor, plain=True):
     def __reduce_ex__(self, protocol: object) -> tuple[object, ...]:
         # Gradient hooks hold arbitrary functions; like the gradient itself they stay behind.
         return _rebuild_parameter, (self.data, self.requires_grad, OrderedDict())
+
+
+def _of_other_class(data: Tensor, requires_grad: bool) -> Any:
+    """A parameter of a class of tensors that sees the calls made with it: it stays of that class.
+
+    Raises:
+        RuntimeError: `detach` gives a tensor of another one.
+    """
+    t = data.detach().requires_grad_(requires_grad)
+    if type(t) is not type(data):
+        raise RuntimeError(
+            f"Creating a Parameter from an instance of type {type(data).__name__} requires that "
+            f"detach() returns an instance of the same type, but return type {type(t).__name__} "
+            "was found instead. To use the type as a Parameter, please correct the detach() "
+            "semantics defined by its __torch_dispatch__() implementation."
+        )
+    t._is_param = True  # pyright: ignore[reportAttributeAccessIssue]
+    # Not before: who has no such parameter shall not pay for it in each `isinstance`.
+    _ParameterMeta.__instancecheck__ = _is_parameter
+    return t
 
 
 def _rebuild_parameter(

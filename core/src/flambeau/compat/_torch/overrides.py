@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._autograd.modes import enable_grad
 from flambeau._tensor.function_modes import stack
 from flambeau.overrides import TorchFunctionMode
+from flambeau.utils._aten import Overload, Packet
 
-__all__ = ["BaseTorchFunctionMode", "_get_current_function_mode"]
+__all__ = [
+    "BaseTorchFunctionMode",
+    "_get_current_function_mode",
+    "enable_reentrant_dispatch",
+    "resolve_name",
+]
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):
@@ -17,6 +24,22 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         return func(*args, **(kwargs or {}))
+
+
+def enable_reentrant_dispatch() -> Any:
+    """A block within ``__torch_dispatch__`` whose ops on tensors below are recorded."""
+    return enable_grad()
+
+
+def resolve_name(f: Any) -> str | None:
+    """The name of a function that ``__torch_function__`` or a mode was told of."""
+    if isinstance(f, Overload | Packet):
+        return str(f)
+    name = getattr(f, "__qualname__", None)
+    if name is None:
+        return None
+    cls, _, method = name.rpartition(".")
+    return f"torch.Tensor.{method}" if cls else f"torch.{name}"
 
 
 def _get_current_function_mode() -> Any:

@@ -44,7 +44,7 @@ class ShapeProp(Interpreter):
             nonlocal found
             if isinstance(a, fb.Tensor):
                 found = True
-                return _facts(a)
+                return _extract_tensor_metadata(a)
             return a
 
         meta = map_aggregate(result, facts)
@@ -58,7 +58,7 @@ class ShapeProp(Interpreter):
         return self.run(*args)
 
 
-def _facts(t: fb.Tensor) -> TensorMetadata:
+def _extract_tensor_metadata(t: fb.Tensor) -> TensorMetadata:
     order = None
     for candidate in (fb.contiguous_format, fb.channels_last, fb.channels_last_3d):
         if t.dim() == _DIMS.get(candidate, t.dim()) and t.is_contiguous(memory_format=candidate):

@@ -12,7 +12,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Generator, Size, Tensor, device, dtype, layout, memory_format
 from flambeau._autograd.node import AccumulateGrad
-from flambeau._tensor import function_modes
+from flambeau._tensor import function_modes, overrides
 from flambeau._tensor.overrides import DisableTorchFunctionSubclass
 from flambeau.compat._torch._C import _nn
 
@@ -60,6 +60,8 @@ def __getattr__(name: str) -> Any:
         kinds = importlib.import_module("flambeau.compat._program_types")
         if name in kinds.__all__:
             return getattr(kinds, name)
+    if name == "_DisableTorchDispatch":
+        return importlib.import_module("flambeau.utils._wrapped_arrays").DisableTorchDispatch
     if name in _PROGRAMS or name.startswith("_jit_"):
         programs = importlib.import_module("flambeau.compat._programs")
         if hasattr(programs, name):
@@ -82,12 +84,20 @@ def _is_torch_function_mode_enabled() -> bool:
     return bool(function_modes.stack.modes)
 
 
-def _disabled_torch_function_impl(
-    func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-) -> Any:
-    """A class's ``__torch_function__`` that treats its tensors as plain ones."""
-    with DisableTorchFunctionSubclass():
-        return func(*args, **(kwargs or {}))
+class DisableTorchFunction(DisableTorchFunctionSubclass):
+    """A block in which neither subclasses nor modes see the calls of functions."""
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self._modes, function_modes.stack.modes = function_modes.stack.modes, ()
+
+    def __exit__(self, *exc: object) -> None:
+        function_modes.stack.modes = self._modes
+        super().__exit__(*exc)
+
+
+_disabled_torch_function_impl = overrides.run_disabled
+_disabled_torch_dispatch_impl = Tensor.__torch_dispatch__
 
 
 def _get_default_device() -> str:
