@@ -185,7 +185,7 @@ def below(func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None)
             return type(a)([plain(each) for each in a])
         if isinstance(a, Tensor) and type(a._a) is HeldArray:
             if (inner := a._a.inner) is None and func.overloadpacket.__name__ in LIKE:
-                return fb.zeros(a._a.shape, dtype=a.dtype, device=a._be.below.device)
+                return fb.zeros(a._a.shape, dtype=a.dtype, device=a.device)
             if inner is None:
                 raise NotImplementedError(
                     f"{func}: a {type(a).__name__} made by _make_wrapper_subclass has no data, so "
