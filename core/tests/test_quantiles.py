@@ -81,6 +81,31 @@ def test_tails_of_beta_distributions_with_one_parameter_that_is_very_large(devic
     near(incomplete_beta.tails(a, b, 1 - y, y)[2], derivative, 1e-11)
 
 
+# a, b, x, 1 - x and the logarithms of both tails there: of numbers that are exact in the smaller of
+# x and 1 - x; by quadrature with 40 digits.
+WIDE_BETA = [
+    (25e6, 75e6, 0.2503, 0.7497, -2.15848683534365411e-12, -26.8616136789185448),
+    (3e10, 5e10, 0.37499, 0.62501, -19.7782731022295237, -2.57279468974827325e-9),
+    (999259.0, 742.0, 0.999, 0.001, -39.7985369840890997, -5.19654867977925233e-18),
+    (4e13, 4e13, 0.4999999, 0.5000001, -3.30173759459904933, -0.0375140707544901275),
+    (1e6, 3e9, 0.000332, 0.999668, -9.02829428819213979, -0.000119974144401372464),
+    (5e11, 2e12, 0.2000005, 0.7999995, -0.0243474747516320554, -3.72747617864743659),
+]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_both_tails_of_beta_distributions_whose_parameters_are_very_large(device: str) -> None:
+    a, b, x, y, lower, upper = columns(WIDE_BETA, device)
+    for one, other, tail in ((a, x, lower), (b, y, upper)):
+        rest, beyond = (b, y) if other is x else (a, x)
+        near(fb.special.betainc(one, rest, other, beyond), tail.exp(), 2e-12)
+        near(fb.special.log_betainc(one, rest, other, beyond), tail, 2e-12)
+    low = lower < upper  # the smaller tail has the digits
+    first, second = fb.where(low, a, b), fb.where(low, b, a)
+    found = fb.special.betaincinv(first, second, fb.where(low, lower, upper).exp())
+    near(found, fb.where(low, x, y), 1e-14)
+
+
 @pytest.mark.parametrize("device", DEVICES)
 def test_both_tails_of_gamma_distributions_whose_shape_is_very_large(device: str) -> None:
     a, x, lower, upper = columns(WIDE_GAMMA, device)
@@ -131,6 +156,9 @@ def test_gradients_in_all_arguments_are_derivatives() -> None:
     for function in (fb.igamma, fb.igammac, fb.special.log_gammainc, fb.special.log_gammaincc):
         assert gradcheck(function, (a, a.detach() * 1.125 + x))
     assert gradcheck(fb.special.log_betainc, (a, b, x))
+    for function in (fb.special.betainc, fb.special.log_betainc):
+        assert gradcheck(lambda *v, f=function: f(*v, 1 - v[2]), (a, b, x))
+        assert gradcheck(lambda *v, f=function: f(*v[:2], 1 - v[2], v[2]), (a, b, x))
 
 
 # a, b, x and log I(x; a, b).

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-import flambeau as fb
 from flambeau import Tensor, special
 from flambeau.distributions.distribution import Distribution
-
-
-def _beta_part(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """I(x; a, b), or the rest of I(y; b, a) where that has more digits."""
-    part, rest = special.betainc(a, b, x), special.betainc(b, a, y)
-    return fb.where((y < x) & (rest < 0.9999), 1 - rest, part)
 
 
 class BetaTails(Distribution):
@@ -26,14 +19,14 @@ class BetaTails(Distribution):
         return self._beta_place(value)
 
     def cdf(self, value: Tensor) -> Tensor:
-        return _beta_part(*self._checked_place(value))
+        return special.betainc(*self._checked_place(value))
 
     def log_cdf(self, value: Tensor) -> Tensor:
         return special.log_betainc(*self._checked_place(value))
 
     def survival_function(self, value: Tensor) -> Tensor:
         a, b, x, y = self._checked_place(value)
-        return _beta_part(b, a, y, x)
+        return special.betainc(b, a, y, x)
 
     def log_survival_function(self, value: Tensor) -> Tensor:
         a, b, x, y = self._checked_place(value)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from flambeau_numpy.kernels import wide_tails
 from flambeau_numpy.pointwise import copy_order, wide
 from flambeau_numpy.silence import quiet
 
@@ -88,26 +89,6 @@ def _in_double(function: Callable[..., Any]) -> Callable[..., Array]:
     return kernel
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(40)
-
-
-def _wide_gamma_tail(a: Array, x: Array, lower: bool) -> Array:
-    """A tail of Gamma(a, 1) for large a, by quadrature of the smaller one over log(t/a).
-
-    There the integrand is nearly a bell; relative to its value at the end nothing cancels.
-    """
-    offset = (x - a) / a
-    below = offset <= 0
-    rate = np.maximum(np.abs(x - a), 4.5 * np.sqrt(a))  # ten deviations, or what counts of them
-    step = np.where(below, -22.5, 22.5) / rate
-    v = step[:, None] * (1 + _NODES)
-    lost = v - (1 + offset)[:, None] * np.expm1(v)
-    mass = np.abs(step) * (np.exp(a[:, None] * lost) @ _WEIGHTS)
-    stirling = 1 / (12 * a)  # the next term is less than what is rounded
-    tail = mass * np.exp(a * (np.log1p(offset) - offset) - stirling) * np.sqrt(a / (2 * pi))
-    return np.where(below == lower, tail, 1 - tail)
-
-
 def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
     """SciPy's incomplete gamma function, which for large a loses digits, in the tail below all."""
 
@@ -118,7 +99,7 @@ def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
         large = (a > 3e4) & (a < 1e300) & (x > 0) & np.isfinite(x)
         if large.any():
             parts = a[large].astype(np.float64), x[large].astype(np.float64)
-            found[large] = _wide_gamma_tail(*parts, lower)
+            found[large] = wide_tails.gamma_tail(*parts, lower)
         return found
 
     return tail
@@ -156,9 +137,35 @@ def gammainccinv(a: Array, y: Array) -> Array:
     return _gamma_quantile(a, y, special.gammainccinv, False)
 
 
+def beta_tail(a: Array, b: Array, x: Array, y: Array) -> Array:
+    """SciPy's, of the smaller of x and y = 1 - x; by quadrature where SciPy's loses digits."""
+    beyond = ~((x >= 0) & (x <= 1) & (y >= 0) & (y <= 1))
+    x, y = np.where(x <= y, x, 1 - y), np.where(x <= y, 1 - x, y)
+    left = x <= y
+    a, b, near = np.where(left, a, b), np.where(left, b, a), np.where(left, x, y)
+    found = np.where(left, special.betainc(a, b, near), special.betaincc(a, b, near))
+    large = _wide_beta(a, b) & (near > 0)
+    if large.any():
+        found[large] = wide_tails.beta_tail(a[large], b[large], near[large], left[large])[0]
+    return np.where(beyond, np.nan, found)
+
+
+def betaincinv(a: Array, b: Array, level: Array) -> Array:
+    """SciPy's, and steps of Newton's method where that has few digits."""
+    found = np.asarray(special.betaincinv(a, b, level))
+    large = _wide_beta(a, b) & (found > 0) & (found < 1)
+    if large.any():
+        found[large] = wide_tails.beta_quantile(a[large], b[large], level[large], found[large])
+    return found
+
+
+def _wide_beta(a: Array, b: Array) -> Array:
+    return (a >= 100) & (b >= 100) & (a + b >= 1e6) & (a + b < 1e300)
+
+
 KERNELS = {
-    "betainc": _in_double(special.betainc),
-    "betaincinv": _in_double(special.betaincinv),
+    "beta_tail": _in_double(beta_tail),
+    "betaincinv": _in_double(betaincinv),
     "gammaincinv": _in_double(gammaincinv),
     "gammainccinv": _in_double(gammainccinv),
     "igamma": _widened_pair(_gammainc),

@@ -15,10 +15,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.pointwise.elementwise import exp, expm1, isnan, log, log1p, sqrt, where
-from flambeau.ops.special_functions.incomplete_beta import done, operands, stirling_end
-from flambeau.ops.special_functions.incomplete_gamma import gauss_legendre
+from flambeau.ops.pointwise.elementwise import exp, isnan, log, log1p, sqrt, where
+from flambeau.ops.special_functions.incomplete_beta import done, operands
 from flambeau.ops.special_functions.special import digamma, lgamma
+from flambeau.ops.special_functions.tail_quadrature import gamma_tail
 
 _LARGE = 100.0  # from here on the integral is taken by quadrature
 _MOST_STEPS = 500
@@ -40,7 +40,7 @@ def tails(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     follows_above = x1 * ((log_x - harmonic) * fraction + change)
     found = front + log(where(below, total, fraction))
     follows = where(below, follows_below, follows_above)
-    wide = _quadrature(where(large, a, _LARGE), where(large, x, _LARGE))
+    wide = _wide(where(large, a, _LARGE), where(large, x, _LARGE))
     a, b, c = (where(large, w, n) for w, n in zip(wide, (found, below, follows), strict=True))
     return a, b, c
 
@@ -83,27 +83,10 @@ def _fraction(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
     return value, value * log_a
 
 
-def _quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The smaller tail of the integrand over u = log(t/a), where it is nearly a bell."""
-    offset = (x - a) / a
-    below = offset <= 0
-    rate, deviation = (x - a).abs(), 1 / sqrt(a)
-    length = where(rate * 10 * deviation > 45, 45 / where(rate > 0, rate, 1.0), 10 * deviation)
-    step = where(below, -length, length) * 0.5
-    start = log1p(offset)
-    centre = log(a) - digamma(a)
-    mass, moment = a * 0, a * 0
-    for node, weight in gauss_legendre(40):
-        v = step * (1 + node)
-        # log(t/a) + 1 - t/a at start + v, and what it has lost since the start.
-        lost = v - (1 + offset) * expm1(v)
-        density = exp(a * lost) * weight
-        mass = mass + density
-        moment = moment + density * (centre + (start - offset) + lost)
-    size = step.abs()
-    front = a * (start - offset) + 0.5 * log(a / (2 * math.pi)) - stirling_end(a)
-    follows = x / a + where(below, -x, x) * moment * size
-    return front + log(mass * size), below, follows
+def _wide(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    tail, below, mass, moment = gamma_tail(a, x)
+    follows = x / a + where(below, -x, x) * ((log(a) - digamma(a)) * mass + moment)
+    return tail, below, follows
 
 
 def sample_derivative(alpha: Tensor, x: Tensor) -> Tensor:
@@ -122,7 +105,7 @@ def _inverse(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
     first = (level + lgamma(a + 1)) / a
     last = log(a + sqrt(-2 * level * a) - level)
     u = where(low, first, last)
-    norm = lgamma(a)
+    norm, scale = lgamma(a), where(a > 1, 1 / sqrt(a), 1.0)
     for _ in range(100):
         x = exp(u)
         x = where(x > 0, x, _TINY)
@@ -132,7 +115,8 @@ def _inverse(a: Tensor, p: Tensor, q: Tensor) -> Tensor:
         step = (level - tail) * exp(tail - (a * u - x - norm))
         step = where(isnan(step), 0.0, where(low, step, -step))
         u = u + step
-        if done(step.abs() / (1 + u.abs()) * 1e-6):  # what is left is the square of the step
+        # In deviations, what is left is about the square of the step.
+        if done(step.abs() / (scale * (1 + u.abs())) * 1e-8):
             break
     return exp(u)
 

@@ -22,8 +22,8 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import exp, expm1, isnan, log, log1p, sqrt, where
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
-from flambeau.ops.special_functions.incomplete_gamma import gauss_legendre
 from flambeau.ops.special_functions.special import digamma, lgamma
+from flambeau.ops.special_functions.tail_quadrature import beta_tail
 
 _LARGE = 100.0  # from here on, for both parameters, the integral is taken by quadrature
 _VERY_LARGE = (
@@ -60,11 +60,15 @@ def tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, T
     found, follows = front + log(fraction), where(below, lower, upper)
     wide_a, wide_b = where(other, a, 2e3), where(other, b, 2e3)
     wide_x, wide_y = where(other, x, 0.5), where(other, y, 0.5)
-    found_wide = _quadrature(wide_a, wide_b, wide_x, wide_y, thin, below)
-    tail, is_below, change = (
-        where(other, *pair) for pair in zip(found_wide, (found, below, follows), strict=True)
+    norm = log_beta(where(thin, a, 1.0), where(thin, b, 1.0))
+    wide, wide_below, mass, moment = beta_tail(wide_a, wide_b, wide_x, wide_y, thin, below, norm)
+    start = where(wide_x > 0.5, log1p(-wide_y), log(wide_x)) - _digamma_difference(wide_a, wide_b)
+    wide_follows = where(wide_below, -wide_x, wide_x) * (start * mass + moment)
+    return (
+        where(other, wide, found),
+        where(other, wide_below, below),
+        where(other, wide_follows, follows),
     )
-    return tail, is_below, change
 
 
 def _fraction(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -114,47 +118,6 @@ def done(error: Tensor) -> bool:
     return bool((error <= 8 * _EPSILON).all().item())
 
 
-def _quadrature(
-    a: Tensor, b: Tensor, x: Tensor, y: Tensor, thin: Tensor, thin_below: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """The smaller tail, and where it is `thin` that beyond the mean of the larger parameter."""
-    total = a + b
-    mean, rest = a / total, b / total
-    offset = (b * x - a * y) / total  # x less the mean, in few roundings
-    below = where(thin, thin_below, offset <= 0)
-    rate = (offset * total).abs()
-    deviation = sqrt(total / (a * b))
-    length = where(rate * 10 * deviation > 45, 45 / where(rate > 0, rate, 1.0), 10 * deviation)
-    length = where(thin, _thin_length(a, b, x, y, below), length)
-    step = where(below, -length, length) * 0.5
-    start = where(x > 0.5, log1p(-y), log(x)) - _digamma_difference(a, b)
-    mass, moment = x * 0, x * 0
-    for node, weight in gauss_legendre(40):
-        v = step * (1 + node)
-        # What is added to log x and log y where log(x/y) is larger by v.
-        log_x, log_y = -log1p(y * expm1(-v)), -log1p(x * expm1(v))
-        density = exp(a * log_x + b * log_y) * weight
-        mass = mass + density
-        moment = moment + density * (start + log_x)
-    size = step.abs()
-    front = a * log1p(offset / mean) + b * log1p(-offset / rest)
-    front = front - 0.5 * log(2 * math.pi * deviation * deviation)
-    front = front + stirling_end(total) - stirling_end(a) - stirling_end(b)
-    thin_front = a * where(x > 0.5, log1p(-y), log(x)) + b * where(x > 0.5, log(y), log1p(-x))
-    front = where(thin, thin_front - log_beta(a, b), front)
-    follows = where(below, -x, x) * moment * size
-    return front + log(mass * size), below, follows
-
-
-def _thin_length(a: Tensor, b: Tensor, x: Tensor, y: Tensor, below: Tensor) -> Tensor:
-    """Until where the integrand has lost 45 in its logarithm, about c·(exp(v) - 1) - q·v."""
-    c, q = where(below, a * y, b * x), where(below, b, a)
-    length = log1p(45 / c)
-    for _ in range(4):
-        length = log1p((45 + q * length) / c)
-    return length
-
-
 def _digamma_difference(a: Tensor, b: Tensor) -> Tensor:
     """ψ(a) - ψ(a + b); where a is large, by the expansions, whose logarithms cancel first."""
     wide = a >= _LARGE
@@ -164,13 +127,6 @@ def _digamma_difference(a: Tensor, b: Tensor) -> Tensor:
     series = -log1p(b / large) - b / (2 * large * total) - ends
     near = where(wide, 1.0, a)
     return where(wide, series, digamma(near) - digamma(near + b))
-
-
-def stirling_end(a: Tensor) -> Tensor:
-    """What Stirling's formula leaves of lgamma (A&S 6.1.41)."""
-    inverse = 1 / a
-    square = inverse * inverse
-    return inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square * (1 / 1680))))
 
 
 def log_beta(a: Tensor, b: Tensor) -> Tensor:
@@ -190,7 +146,7 @@ def log_beta(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _stirling_end_10(a: Tensor) -> Tensor:
-    """As `_stirling_end`, for numbers from 10 on."""
+    """What Stirling's formula leaves of lgamma (A&S 6.1.41), for numbers from 10 on."""
     inverse = 1 / a
     square = inverse * inverse
     series = 1 / 1188 - square * (691 / 360360 - square * (1 / 156 - square * (3617 / 122400)))
@@ -200,29 +156,51 @@ def _stirling_end_10(a: Tensor) -> Tensor:
 
 @composite(promotes="float")
 def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    """As backends of API 1 know it, without what is exact beyond 1/2."""
+    return _beta_tail(a, b, x, 1 - x)
+
+
+@composite(promotes="float")
+def _beta_tail(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
     dtype = x.dtype
-    a, b, x = cast(a, D.float64), cast(b, D.float64), cast(x, D.float64)
-    inside, plain = plain_inside(a, b, x)
+    a, b = cast(a, D.float64), cast(b, D.float64)
+    x, y = places(cast(x, D.float64), cast(y, D.float64))
+    inside, plain = plain_inside(a, b, x, y)
     tail, below, _ = tails(*plain)
     found = where(below, exp(tail), -expm1(tail))
-    # A parameter of 0 or infinity puts all mass on one end.
-    low = (a == 0) | (b == math.inf)
-    high = (b == 0) | (a == math.inf)
-    edge = where((x >= 1) | ((x > 0) & low), 1.0, 0.0 * x)
-    wrong = isnan(a) | isnan(b) | (a < 0) | (b < 0) | ~((x >= 0) & (x <= 1)) | (low & high)
+    low, wrong = masses_at_ends(a, b, x, y)
+    edge = where((y <= 0) | ((x > 0) & low), 1.0, 0.0 * x)
     return cast(where(inside, found, where(wrong, math.nan, edge)), dtype)
 
 
-def plain_inside(a: Tensor, b: Tensor, x: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Where all is finite and inside, and a, b, x, 1 - x there (something harmless elsewhere)."""
-    inside = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (x > 0) & (x < 1)
-    half = where(inside, x, 0.5)
-    return inside, (where(inside, a, 1.0), where(inside, b, 1.0), half, 1 - half)
+def places(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with the digits of the smaller."""
+    left = x <= y
+    beyond = ~((x >= 0) & (y >= 0) & (x <= 1) & (y <= 1))
+    return where(beyond, math.nan, where(left, x, 1 - y)), where(left, 1 - x, y)
+
+
+def masses_at_ends(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Where all mass is at 0, since a parameter is 0 or infinite; what are no arguments."""
+    low = (a == 0) | (b == math.inf)
+    high = (b == 0) | (a == math.inf)
+    wrong = isnan(a) | isnan(b) | (a < 0) | (b < 0) | (low & high)
+    return low, wrong | ~((x >= 0) & (y >= 0) & (x <= 1) & (y <= 1))
+
+
+def plain_inside(
+    a: Tensor, b: Tensor, x: Tensor, y: Tensor
+) -> tuple[Tensor, tuple[Tensor, Tensor, Tensor, Tensor]]:
+    """Where all is finite and inside, and a, b, x, y there (something harmless elsewhere)."""
+    inside = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf)
+    inside = inside & (x > 0) & (y > 0) & (x <= 1) & (y <= 1)
+    plain = where(inside, a, 1.0), where(inside, b, 1.0)
+    return inside, (*plain, where(inside, x, 0.5), where(inside, y, 0.5))
 
 
 def sample_derivative(x: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
     """dx/dα / (1 - x) of a Beta(α, β) sample whose place in the distribution stays; float64."""
-    inside, plain = plain_inside(alpha, beta, x)
+    inside, plain = plain_inside(alpha, beta, x, 1 - x)
     return where(inside, tails(*plain)[2], where((x == 0) | (x == 1), 0.0, math.nan))
 
 
@@ -230,13 +208,15 @@ def sample_derivative(x: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
 def _betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
     dtype = y.dtype
     a, b, p = cast(a, D.float64), cast(b, D.float64), cast(y, D.float64)
-    inside, (a1, b1, p1, q1) = plain_inside(a, b, p)
+    inside, (a1, b1, p1, q1) = plain_inside(a, b, p, 1 - p)
     # From the smaller tail: the solution for 1 - x in exchanged roles.
     mirrored = p1 > 0.5
     level = log(where(mirrored, q1, p1))
     first, second = where(mirrored, b1, a1), where(mirrored, a1, b1)
     # The tail below v is less than its first term, exp(a·v) / (a·B(a, b)).
     v = (level + log(first) + log_beta(first, second)) / first
+    deviation = sqrt((first + second) / first / second)
+    scale = where(deviation < 1, deviation, 1.0)
     for _ in range(100):
         near, far = 1 / (1 + exp(-v)), 1 / (1 + exp(v))
         near, far = where(near > 0, near, _TINY), where(far > 0, far, _TINY)
@@ -246,7 +226,8 @@ def _betaincinv(a: Tensor, b: Tensor, y: Tensor) -> Tensor:
         step = (level - log_tail) * exp(log_tail - density)
         step = where(isnan(step), 0.0, step)
         v = v + step
-        if done(step.abs() / (1 + v.abs()) * 1e-6):  # what is left is the square of the step
+        # In deviations, what is left is about the square of the step.
+        if done(step.abs() / (scale * (1 + v.abs())) * 1e-8):
             break
     near, far = 1 / (1 + exp(-v)), 1 / (1 + exp(v))
     near = where(v < -700, exp(v), near)
@@ -263,69 +244,124 @@ def log_density(F, a, b, x, y):
     return F.sub(powers, F.sub(F.add(F.lgamma(a), F.lgamma(b)), F.lgamma(F.add(a, b))))
 
 
-def _density(F, a, b, x):
-    return F.exp(log_density(F, a, b, x, F.sub(F.scalar(1, x), x)))
+def _density(F, a, b, x, y):
+    return F.exp(log_density(F, a, b, x, y))
 
 
-def _follows_a(F, a, b, x):
-    return F.mul(F.sub(F.scalar(1, x), x), F.dirichlet_grad(x, a, F.add(a, b), True))
+def _rest(F, x):
+    return F.sub(F.scalar(1, x), x)
 
 
-def _follows_b(F, a, b, x):
-    rest = F.sub(F.scalar(1, x), x)
-    return F.neg(F.mul(x, F.dirichlet_grad(rest, b, F.add(a, b), True)))
+def exact_place(F, x, y):
+    """Whether x is the smaller of x and y, and both, each with the digits of the smaller."""
+    left = F.le(x, y)
+    return left, F.where(left, x, _rest(F, y)), F.where(left, _rest(F, x), y)
+
+
+def follows(F, a, b, x, y):
+    """How x follows a, and y follows b, while the place stays."""
+    total = F.add(a, b)
+    of_a = F.mul(y, F.dirichlet_grad(x, a, total, True))
+    return of_a, F.mul(x, F.dirichlet_grad(y, b, total, True))
 
 
 @_betainc.gradient("x")
 def _(F, g, a, b, x):
-    return F.mul(g, _density(F, a, b, x))
+    return F.mul(g, _density(F, a, b, x, _rest(F, x)))
 
 
 @_betainc.gradient("a")
 def _(F, g, a, b, x):
-    return F.neg(F.mul(g, F.mul(_density(F, a, b, x), _follows_a(F, a, b, x))))
+    y = _rest(F, x)
+    return F.neg(F.mul(g, F.mul(_density(F, a, b, x, y), follows(F, a, b, x, y)[0])))
 
 
 @_betainc.gradient("b")
 def _(F, g, a, b, x):
-    return F.neg(F.mul(g, F.mul(_density(F, a, b, x), _follows_b(F, a, b, x))))
+    y = _rest(F, x)
+    return F.mul(g, F.mul(_density(F, a, b, x, y), follows(F, a, b, x, y)[1]))
+
+
+@_beta_tail.gradient("x")
+def _(F, g, a, b, x, y):
+    left, x, y = exact_place(F, x, y)
+    return F.where(left, F.mul(g, _density(F, a, b, x, y)), F.scalar(0, g))
+
+
+@_beta_tail.gradient("y")
+def _(F, g, a, b, x, y):
+    left, x, y = exact_place(F, x, y)
+    return F.where(left, F.scalar(0, g), F.neg(F.mul(g, _density(F, a, b, x, y))))
+
+
+@_beta_tail.gradient("a")
+def _(F, g, a, b, x, y):
+    _, x, y = exact_place(F, x, y)
+    return F.neg(F.mul(g, F.mul(_density(F, a, b, x, y), follows(F, a, b, x, y)[0])))
+
+
+@_beta_tail.gradient("b")
+def _(F, g, a, b, x, y):
+    _, x, y = exact_place(F, x, y)
+    return F.mul(g, F.mul(_density(F, a, b, x, y), follows(F, a, b, x, y)[1]))
 
 
 @_betaincinv.gradient("y")
 def _(F, g, a, b, result):
-    return F.div(g, _density(F, a, b, result))
+    return F.div(g, _density(F, a, b, result, _rest(F, result)))
 
 
 @_betaincinv.gradient("a")
 def _(F, g, a, b, result):
-    return F.mul(g, _follows_a(F, a, b, result))
+    return F.mul(g, follows(F, a, b, result, _rest(F, result))[0])
 
 
 @_betaincinv.gradient("b")
 def _(F, g, a, b, result):
-    return F.mul(g, _follows_b(F, a, b, result))
+    return F.neg(F.mul(g, follows(F, a, b, result, _rest(F, result))[1]))
+
+
+def _samples(S, places):
+    a, b = S.Arr((2, 3), low=0.5, high=6, fixed=True), S.Arr((2, 3), low=1, high=9, fixed=True)
+    few = S.Arr((), low=1, high=2, fixed=True), S.Arr((), low=1, high=2, fixed=True)
+    none = S.Arr((0, 3), fixed=True), S.Arr((0, 3), fixed=True)
+    return [
+        S.Sample((a, b, *places((2, 3))), "matrix", True),
+        S.Sample((*few, *places(())), "scalar"),
+        S.Sample((*none, *places((0, 3))), "empty"),
+    ]
 
 
 @_betainc.samples(D.float32, D.float64)
 @_betaincinv.samples(D.float32, D.float64)
 def _(S):
-    a, b = S.Arr((2, 3), low=0.5, high=6, fixed=True), S.Arr((2, 3), low=1, high=9, fixed=True)
-    x = S.Arr((2, 3), low=0.125, high=0.875, seed=1)
-    few = S.Arr((), low=1, high=2, fixed=True), S.Arr((), low=1, high=2, fixed=True)
-    none = S.Arr((0, 3), fixed=True), S.Arr((0, 3), fixed=True)
+    return _samples(S, lambda shape: [S.Arr(shape, low=0.125, high=0.875, seed=1)])
+
+
+@_beta_tail.samples(D.float32, D.float64)
+def _(S):
+    return beta_samples(S)
+
+
+def beta_samples(S):
+    """Parameters, and places of which the first is the smaller part of 1, and the second."""
+    one = S.Arr((3,), low=0.5, high=6, fixed=True), S.Arr((3,), low=1, high=9, fixed=True)
+    low, high = S.Arr((3,), low=0.125, high=0.375), S.Arr((3,), low=0.625, high=0.875, seed=1)
     return [
-        S.Sample((a, b, x), "matrix", True),
-        S.Sample((*few, S.Arr((), low=0.25, high=0.75)), "scalar"),
-        S.Sample((*none, S.Arr((0, 3))), "empty"),
+        *_samples(
+            S, lambda s: [S.Arr(s, low=0.125, high=0.375), S.Arr(s, low=0.625, high=0.875, seed=1)]
+        ),
+        S.Sample((*one, high, low), "upper half", True),
     ]
 
 
-def betainc(a: Any, b: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
+def betainc(a: Any, b: Any, x: Any, y: object = None, *, out: Tensor | None = None) -> Tensor:
     """The regularised incomplete beta function I(x; a, b), the distribution function of Beta(a, b).
 
-    ∫₀ˣ tᵃ⁻¹·(1 - t)ᵇ⁻¹ dt / B(a, b), for a, b ≥ 0 and x in [0, 1], nan elsewhere.  Shapes
-    broadcast, and there are gradients in all three.  PyTorch has no such function; the name is
-    SciPy's.
+    ∫₀ˣ tᵃ⁻¹·(1 - t)ᵇ⁻¹ dt / B(a, b), for a, b ≥ 0 and x in [0, 1], nan elsewhere.  Where `x` is
+    near to 1 the digits of `y` = 1 - x count: who knows more of them gives it, and of the two the
+    smaller is the place.  The upper tail is betainc(b, a, y, x).  Shapes broadcast, and there are
+    gradients in all.  PyTorch has no such function; the name is SciPy's.
 
     Raises:
         NotImplementedError: the dtype is not floating.
@@ -334,7 +370,9 @@ def betainc(a: Any, b: Any, x: Any, *, out: Tensor | None = None) -> Tensor:
     >>> fb.special.betainc(fb.tensor([1.0, 2.0]), fb.tensor(3.0), fb.tensor(0.5))
     tensor([0.8750, 0.6875])
     """
-    return deliver(_betainc(*operands("betainc", a=a, b=b, x=x)), out, a, b, x)
+    if y is None:
+        y = 1 - x
+    return deliver(_beta_tail(*operands("betainc", a=a, b=b, x=x, y=y)), out, a, b, x)
 
 
 def betaincinv(a: Any, b: Any, y: Any, *, out: Tensor | None = None) -> Tensor:

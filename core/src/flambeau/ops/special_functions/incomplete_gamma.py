@@ -7,7 +7,6 @@ Mathematical Functions, chapters 6.5 and 23.2.
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
@@ -24,11 +23,10 @@ from flambeau.ops.pointwise.elementwise import (
     floor,
     isnan,
     log,
-    log1p,
-    sqrt,
     where,
 )
 from flambeau.ops.special_functions.special import lgamma
+from flambeau.ops.special_functions.tail_quadrature import gamma_tail
 
 _LARGE = 100.0  # from here on the integral is taken by quadrature
 _STEPS = 200  # terms of the series and of the continued fraction, enough below _LARGE
@@ -77,39 +75,9 @@ def _by_series(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
-    """The smaller tail of the integrand over u = log(t/a), where it is nearly a bell."""
-    above = x >= a
-    start = log1p((x - a) / a)
-    rate = (x - a).abs()
-    length = 10 / sqrt(a)
-    length = where(rate * length > 45, 45 / where(rate > 0, rate, 1.0), length)
-    step = where(above, length, -length) * 0.5
-    total = a * 0
-    for node, weight in gauss_legendre(40):
-        u = start + step * (1 + node)
-        total = total + exp(a * (u - expm1(u))) * weight
-    inverse = 1 / a
-    square = inverse * inverse
-    stirling = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260)))  # (6.1.41)
-    tail = total * step.abs() * sqrt(a * (0.5 / math.pi)) * exp(-stirling)
-    return where(above, 1 - tail, tail), where(above, tail, 1 - tail)
-
-
-@cache
-def gauss_legendre(n: int) -> list[tuple[float, float]]:
-    """Nodes in (-1, 1) and weights of the quadrature with `n` nodes."""
-    found = []
-    for i in range(n):
-        x = math.cos(math.pi * (i + 0.75) / (n + 0.5))
-        slope = 1.0
-        for _ in range(8):
-            before, value = 1.0, x
-            for k in range(2, n + 1):
-                before, value = value, ((2 * k - 1) * x * value - (k - 1) * before) / k
-            slope = n * (x * value - before) / (x * x - 1)
-            x -= value / slope
-        found.append((x, 2 / ((1 - x * x) * slope * slope)))
-    return found
+    log_tail, below, _, _ = gamma_tail(a, x)
+    tail, rest = exp(log_tail), -expm1(log_tail)
+    return where(below, tail, rest), where(below, rest, tail)
 
 
 @composite(promotes="float", refuses_complex='"igamma" is not implemented for complex numbers')

@@ -52,18 +52,20 @@ def _log_gammaincc(a: Tensor, x: Tensor) -> Tensor:
 
 @composite(promotes="float")
 def _log_betainc(a: Tensor, b: Tensor, odds: Tensor) -> Tensor:
-    dtype = odds.dtype
-    a, b, v = cast(a, D.float64), cast(b, D.float64), cast(odds, D.float64)
-    near, far = 1 / (1 + exp(-v)), 1 / (1 + exp(v))
-    inside = (a > 0) & (b > 0) & (a < math.inf) & (b < math.inf) & (near > 0) & (far > 0)
-    plain = [where(inside, t, fill) for t, fill in ((a, 1.0), (b, 1.0), (near, 0.5), (far, 0.5))]
+    """As backends of API 1 know it: log-odds have fewer digits than places do."""
+    return _log_beta_tail(a, b, 1 / (1 + exp(-odds)), 1 / (1 + exp(odds)))
+
+
+@composite(promotes="float")
+def _log_beta_tail(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> Tensor:
+    dtype = x.dtype
+    a, b = cast(a, D.float64), cast(b, D.float64)
+    x, y = incomplete_beta.places(cast(x, D.float64), cast(y, D.float64))
+    inside, plain = incomplete_beta.plain_inside(a, b, x, y)
     tail, below, _ = incomplete_beta.tails(*plain)
     found = where(below, tail, _log_rest(tail))
-    # A parameter of 0 or infinity puts all mass on one end.
-    low = (a == 0) | (b == math.inf)
-    high = (b == 0) | (a == math.inf)
-    edge = where((far <= 0) | ((near > 0) & low), 0.0, -math.inf)
-    wrong = isnan(a) | isnan(b) | isnan(v) | (a < 0) | (b < 0) | (low & high)
+    low, wrong = incomplete_beta.masses_at_ends(a, b, x, y)
+    edge = where((y <= 0) | ((x > 0) & low), 0.0, -math.inf)
     return cast(where(inside, found, where(wrong, math.nan, edge)), dtype)
 
 
@@ -93,28 +95,55 @@ def _(F, g, a, x, result):
     return F.mul(g, F.mul(_gamma_rate(F, a, x, result), F.standard_gamma_grad(a, x, True)))
 
 
-def _beta_rate(F, a, b, odds, result):
-    """The density over the tail, of x = 1/(1 + exp(-odds))."""
-    x, y = F.sigmoid(odds), F.sigmoid(F.neg(odds))
-    return x, y, F.exp(F.sub(incomplete_beta.log_density(F, a, b, x, y), result))
+def _beta_rate(F, g, a, b, x, y, result):
+    """`g` times the density over the tail."""
+    return F.mul(g, F.exp(F.sub(incomplete_beta.log_density(F, a, b, x, y), result)))
 
 
 @_log_betainc.gradient("odds")
 def _(F, g, a, b, odds, result):
-    x, y, rate = _beta_rate(F, a, b, odds, result)
-    return F.mul(g, F.mul(rate, F.mul(x, y)))
+    x, y = F.sigmoid(odds), F.sigmoid(F.neg(odds))
+    return F.mul(_beta_rate(F, g, a, b, x, y, result), F.mul(x, y))
 
 
 @_log_betainc.gradient("a")
 def _(F, g, a, b, odds, result):
-    x, y, rate = _beta_rate(F, a, b, odds, result)
-    return F.neg(F.mul(g, F.mul(F.mul(rate, y), F.dirichlet_grad(x, a, F.add(a, b), True))))
+    x, y = F.sigmoid(odds), F.sigmoid(F.neg(odds))
+    follows = incomplete_beta.follows(F, a, b, x, y)[0]
+    return F.neg(F.mul(_beta_rate(F, g, a, b, x, y, result), follows))
 
 
 @_log_betainc.gradient("b")
 def _(F, g, a, b, odds, result):
-    x, y, rate = _beta_rate(F, a, b, odds, result)
-    return F.mul(g, F.mul(F.mul(rate, x), F.dirichlet_grad(y, b, F.add(a, b), True)))
+    x, y = F.sigmoid(odds), F.sigmoid(F.neg(odds))
+    follows = incomplete_beta.follows(F, a, b, x, y)[1]
+    return F.mul(_beta_rate(F, g, a, b, x, y, result), follows)
+
+
+@_log_beta_tail.gradient("x")
+def _(F, g, a, b, x, y, result):
+    left, x, y = incomplete_beta.exact_place(F, x, y)
+    return F.where(left, _beta_rate(F, g, a, b, x, y, result), F.scalar(0, g))
+
+
+@_log_beta_tail.gradient("y")
+def _(F, g, a, b, x, y, result):
+    left, x, y = incomplete_beta.exact_place(F, x, y)
+    return F.where(left, F.scalar(0, g), F.neg(_beta_rate(F, g, a, b, x, y, result)))
+
+
+@_log_beta_tail.gradient("a")
+def _(F, g, a, b, x, y, result):
+    _, x, y = incomplete_beta.exact_place(F, x, y)
+    follows = incomplete_beta.follows(F, a, b, x, y)[0]
+    return F.neg(F.mul(_beta_rate(F, g, a, b, x, y, result), follows))
+
+
+@_log_beta_tail.gradient("b")
+def _(F, g, a, b, x, y, result):
+    _, x, y = incomplete_beta.exact_place(F, x, y)
+    follows = incomplete_beta.follows(F, a, b, x, y)[1]
+    return F.mul(_beta_rate(F, g, a, b, x, y, result), follows)
 
 
 @_log_gammainc.samples(D.float32, D.float64)
@@ -139,6 +168,11 @@ def _(S):
         S.Sample((*few, S.Arr((), low=-1, high=1)), "scalar"),
         S.Sample((*none, S.Arr((0, 3))), "empty"),
     ]
+
+
+@_log_beta_tail.samples(D.float32, D.float64)
+def _(S):
+    return incomplete_beta.beta_samples(S)
 
 
 def log_gammainc(a: object, x: object, *, out: Tensor | None = None) -> Tensor:
@@ -177,9 +211,9 @@ def log_betainc(
 ) -> Tensor:
     """The logarithm of `betainc`, the distribution function of Beta(a, b), also where that is 0.
 
-    Where `x` is near to 1 the digits of `y` = 1 - x count: who knows more of them gives it.  The
-    upper tail is log_betainc(b, a, y, x).  Shapes broadcast, and there are gradients in all.
-    PyTorch has no such function.
+    Of `x` and `y` = 1 - x the smaller is the place, as in `betainc`.  The upper tail is
+    log_betainc(b, a, y, x).  Shapes broadcast, and there are gradients in all.  PyTorch has no such
+    function.
 
     Raises:
         NotImplementedError: the dtype is not floating.
@@ -190,5 +224,4 @@ def log_betainc(
     """
     if y is None:
         y = 1 - x
-    a, b, x, y = operands("log_betainc", a=a, b=b, x=x, y=y)
-    return deliver(_log_betainc(a, b, log(x) - log(y)), out, a, b, x)
+    return deliver(_log_beta_tail(*operands("log_betainc", a=a, b=b, x=x, y=y)), out, a, b, x)
