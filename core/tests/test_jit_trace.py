@@ -464,6 +464,25 @@ def test_random_numbers_of_a_trace_are_drawn_in_each_run(draw):
     assert not fb.allclose(traced(x), expected)
 
 
+@pytest.mark.filterwarnings("ignore:torch.tensor results")
+@pytest.mark.parametrize("family", ["Beta", "Dirichlet", "Gamma"])
+def test_gradients_of_random_numbers_in_a_trace_are_those_outside(family):
+    weights = fb.tensor([1.0, -2.0, 0.5])
+
+    def draw(a):
+        made = getattr(fb.distributions, family)
+        return (weights * (made(a) if family == "Dirichlet" else made(a, a + 1)).rsample()).sum()
+
+    a = fb.tensor([0.5, 2.0, 30.0]).requires_grad_()
+    traced = fb.jit.trace(draw, (a,), check_trace=False)
+    found = []
+    for function in (draw, traced):
+        fb.manual_seed(3)
+        found.append(fb.autograd.grad(function(a), a)[0])
+    assert found[0].abs().min() > 0
+    assert fb.allclose(*found)
+
+
 def test_two_draws_of_gamma_numbers_in_a_trace_are_two():
     x = fb.full((8,), 2.0)
     traced = fb.jit.trace(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from flambeau_numpy.kernels import wide_tails
+from flambeau_numpy.kernels import tail_quadrature
 from flambeau_numpy.pointwise import copy_order, wide
 from flambeau_numpy.silence import quiet
 
@@ -99,7 +99,7 @@ def _gamma_tail(function: Any, lower: bool) -> Callable[[Array, Array], Array]:
         large = (a > 3e4) & (a < 1e300) & (x > 0) & np.isfinite(x)
         if large.any():
             parts = a[large].astype(np.float64), x[large].astype(np.float64)
-            found[large] = wide_tails.gamma_tail(*parts, lower)
+            found[large] = tail_quadrature.gamma_tail(*parts, lower)
         return found
 
     return tail
@@ -146,7 +146,7 @@ def beta_tail(a: Array, b: Array, x: Array, y: Array) -> Array:
     found = np.where(left, special.betainc(a, b, near), special.betaincc(a, b, near))
     large = _wide_beta(a, b) & (near > 0)
     if large.any():
-        found[large] = wide_tails.beta_tail(a[large], b[large], near[large], left[large])[0]
+        found[large] = tail_quadrature.beta_tail(a[large], b[large], near[large], left[large])[0]
     return np.where(beyond, np.nan, found)
 
 
@@ -155,7 +155,7 @@ def betaincinv(a: Array, b: Array, level: Array) -> Array:
     found = np.asarray(special.betaincinv(a, b, level))
     large = _wide_beta(a, b) & (found > 0) & (found < 1)
     if large.any():
-        found[large] = wide_tails.beta_quantile(a[large], b[large], level[large], found[large])
+        found[large] = tail_quadrature.beta_quantile(a[large], b[large], level[large], found[large])
     return found
 
 
