@@ -336,15 +336,19 @@ def test_backward_within_leaves_gradients_as_without_a_plan(leaf):
     assert results[0] == results[1]
 
 
-def test_gradients_that_a_run_replaces_are_dropped_before_it_computes_and_kept_if_a_check_fails(
-    leaf, plain
+@pytest.mark.parametrize("first", [True, False], ids=["before the check", "after the check"])
+def test_gradients_that_a_run_replaces_are_dropped_where_the_function_drops_them(
+    leaf, plain, first
 ):
     w = leaf([0.5, 1.5, 2.5])
 
     @fb.compile
     def step(places):
-        w.grad = None
+        if first:
+            w.grad = None
         loss = (w * 2).exp()[places].sum()
+        if not first:
+            w.grad = None
         loss.backward()
         return loss.detach()
 
@@ -352,11 +356,18 @@ def test_gradients_that_a_run_replaces_are_dropped_before_it_computes_and_kept_i
     losses = [step(places).item() for _ in range(4)]
     assert losses[0] == losses[-1] and step.explain().replays == 2
     text = plan_of(step)
-    assert text.index("checked_index") < text.index("drop()") < text.index("exp(")
-    kept, values = w.grad, w.grad.tolist()
-    with pytest.raises(IndexError, match="index 3 is out of bounds"):
-        step(plain([3, 0]))
-    assert w.grad is kept and kept.tolist() == values
+    assert text.index("drop()") < text.index("exp(")
+    assert (text.index("checked_index") < text.index("drop()")) is not first
+    for run in (step, step.__wrapped__):  # as it is without a plan
+        step(places)
+        kept, values = w.grad, w.grad.tolist()
+        with pytest.raises(IndexError, match="index 3 is out of bounds"):
+            run(plain([3, 0]))
+        if first:
+            assert w.grad is None
+            step(places)
+        else:
+            assert w.grad is kept and kept.tolist() == values
 
 
 def test_a_check_does_not_come_before_draws(plain, device):

@@ -75,6 +75,8 @@ class Capture:
         self.unknown: dict[int, Any] = {}  # arrays that no step made: tensors from before
         self.numbers: list[tuple[Any, dict[str, Any]]] = []  # (arrays of parameters, group)
         self.counts: dict[int, tuple[Any, int]] = {}  # counted-up tensors of the host, how often
+        self.grads: list[tuple[Any, Any]] = []  # tensors with the gradients they had before
+        self.early: set[Step] = set()  # checks of values while one of these was still there
         self.passes = 0  # how many backward passes the function makes
         self._slots: dict[int, Slot] = {}  # by the identity of living arrays
         self._alive: dict[int, Any] = {}
@@ -426,6 +428,8 @@ class _Backend:
                 if result is array:  # in another run it may be one of its own
                     result = be.clone(array)
             capture.add(name, _of(check, be), (array, *args), result, effect=True)
+            if any(t._grad is grad for t, grad in capture.grads):
+                capture.early.add(capture.steps[-1])
             return True if result is None else result
 
         return run

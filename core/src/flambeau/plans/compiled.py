@@ -144,6 +144,7 @@ class Compiled:
         be = seen[0].tensor._be
         with _capture.capturing(be) as capture, capture.acting(reach.actions):
             capture.numbers = reach.groups
+            capture.grads = [(one.tensor, one.grad) for one in seen if one.grad is not None]
             for t in leaves:
                 if capture.find(t._a) is None:
                     capture.slot(t._a)

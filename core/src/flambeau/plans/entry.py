@@ -248,10 +248,10 @@ class Entry:
     def _steps(self) -> list[Step]:
         """The calls, with one that drops the gradients that the run replaces.
 
-        It comes after the last check that may raise: until then they are what they were, so that
-        checks come as early as they can.
+        It comes after the last check that the function makes before it drops them: where such a
+        one raises they are what they were.  So checks come as early as they can.
         """
-        steps = _checked_early(self.capture.steps)
+        steps, early = _checked_early(self.capture.steps), self.capture.early
         before = {id(one.tensor): one.grad for one in self.seen}
         read = [holder for holder, *_ in (*self.bumps, *self.replaced)] + self.state
         kept = {id(holder.of) for holder in read if type(holder) is GradOf}
@@ -263,7 +263,7 @@ class Entry:
             for t in dropped:
                 t._grad = None
 
-        at = max((i for i, s in enumerate(steps, 1) if s.op in _CHECKS), default=0)
+        at = max((i for i, s in enumerate(steps, 1) if s in early), default=0)
         return [*steps[:at], Step("drop", drop, (), None, effect=True), *steps[at:]]
 
     def _seen_elsewhere(self, t: Any) -> bool:
