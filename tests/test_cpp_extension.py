@@ -68,6 +68,35 @@ def test_functions_of_at_take_sizes_as_one_number_and_slice_as_the_methods_do(ex
     assert hot.argmax(1).tolist() == [0, 3, 1, 2]
 
 
+X = fb.ones(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("how", "one", "other", "message"),
+    [
+        (
+            "type",
+            X,
+            X.long(),
+            "argument #1 'x' to have the same type as tensor for argument #2 'y'",
+        ),
+        ("dim", X[0], X, "Expected 2-dimensional tensor, but got 1-dimensional tensor"),
+        ("sizes", X.t(), X, r"tensor of size \[2, 3\], but got tensor of size \[3, 2\]"),
+        ("same size", X, X.t(), r"\[2, 3\] does not equal \[3, 2\]"),
+        ("numel", X, X[0], "6 does not equal 3"),
+        ("contiguous", X, X.t(), "non-contiguous tensor for argument #2 'y'"),
+        ("gpu", X, X, "'x' is on CPU, .*'y' is on CPU, but expected it to be on GPU"),
+    ],
+)
+def test_checks_of_arguments_name_them(ext, how, one, other, message):
+    if how != "gpu":
+        ext.checked(X, X, how)
+    with pytest.raises(
+        RuntimeError, match=message + r".* \(while checking arguments for checked\)"
+    ):
+        ext.checked(one, other, how)
+
+
 def test_ops_that_a_library_registers_are_found_by_their_names(ext):
     from flambeau.compat._torch import ops
 

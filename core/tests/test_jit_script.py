@@ -190,6 +190,44 @@ def test_a_scripted_module_does_what_the_module_does_with_its_parameters():
     assert not hasattr(scripted, "missing")
 
 
+def test_scripts_read_parts_of_sparse_tensors_as_they_are():
+    @fb.jit.script
+    def parts(x: fb.Tensor):
+        y = x.coalesce()
+        return y._indices(), y._values(), y._nnz()
+
+    indices, values, count = parts(fb.tensor([[0.0, 5.0], [7.0, 0.0]]).to_sparse())
+    assert (indices.tolist(), values.tolist(), count) == ([[0, 1], [1, 0]], [5.0, 7.0], 2)
+
+
+class Pair:
+    def __init__(self, one: fb.Tensor, other: fb.Tensor):
+        self.one = one
+        self.other = other
+
+    @classmethod
+    def of_twice(self, one: fb.Tensor):  # noqa: N804 - scripts call it on an object
+        self = Pair.__new__(Pair)
+        self.one = one
+        self.other = one * 2
+        return self
+
+    def next(self):
+        return self.of_twice(self.other)
+
+
+def test_methods_of_a_class_are_called_on_its_objects():
+    Scripted = fb.jit.script(Pair)
+
+    @fb.jit.script
+    def program(x: fb.Tensor):
+        pair = Scripted(x, x + 1).next().next()
+        return pair.one, pair.other
+
+    one, other = program(fb.tensor([1.0]))
+    assert (one.item(), other.item()) == (4.0, 8.0)
+
+
 def test_modules_of_one_class_and_settings_share_their_type():
     a, b, c = (fb.jit.script(fb.nn.Linear(2, n)) for n in (3, 3, 4))
     assert a._type_of_script is b._type_of_script is not c._type_of_script

@@ -86,6 +86,7 @@ LAST_DIGITS = {
 
 
 @pytest.mark.skipif(not WHOLE, reason="makes 1,884 cases, in a minute: FLAMBEAU_TEST_WHOLE=1")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, where the package makes cases
 def test_cases_of_single_operators_give_their_results_or_are_refused():
     from onnx.backend.test.loader import load_model_tests
 

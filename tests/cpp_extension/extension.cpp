@@ -1,4 +1,5 @@
 // An extension in the manner of those for PyTorch 1.x: what test_cpp_extension.py calls.
+#include <ATen/TensorUtils.h>
 #include <torch/extension.h>
 
 #include <atomic>
@@ -268,6 +269,18 @@ static auto registry = torch::RegisterOperators()
                            .op("flambeau_older::minus(Tensor x, int n=2) -> Tensor",
                                [](torch::Tensor x, int64_t n) { return x - n; });
 
+void checked(const torch::Tensor& x, const torch::Tensor& y, const std::string& how) {
+  at::TensorArg a{x, "x", 1}, b{y, "y", 2};
+  at::CheckedFrom c = "checked";
+  if (how == "type") at::checkAllSameType(c, {a, b});
+  if (how == "dim") at::checkDim(c, a, 2);
+  if (how == "sizes") at::checkSize(c, a, {2, 3});
+  if (how == "same size") at::checkAllSameSize(c, {a, b});
+  if (how == "numel") at::checkAllSameNumel(c, {a, b});
+  if (how == "contiguous") at::checkAllContiguous(c, {a, b});
+  if (how == "gpu") at::checkAllSameGPU(c, {a, b});
+}
+
 std::vector<torch::Tensor> parts_of(torch::Tensor x, int64_t count) {
   return {torch::full(count, -1, x.options()), at::full({2, count}, 7, torch::kInt64),
           at::slice(x, 0, 1, count, 2), at::slice(x, -1, 1), at::one_hot(x.to(torch::kInt64), 4)};
@@ -308,4 +321,5 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, m) {
   m.def("filled_by_threads", &filled_by_threads);
   m.def("stored", &stored);
   m.def("parts_of", &parts_of);
+  m.def("checked", &checked);
 }

@@ -22,6 +22,7 @@ from flambeau.jit._frontend.values import (
     Many,
     MethodRef,
     NamedTupleRef,
+    NewRef,
     Special,
     SuperRef,
     TensorClass,
@@ -64,6 +65,8 @@ def call(c: Compilation, node: ast.Call, hint: Type | None = None) -> Any:
         if form is None:
             return _plain_builtin(c, node, called)
         return form(c, node, called, hint)
+    if isinstance(called, NewRef):  # its argument is the class
+        return called.call(c, node, (), {})
     args, kwargs = arguments(c, node)
     if isinstance(called, Value):
         return _call_value(c, node, called, args, kwargs)

@@ -63,6 +63,8 @@ def script_class(cls: type) -> ClassType:
         if isinstance(value, staticmethod):
             kind.statics.add(name)
             kind.methods[name] = _static(kind, value.__func__, name)
+        elif isinstance(value, classmethod):  # scripts call it on objects, as in PyTorch
+            kind.methods[name] = bound_method(kind, value.__func__, name)
         elif isinstance(value, property):
             kind.properties[name] = name
             kind.methods[name] = bound_method(kind, value.fget, name)

@@ -1,3 +1,4 @@
 #pragma once
 
+#include <flambeau/checks.h>
 #include <flambeau/names_of_torch.h>
