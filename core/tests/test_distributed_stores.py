@@ -275,3 +275,8 @@ def test_a_store_of_before_a_fork_refuses() -> None:
     os.close(reader)
     os.close(writer)
     store.close()
+
+
+def test_a_file_that_forgets_is_none_of_a_store() -> None:
+    with pytest.raises(ValueError, match="/dev/null is there, and is none of a store"):
+        dist.FileStore(os.devnull, 1)

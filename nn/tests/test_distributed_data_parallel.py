@@ -379,3 +379,43 @@ def test_a_divided_optimiser_does_what_the_whole_one_does() -> None:
         optimizer.step()
     wanted = alone.layers[2].weight.flatten()
     assert fb.allclose(fb.tensor(one), wanted, rtol=1e-3, atol=1e-5)
+
+
+class _Words(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.EmbeddingBag(10, 3, sparse=True)
+        self.unused = nn.Embedding(4, 3, sparse=True)
+        self.out = nn.Linear(3, 2)
+
+    def forward(self, x: Any) -> Any:
+        return self.out(self.table(x))
+
+
+def _sparse(rank: int, size: int, find_unused: bool) -> list[Any]:
+    fb.manual_seed(3)
+    alone = _Words()
+    if not find_unused:
+        del alone.unused
+    model = nn.parallel.DistributedDataParallel(
+        copy.deepcopy(alone), find_unused_parameters=find_unused
+    )
+    whole = fb.randint(0, 10, (2 * size, 2))
+    optimisers = [fb.optim.SGD(m.parameters(), lr=0.5) for m in (alone, model)]
+    for _ in range(3):
+        alone(whole).square().mean().backward()
+        model(whole.split(2)[rank]).square().mean().backward()
+        found = [m.table.weight.grad for m in (alone, model.module)]
+        assert all(gradient.layout is fb.sparse_coo for gradient in found)
+        fb.testing.assert_close(found[1].to_dense(), found[0].to_dense())
+        for optimiser in optimisers:
+            optimiser.step()
+            optimiser.zero_grad()
+    assert not find_unused or model.module.unused.weight.grad is None
+    return model.module.table.weight.tolist()
+
+
+@pytest.mark.parametrize("find_unused", [False, True])
+def test_sparse_gradients_of_embeddings_are_averaged_and_stay_sparse(find_unused: bool) -> None:
+    first, second, third = values(run_ranks(_sparse, 3, find_unused))
+    assert first == second == third

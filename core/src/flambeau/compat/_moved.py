@@ -37,9 +37,10 @@ MOVED = {
     },
     "cuda.streams": {"flambeau.cuda": "Event Stream"},
     "distributed.distributed_c10d": {
-        "flambeau.distributed": """Backend P2POp ProcessGroup ReduceOp Store Work all_gather
-            all_reduce barrier broadcast default_pg_timeout destroy_process_group gather get_rank
-            get_world_size init_process_group is_initialized new_group reduce scatter""",
+        "flambeau.distributed": """Backend P2POp ProcessGroup ProcessGroupGloo ReduceOp Store Work
+            all_gather all_reduce barrier broadcast default_pg_timeout destroy_process_group gather
+            get_rank get_world_size init_process_group is_initialized new_group reduce scatter""",
+        "flambeau.distributed._init": "_get_default_group _get_default_store",
     },
     "distributed.optim": {"flambeau.optim.zero_redundancy": "ZeroRedundancyOptimizer"},
     "distributions.transforms": {

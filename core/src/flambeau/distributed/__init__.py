@@ -8,7 +8,14 @@ on one machine and on several.
 False
 """
 
-from flambeau.distributed._collectives import (
+from flambeau.distributed._errors import (
+    DistBackendError,
+    DistError,
+    DistNetworkError,
+    DistStoreError,
+    DistTimeoutError,
+)
+from flambeau.distributed._exchange.collectives import (
     all_gather,
     all_gather_into_tensor,
     all_reduce,
@@ -24,12 +31,27 @@ from flambeau.distributed._collectives import (
     reduce_scatter_tensor,
     scatter,
 )
-from flambeau.distributed._errors import (
-    DistBackendError,
-    DistError,
-    DistNetworkError,
-    DistStoreError,
-    DistTimeoutError,
+from flambeau.distributed._exchange.messages import (
+    P2POp,
+    batch_isend_irecv,
+    irecv,
+    isend,
+    recv,
+    send,
+)
+from flambeau.distributed._exchange.multigpu import (
+    all_gather_multigpu,
+    all_reduce_multigpu,
+    broadcast_multigpu,
+    reduce_multigpu,
+)
+from flambeau.distributed._exchange.objects import (
+    all_gather_object,
+    broadcast_object_list,
+    gather_object,
+    recv_object_list,
+    scatter_object_list,
+    send_object_list,
 )
 from flambeau.distributed._file_store import FileStore
 from flambeau.distributed._future import Future
@@ -59,29 +81,32 @@ from flambeau.distributed._init import (
     new_subgroups,
     new_subgroups_by_enumeration,
 )
-from flambeau.distributed._messages import P2POp, batch_isend_irecv, irecv, isend, recv, send
-from flambeau.distributed._multigpu import (
-    all_gather_multigpu,
-    all_reduce_multigpu,
-    broadcast_multigpu,
-    reduce_multigpu,
-)
 from flambeau.distributed._names import Backend
-from flambeau.distributed._objects import (
-    all_gather_object,
-    broadcast_object_list,
-    gather_object,
-    recv_object_list,
-    scatter_object_list,
-    send_object_list,
+from flambeau.distributed._options import (
+    AllgatherOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
 )
 from flambeau.distributed._reduce_op import ReduceOp, reduce_op
+from flambeau.distributed._rendezvous import register_rendezvous_handler, rendezvous
+from flambeau.distributed._standalone import ProcessGroupGloo
 from flambeau.distributed._stores import HashStore, PrefixStore, Store
 from flambeau.distributed._tcp_store import TCPStore
 from flambeau.distributed._work import Work
 
 __all__ = [
+    "AllToAllOptions",
+    "AllgatherOptions",
+    "AllreduceOptions",
     "Backend",
+    "BarrierOptions",
+    "BroadcastOptions",
     "DistBackendError",
     "DistError",
     "DistNetworkError",
@@ -89,12 +114,17 @@ __all__ = [
     "DistTimeoutError",
     "FileStore",
     "Future",
+    "GatherOptions",
     "GroupMember",
     "HashStore",
     "P2POp",
     "PrefixStore",
     "ProcessGroup",
+    "ProcessGroupGloo",
     "ReduceOp",
+    "ReduceOptions",
+    "ReduceScatterOptions",
+    "ScatterOptions",
     "Store",
     "TCPStore",
     "Work",
@@ -146,6 +176,8 @@ __all__ = [
     "reduce_op",
     "reduce_scatter",
     "reduce_scatter_tensor",
+    "register_rendezvous_handler",
+    "rendezvous",
     "scatter",
     "scatter_object_list",
     "send",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -24,7 +25,7 @@ class FileStore(Store):
 
     Raises:
         OSError: the file cannot be opened.
-        ValueError: it holds something else.
+        ValueError: it holds something else, or is no regular file.
 
     >>> import flambeau as fb, tempfile, os
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -49,6 +50,8 @@ class FileStore(Store):
         # What is opened here is closed without being counted as a store that was.
         fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(fd).st_mode):
+                raise self._odd()
             fcntl.flock(fd, fcntl.LOCK_SH)
             head = os.pread(fd, 8, 0)
             size, first = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")

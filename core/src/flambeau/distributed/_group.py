@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistBackendError, DistError, DistStoreError
+from flambeau.distributed._operations import Operations
 from flambeau.distributed._work import Work
 from flambeau.plugin import Request
 
@@ -22,7 +23,7 @@ _SECONDS_FOR_WORDS = timedelta(seconds=5)
 """How long a rank that found a mismatch waits for what the others called."""
 
 
-class ProcessGroup:
+class ProcessGroup(Operations):
     """Some of the processes of a job; `new_group` and `init_process_group` make them.
 
     Attributes:

@@ -13,15 +13,17 @@ from typing import Any
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed import _engines
 from flambeau.distributed._group import ProcessGroup
-from flambeau.distributed._rendezvous import rendezvous
+from flambeau.distributed._rendezvous import PATIENCE, meet
 from flambeau.distributed._starters import started
 from flambeau.distributed._stores import Store
 from flambeau.distributed._world import World
 
-default_pg_timeout = timedelta(minutes=30)
+default_pg_timeout = PATIENCE
 """How long operations wait unless `init_process_group` is told otherwise."""
 
 _world: World | None = None
+_standalone: set[World] = set()
+"""Jobs that are not that of `init_process_group`."""
 
 
 class GroupMember:
@@ -97,7 +99,8 @@ def is_initialized() -> bool:
     return _world is not None
 
 
-def _as_timedelta(timeout: timedelta | float | None) -> timedelta:
+def as_timedelta(timeout: timedelta | float | None) -> timedelta:
+    """A timeout, which can be given in seconds; the default one for None."""
     if timeout is None:
         return default_pg_timeout
     return timeout if isinstance(timeout, timedelta) else timedelta(seconds=timeout)
@@ -148,25 +151,35 @@ def init_process_group(
         raise ValueError("trying to initialize the default process group twice!")
     rank, world_size = _whole("rank", rank), _whole("world_size", world_size)
     engines = _engines.chosen(None if backend in (None, "") else str(backend).lower())
-    limit = _as_timedelta(timeout)
+    limit = as_timedelta(timeout)
     owned = store is None
     if store is None:
-        store, rank, world_size = rendezvous(init_method or "env://", rank, world_size, limit)
+        store, rank, world_size = meet(init_method or "env://", rank, world_size, limit)
     elif init_method is not None:
         raise ValueError("Cannot specify both init_method and store.")
     elif not 0 <= rank < world_size:
         raise ValueError("rank and world_size are needed with store, 0 <= rank < world_size")
     made = World(rank, world_size, store, limit, owned)
-    made.group = ProcessGroup(made, "world", range(world_size), limit, engines, _asked(backend))
-    made.groups["world"] = made.group
-    try:
-        for kind in engines:
-            if kind == "cpu" or len(engines) == 1:
-                made.group.start(kind)
-    except BaseException:
-        made.leave(wait=False)
-        raise
+    whole = ProcessGroup(made, "world", range(world_size), limit, engines, _asked(backend))
+    begin(made, whole)
+    _standalone.discard(made)
     _world = made
+
+
+def begin(world: World, whole: ProcessGroup) -> None:
+    """Make `whole` the group of all processes of a job, and start its engine for the CPU.
+
+    The job is left when this process ends.
+    """
+    world.group = world.groups["world"] = whole
+    try:
+        for kind in whole.engines:
+            if kind == "cpu" or len(whole.engines) == 1:
+                whole.start(kind)
+    except BaseException:
+        world.leave(wait=False)
+        raise
+    _standalone.add(world)
     atexit.unregister(_at_exit)
     atexit.register(_at_exit)
 
@@ -190,8 +203,8 @@ def _asked(backend: str | None) -> str | None:
 
 def _at_exit() -> None:
     """Wait for the others, who may need our messages, unless this process ends by an error."""
-    if _world is not None:
-        _world.leave(wait=getattr(sys, "last_value", None) is None)
+    for world in [*_standalone, *([] if _world is None else [_world])]:
+        world.leave(wait=getattr(sys, "last_value", None) is None)
 
 
 def destroy_process_group(group: ProcessGroup | None = None) -> None:
@@ -210,7 +223,9 @@ def destroy_process_group(group: ProcessGroup | None = None) -> None:
         found.broken = "it was destroyed"
         found.close()
         return
-    _world = None
+    if world is _world:
+        _world = None
+    _standalone.discard(world)
     world.leave(wait=True)
 
 
@@ -228,18 +243,27 @@ def need_world() -> World:
     return _world
 
 
+def _get_default_group() -> ProcessGroup:
+    return need_group(None)
+
+
+def _get_default_store() -> Store:
+    return need_world().store
+
+
 def need_group(group: Any) -> ProcessGroup:
     """The group, that of all processes for None.
 
     Raises:
         ValueError: there is no job, or this process is not in the group.
     """
+    if isinstance(group, ProcessGroup):
+        return group
     whole = need_world().group
-    if group is None or group is whole:
+    if group is None:
         assert whole is not None
         return whole
-    if not isinstance(group, ProcessGroup):
-        raise ValueError("Invalid process group specified: this process is not in the group")
+    raise ValueError("Invalid process group specified: this process is not in the group")
     return group
 
 
@@ -379,7 +403,7 @@ def new_group(
     if world.rank not in members:
         return GroupMember.NON_GROUP_MEMBER
     engines = whole.engines if backend is None else _engines.chosen(backend.lower())
-    limit = whole.timeout if timeout is None else _as_timedelta(timeout)
+    limit = whole.timeout if timeout is None else as_timedelta(timeout)
     asked = whole.asked if backend is None else _asked(backend)
     made = ProcessGroup(world, name, members, limit, engines, asked)
     world.groups[name] = made

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from flambeau.distributed._errors import DistBackendError, DistTimeoutError
 from flambeau.distributed._future import Future
 
 if TYPE_CHECKING:
+    from flambeau import Tensor
     from flambeau.distributed._group import ProcessGroup
     from flambeau.plugin import Request
 
@@ -39,6 +40,12 @@ class Work:
     """An operation under way, as the functions of `flambeau.distributed` return it.
 
     It goes on while anybody waits or asks.  Tensors that take part belong to it until it is done.
+
+    Attributes:
+        group: whose members take part.
+        what: the operation in words.
+        timeout: how long `wait` waits where it is not told; as the group for None.
+        results: tensors that hold the results of an operation that has finished.
     """
 
     def __init__(
@@ -48,13 +55,15 @@ class Work:
         what: str,
         finish: Callable[[], Any] | None = None,
     ) -> None:
-        self._group = group
+        self.group = group
         self._request = request
         self._finish = finish
+        self._earlier: list[Work] = []
         self._done = False
         self._failure: BaseException | None = None
         self.what = what
-        self.results: list[Any] = []
+        self.timeout: timedelta | None = None
+        self.results: list[Tensor] = []
         group.world.active[self] = None
 
     def is_completed(self) -> bool:
@@ -64,7 +73,7 @@ class Work:
             RuntimeError: it failed.
         """
         if not self._done:
-            self._group.world.advance()
+            self.group.world.advance()
             if self._failure is not None:
                 raise self._failure
         return self._done
@@ -72,15 +81,44 @@ class Work:
     def _advance(self) -> None:
         """Go on if possible; failures are kept for who asks."""
         try:
-            if not self._request.test():
+            if not self._request.test() or any(work.is_under_way() for work in self._earlier):
                 return
+            self._earlier.clear()
             if self._finish is not None:
                 self._finish()
             self._done = True
         except Exception as error:
-            self._failure = self._group.explained(error, self.what)
-            self._group.world.abandoned.append(self)
-        self._group.world.active.pop(self, None)
+            self._failure = self.group.explained(error, self.what)
+            self.group.world.abandoned.append(self)
+        self.group.world.active.pop(self, None)
+
+    def is_under_way(self) -> bool:
+        """Whether it has neither finished nor failed, as far as is known."""
+        return not self._done and self._failure is None
+
+    def follow(self, works: Sequence[Work]) -> None:
+        """Do not finish before these have finished or failed."""
+        self._earlier += [work for work in works if work is not self]
+
+    def after(self, then: Callable[[], object], results: Sequence[Tensor]) -> None:
+        """Do this too when the operation finishes, which makes these the results."""
+        first = self._finish
+
+        def finish() -> None:
+            if first is not None:
+                first()
+            then()
+
+        with self.group.world.going_on:  # nobody finishes it meanwhile
+            self.results[:] = results
+            if self._done:
+                then()
+            else:
+                self._finish = finish
+
+    def result(self) -> list[Tensor]:
+        """The tensors that hold the results of a finished operation, of those that have some."""
+        return self.results
 
     def is_success(self) -> bool:
         """Whether it has finished well."""
@@ -107,7 +145,7 @@ class Work:
         """
         if not self._done or self._request.source is None:
             raise RuntimeError("source_rank() may only be called on finished receives")
-        return self._group.ranks[self._request.source]
+        return self.group.ranks[self._request.source]
 
     def wait(self, timeout: timedelta | float | None = None) -> bool:
         """Wait until the operation has finished; True.
@@ -120,9 +158,8 @@ class Work:
         for _ in range(_QUICK):
             if self.is_completed():
                 return True
-        if isinstance(timeout, timedelta):
-            timeout = timeout.total_seconds()
-        self._wait(timeout or self._group.timeout.total_seconds())
+        limit = timeout or self.timeout or self.group.timeout
+        self._wait(limit.total_seconds() if isinstance(limit, timedelta) else limit)
         return True
 
     def _wait(self, limit: float) -> None:
@@ -134,32 +171,32 @@ class Work:
                 self._give_up(limit)
             if elapsed > _TELL_AFTER and not told:
                 told = True
-                self._group.tell(self.what)
+                self.group.tell(self.what)
             if elapsed < _YIELDING:
                 os.sched_yield()
             else:
                 time.sleep(min(_LONGEST_NAP, elapsed / 100))
         if told:
-            self._group.tell("")
+            self.group.tell("")
 
     def _look_for_the_dead(self, elapsed: float) -> None:
-        watch = self._group.world.watch
+        watch = self.group.world.watch
         gone = watch.dead or (elapsed > _GRACE and watch.left)
         if not gone:
             return
-        group = self._group
+        group = self.group
         missing = [rank for rank in map(rank_of, gone) if rank in group.ranks]
         if missing and not self.is_completed():
             died = group.world.obituary(missing[0])
             self._fail(DistBackendError(f"{self.what}: {died}"), died)
 
     def _give_up(self, limit: float) -> None:
-        missing = self._group.whereabouts(self.what)
+        missing = self.group.whereabouts(self.what)
         text = f"{self.what}: Timed out after {limit:g} s; {missing}"
         self._fail(DistTimeoutError(text), "an operation timed out")
 
     def _fail(self, error: DistBackendError, why: str) -> None:
-        group = self._group
+        group = self.group
         group.broken = why
         group.world.active.pop(self, None)
         group.world.abandoned.append(self)

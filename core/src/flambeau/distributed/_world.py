@@ -36,6 +36,7 @@ class World:
         group: that of all processes.
         active: what is under way, in the order of its beginning.
         abandoned: what has failed: a library may still write into its memory.
+        going_on: held by who lets operations go on.
     """
 
     def __init__(self, rank: int, size: int, store: Store, timeout: timedelta, owned: bool) -> None:
@@ -54,9 +55,12 @@ class World:
         self.active: dict[Work, None] = {}
         self.abandoned: list[Work] = []
         self.alive = True
-        self._going_on = make_lock()
+        self.going_on = make_lock()
         self._join()
         self.watch = self._watch(store if owned else None)
+
+    def _others(self) -> list[int]:
+        return [rank for rank in range(self.size) if rank != self.rank]
 
     def _join(self) -> None:
         """Wait until all processes have come.
@@ -65,11 +69,11 @@ class World:
             DistTimeoutError: some have not; the message has their ranks.
         """
         self.store.set(f"joined/{self.rank}", self.address)
-        keys = [f"joined/{rank}" for rank in range(self.size)]
+        keys = {rank: f"joined/{rank}" for rank in self._others()}
         try:
-            self.store.wait(keys, self.timeout)
+            self.store.wait(list(keys.values()), self.timeout)
         except DistStoreError:
-            late = [rank for rank, key in enumerate(keys) if not self.store.check([key])]
+            late = [rank for rank, key in keys.items() if not self.store.check([key])]
             raise DistTimeoutError(
                 f"[rank {self.rank} of {self.size}] init_process_group: rank(s) "
                 f"{', '.join(map(str, late))} did not come within "
@@ -90,7 +94,7 @@ class World:
         store.ask("hello", who.encode())
         # Nobody goes on before all can hear of a death, and be heard of.
         self.store.set(f"watching/{self.rank}", "1")
-        self.store.wait([f"watching/{rank}" for rank in range(self.size)], self.timeout)
+        self.store.wait([f"watching/{rank}" for rank in self._others()], self.timeout)
         return store
 
     def start(
@@ -119,12 +123,12 @@ class World:
 
     def advance(self) -> None:
         """Let everything go on that is under way: others may need it before what we wait for."""
-        if self._going_on.acquire(blocking=False):
+        if self.going_on.acquire(blocking=False):
             try:
                 for work in list(self.active):
                     work._advance()
             finally:
-                self._going_on.release()
+                self.going_on.release()
 
     def obituary(self, rank: int) -> str:
         """What is known of a rank that has gone."""

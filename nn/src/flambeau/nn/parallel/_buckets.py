@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 import flambeau as fb
@@ -20,16 +20,15 @@ class GradBucket:
     def __init__(self, index: int, parameters: Sequence[Tensor]) -> None:
         self._index = index
         self._parameters = list(parameters)
-        first = parameters[0]
-        self._flat = fb.zeros(
-            sum(parameter.numel() for parameter in parameters),
-            dtype=first.dtype,
-            device=first.device,
-        )
+        self._flat = self._zeros()
         self._last = False
         self.views = self._viewed(self._flat)
         self.missing: set[int] = set()
         self.pending: Any = None
+
+    def _zeros(self) -> Tensor:
+        first, sizes = self._parameters[0], [p.numel() for p in self._parameters]
+        return fb.zeros(sum(sizes), dtype=first.dtype, device=first.device)
 
     def _viewed(self, flat: Tensor) -> list[Tensor]:
         parts = flat.split([parameter.numel() for parameter in self._parameters])
@@ -58,6 +57,81 @@ class GradBucket:
     def parameters(self) -> list[Tensor]:
         """The parameters, in the order of their gradients."""
         return self._parameters
+
+    def clear(self, i: int) -> None:
+        """Let gradient `i` be zero."""
+        self.views[i].zero_()
+
+    def take(self, i: int, gradient: Tensor, as_view: bool) -> None:
+        """Let `gradient` be gradient `i`; that of the parameter is a view of the vector then.
+
+        Raises:
+            RuntimeError: it is sparse.
+        """
+        view = self.views[i]
+        if gradient is view:
+            return
+        if gradient.is_sparse:
+            raise RuntimeError(
+                "DistributedDataParallel: a gradient is sparse that should be dense; sparse are "
+                "those of the weights of Embedding and EmbeddingBag with sparse=True"
+            )
+        view.copy_(gradient)
+        if as_view:
+            self._parameters[i].grad = view
+
+    def give(self, i: int, divisor: int, as_view: bool) -> None:
+        """Make the sum of gradients `i`, divided, the gradient of its parameter."""
+        parameter, view = self._parameters[i], self.views[i]
+        if as_view:
+            parameter.grad = view
+        elif parameter.grad is None:
+            parameter.grad = view.div(divisor) if divisor != 1 else view.clone()
+        elif divisor != 1:
+            fb.div(view, divisor, out=parameter.grad)
+        else:
+            parameter.grad.copy_(view)
+
+
+class SparseBucket(GradBucket):
+    """The gradient of one parameter, sparse: each process has its own elements in it."""
+
+    def _zeros(self) -> Tensor:
+        first = self._parameters[0]
+        return fb.sparse_coo_tensor(
+            fb.empty((1, 0), dtype=fb.int64, device=first.device),
+            fb.empty((0, *first.shape[1:]), dtype=first.dtype, device=first.device),
+            first.shape,
+        )
+
+    def _viewed(self, flat: Tensor) -> list[Tensor]:
+        return [flat]
+
+    def set_buffer(self, tensor: Tensor) -> None:
+        """Put another gradient in its place."""
+        self._flat = self.views[0] = tensor
+
+    def clear(self, i: int) -> None:
+        """Let the gradient be zero."""
+        self.set_buffer(self._zeros())
+
+    def take(self, i: int, gradient: Tensor, as_view: bool) -> None:
+        """Let a copy of `gradient` travel.
+
+        Raises:
+            RuntimeError: it is dense.
+        """
+        if not gradient.is_sparse:
+            raise RuntimeError(
+                "DistributedDataParallel: the weight of an embedding with sparse=True has a dense "
+                "gradient; is it used elsewhere too?"
+            )
+        self.set_buffer(gradient.detach().clone())
+
+    def give(self, i: int, divisor: int, as_view: bool) -> None:
+        """Make the sum of the gradients, divided, the gradient of the parameter."""
+        self._parameters[0].grad = self._flat / divisor if divisor != 1 else self._flat
+        self.clear(0)
 
 
 def divided(parameters: Iterable[Tensor], first: int, size: int) -> list[list[Tensor]]:
@@ -98,6 +172,7 @@ class Reducer:
         find_unused: bool,
         as_views: bool,
         static: bool,
+        sparse: Collection[int] = (),
     ) -> None:
         self.group = group
         self.parameters = list(parameters)
@@ -107,8 +182,15 @@ class Reducer:
         self.divisor = group.size()
         self.hook: Callable[[GradBucket], Any] | None = None
         size = int(bucket_bytes)
-        parts = divided(parameters, min(FIRST, size), size)
+        parts = divided(
+            [parameter for parameter in parameters if id(parameter) not in sparse],
+            min(FIRST, size),
+            size,
+        )
         self._buckets = [GradBucket(i, part) for i, part in enumerate(parts)]
+        for parameter in parameters:  # last: embeddings are the first layers
+            if id(parameter) in sparse:
+                self._buckets.append(SparseBucket(len(self._buckets), [parameter]))
         self._buckets[-1]._last = True
         self._place = {
             id(parameter): (bucket, i)
@@ -155,20 +237,17 @@ class Reducer:
                 self._known_unused = unused
         for parameter in unused:
             bucket, i = self._place[id(parameter)]
-            bucket.views[i].zero_()
+            bucket.clear(i)
             bucket.missing.discard(i)
 
     def _arrived(self, parameter: Tensor) -> None:
         if not self._syncing:
             return
         bucket, i = self._place[id(parameter)]
-        view, gradient = bucket.views[i], parameter.grad
+        gradient = parameter.grad
         assert gradient is not None
-        if gradient is not view:
-            with fb.no_grad():
-                view.copy_(gradient)
-                if self.as_views:
-                    parameter.grad = view
+        with fb.no_grad():
+            bucket.take(i, gradient, self.as_views)
         self._used.add(id(parameter))
         bucket.missing.discard(i)
         if not self._queued:
@@ -198,18 +277,11 @@ class Reducer:
         used = self._used_anywhere()
         for bucket in self._buckets:
             divisor = self._settle(bucket)
-            for parameter, view in zip(bucket.parameters(), bucket.views, strict=True):
+            for i, parameter in enumerate(bucket.parameters()):
                 if used is not None and id(parameter) not in used:
                     continue
                 with fb.no_grad():
-                    if self.as_views:
-                        parameter.grad = view
-                    elif parameter.grad is None:
-                        parameter.grad = view.div(divisor) if divisor != 1 else view.clone()
-                    elif divisor != 1:
-                        fb.div(view, divisor, out=parameter.grad)
-                    else:
-                        parameter.grad.copy_(view)
+                    bucket.give(i, divisor, self.as_views)
         self._syncing = False
 
     def _settle(self, bucket: GradBucket) -> int:
@@ -244,7 +316,8 @@ class Reducer:
     def shadow(self) -> None:
         """Take part in the reductions of others with no gradient of one's own."""
         for bucket in self._buckets:
-            bucket.buffer().zero_()
+            for i in range(len(bucket.views)):
+                bucket.clear(i)
             bucket.pending = self._begun(bucket)
         if self.find_unused:
             self._used.clear()

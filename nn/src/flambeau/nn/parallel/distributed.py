@@ -9,6 +9,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.nn.module import Module
+from flambeau.nn.modules.sparse import Embedding, EmbeddingBag
 from flambeau.nn.parallel._buckets import MEGABYTE, GradBucket, Reducer
 from flambeau.nn.parallel._join import Attendance
 from flambeau.nn.parallel._places import Device, device_type, placed
@@ -24,7 +25,8 @@ class DistributedDataParallel(Module):
 
     All processes begin with the parameters and buffers of rank 0.  After a backward pass the
     gradients are ``Σ gradients / processes`` in all of them, so equal optimisers keep the
-    parameters equal.  Gradients travel in buckets while the rest of the backward pass computes.
+    parameters equal.  Gradients travel in buckets while the rest of the backward pass computes;
+    sparse ones, of embeddings with ``sparse=True``, each for itself.
 
     Args:
         module: with the same parameters in the same order in all processes.
@@ -155,6 +157,11 @@ class DistributedDataParallel(Module):
             self.find_unused_parameters,
             self.gradient_as_bucket_view,
             self.static_graph,
+            {
+                id(layer.weight)
+                for layer in self.module.modules()
+                if isinstance(layer, Embedding | EmbeddingBag) and layer.sparse
+            },
         )
         return self._reducer
 

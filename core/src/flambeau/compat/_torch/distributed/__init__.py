@@ -1,3 +1,29 @@
 """Names of ``torch.distributed`` that only programs for PyTorch want."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import flambeau as fb
+from flambeau import Tensor
+from flambeau.distributed import ProcessGroup
+
+__all__ = ["_broadcast_coalesced"]
+
+
+def _broadcast_coalesced(
+    process_group: ProcessGroup, tensors: Sequence[Tensor], buffer_size: int, src: int = 0
+) -> None:
+    """Give all processes the tensors of process `src`, in messages of about `buffer_size` bytes."""
+    kinds: dict[object, list[list[Tensor]]] = {}
+    for tensor in tensors:
+        messages = kinds.setdefault((tensor.dtype, tensor.device), [[]])
+        if sum(t.numel() * t.element_size() for t in messages[-1]) >= buffer_size:
+            messages.append([])
+        messages[-1].append(tensor.detach())
+    for together in [message for messages in kinds.values() for message in messages]:
+        flat = fb.cat([tensor.reshape(-1) for tensor in together])
+        process_group.broadcast(flat, root=src).wait()
+        parts = flat.split([tensor.numel() for tensor in together])
+        for tensor, part in zip(together, parts, strict=True):
+            tensor.copy_(part.view(tensor.shape))

@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import futures
-from flambeau.distributed._collectives import all_reduce
+from flambeau.distributed._exchange.collectives import all_reduce
 from flambeau.distributed._init import get_world_size
 
 Hook = Callable[[Any, Any], futures.Future[Any]]

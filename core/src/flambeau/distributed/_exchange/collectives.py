@@ -11,10 +11,12 @@ import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.distributed._errors import DistTimeoutError
+from flambeau.distributed._exchange.flat import all_gather_flat, facts_of, pieces
+from flambeau.distributed._exchange.sparse import all_reduce_sparse
+from flambeau.distributed._exchange.vectors import need, same_dtype, target, vector
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
 from flambeau.distributed._reduce_op import ReduceOp
-from flambeau.distributed._vectors import need, same_dtype, target, vector
 from flambeau.distributed._work import Work, rank_of
 from flambeau.plugin import Request
 
@@ -50,11 +52,6 @@ def _averaged(op: ReduceOp, tensor: Tensor, group: ProcessGroup) -> None:
     if op is ReduceOp.AVG:
         with fb.no_grad():
             tensor.div_(group.size())
-
-
-def _facts(tensor: Tensor, *more: str) -> str:
-    kind = str(tensor.dtype).rpartition(".")[2]
-    return ", ".join([f"{kind}[{tensor.numel()}]", *more])
 
 
 def _root(group: ProcessGroup, rank: int | None, of_group: int | None, name: str) -> int:
@@ -105,7 +102,7 @@ def broadcast(
     found = need_group(group)
     root = _root(found, src, group_src, "src")
     array, finish = target(tensor)
-    facts = _facts(tensor, f"src={found.ranks[root]}")
+    facts = facts_of(tensor, f"src={found.ranks[root]}")
     return _ended(
         found.collective("broadcast", tensor, facts, lambda c: c.broadcast(array, root), finish),
         async_op,
@@ -123,7 +120,8 @@ def all_reduce(
     All processes have the same bits afterwards.
 
     Args:
-        tensor: of as many elements and one dtype everywhere.
+        tensor: of as many elements and one dtype everywhere.  Sparse ones (`sparse_coo`) can be
+            added up; each process has its own elements in them.
         op: how; MIN, MAX and AVG as `ReduceOp` says.
         group: whose members call it; that of all processes if not given.
         async_op: return a `Work` at once.
@@ -142,17 +140,20 @@ def all_reduce(
     tensor([1., 1.])
     >>> dist.destroy_process_group()
     """
-    need("tensor", tensor)
+    sparse = isinstance(tensor, Tensor) and tensor.is_sparse
+    need("tensor", *([] if sparse else [tensor]))
     if not in_group(group):
         return None
     found, how = need_group(group), _op(op, tensor)
+    if sparse:
+        return _ended(all_reduce_sparse(tensor, how, found), async_op)
     array, write_back = target(tensor)
 
     def finish() -> None:
         write_back()
         _averaged(how, tensor, found)
 
-    facts = _facts(tensor, how.value)
+    facts = facts_of(tensor, how.value)
     name = _combining(how)
     work = found.collective(
         "all_reduce", tensor, facts, lambda c: c.all_reduce(array, name), finish
@@ -188,7 +189,7 @@ def all_reduce_coalesced(
                 tensor.copy_(part.view(tensor.shape))
 
     name = _combining(how)
-    facts = _facts(flat, how.value)
+    facts = facts_of(flat, how.value)
     return _ended(
         found.collective("all_reduce", flat, facts, lambda c: c.all_reduce(array, name), finish),
         async_op,
@@ -222,7 +223,7 @@ def reduce(
             write_back()
             _averaged(how, tensor, found)
 
-    facts, name = _facts(tensor, how.value, f"dst={found.ranks[root]}"), _combining(how)
+    facts, name = facts_of(tensor, how.value, f"dst={found.ranks[root]}"), _combining(how)
     return _ended(
         found.collective("reduce", tensor, facts, lambda c: c.reduce(array, root, name), finish),
         async_op,
@@ -289,7 +290,7 @@ def all_gather(
     mine = vector(tensor)
     return _ended(
         found.collective(
-            "all_gather", tensor, _facts(tensor), lambda c: c.all_gather(arrays, mine), finish
+            "all_gather", tensor, facts_of(tensor), lambda c: c.all_gather(arrays, mine), finish
         ),
         async_op,
     )
@@ -311,25 +312,7 @@ def all_gather_into_tensor(
     same_dtype([output_tensor, input_tensor])
     if not in_group(group):
         return None
-    found = need_group(group)
-    array, finish = target(output_tensor)
-    mine = vector(input_tensor)
-    pieces = _pieces(output_tensor, input_tensor.numel(), found.size(), "output tensor")
-
-    def begin(c: Any) -> Request:
-        return c.all_gather([c.part(array, *piece) for piece in pieces], mine)
-
-    work = found.collective("all_gather", input_tensor, _facts(input_tensor), begin, finish)
-    return _ended(work, async_op)
-
-
-def _pieces(whole: Tensor, part: int, count: int, name: str) -> list[tuple[int, int]]:
-    if whole.numel() != part * count:
-        raise ValueError(
-            f"{name} size must be equal to world_size times the size of one process's tensor: "
-            f"{whole.numel()} is not {count} times {part}"
-        )
-    return [(part * i, part * (i + 1)) for i in range(count)]
+    return _ended(all_gather_flat(output_tensor, input_tensor, need_group(group)), async_op)
 
 
 def gather(
@@ -360,7 +343,7 @@ def gather(
     elif gather_list:
         raise ValueError("Argument ``gather_list`` must NOT be specified on non-destination ranks.")
     mine = vector(tensor)
-    facts = _facts(tensor, f"dst={found.ranks[root]}")
+    facts = facts_of(tensor, f"dst={found.ranks[root]}")
     return _ended(
         found.collective("gather", tensor, facts, lambda c: c.gather(arrays, mine, root), finish),
         async_op,
@@ -396,7 +379,7 @@ def scatter(
     elif scatter_list:
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
     array, finish = target(tensor)
-    facts = _facts(tensor, f"src={found.ranks[root]}")
+    facts = facts_of(tensor, f"src={found.ranks[root]}")
     return _ended(
         found.collective(
             "scatter", tensor, facts, lambda c: c.scatter(array, arrays, root), finish
@@ -444,11 +427,11 @@ def reduce_scatter_tensor(
     if not in_group(group):
         return None
     found, how = need_group(group), _op(op, output)
-    pieces = _pieces(input, output.numel(), found.size(), "input tensor")
+    bounds = pieces(input, output.numel(), found.size(), "input tensor")
     array = vector(input)
 
     def parts(c: Any) -> list[Any]:
-        return [c.part(array, *piece) for piece in pieces]
+        return [c.part(array, *piece) for piece in bounds]
 
     return _ended(_reduce_scatter(output, parts, how, found), async_op)
 
@@ -465,7 +448,7 @@ def _reduce_scatter(
     return group.collective(
         "reduce_scatter",
         output,
-        _facts(output, how.value),
+        facts_of(output, how.value),
         lambda c: c.reduce_scatter(array, parts(c), _combining(how)),
         finish,
     )
@@ -565,14 +548,17 @@ def barrier(
     device_ids: Iterable[int] | None = None,
     timeout: timedelta | None = None,
 ) -> Work | None:
-    """Wait until all processes of a group have come here.
+    """Wait until all processes of a group have come here, with all that they had begun before.
 
     Raises:
         DistTimeoutError: somebody has not within `timeout`; the message says who.
     """
     if not in_group(group):
         return None
-    work = need_group(group).collective("barrier", None, "", lambda c: c.compare(0))
+    found = need_group(group)
+    earlier = [work for work in found.world.active if work.group is found]
+    work = found.collective("barrier", None, "", lambda c: c.compare(0))
+    work.follow(earlier)
     if async_op:
         return work
     work.wait(timeout)

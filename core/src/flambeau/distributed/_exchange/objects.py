@@ -12,9 +12,8 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
-from flambeau.distributed import _collectives as collectives
-from flambeau.distributed import _messages as messages
-from flambeau.distributed._collectives import _root
+from flambeau.distributed._exchange import collectives, messages
+from flambeau.distributed._exchange.collectives import _root
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau import Tensor
-from flambeau.distributed._collectives import _root
+from flambeau.distributed._exchange.collectives import _root
+from flambeau.distributed._exchange.vectors import need, target, vector
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
-from flambeau.distributed._vectors import need, target, vector
 from flambeau.distributed._work import Work
 
 

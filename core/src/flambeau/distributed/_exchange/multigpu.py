@@ -8,40 +8,12 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
-from flambeau.distributed import _collectives as collectives
+from flambeau.distributed._exchange import collectives
+from flambeau.distributed._exchange.local import combined, spread
 from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
 from flambeau.distributed._reduce_op import ReduceOp
 from flambeau.distributed._work import Work
-
-_LOCAL = {
-    ReduceOp.SUM: fb.Tensor.add_,
-    ReduceOp.AVG: fb.Tensor.add_,
-    ReduceOp.PRODUCT: fb.Tensor.mul_,
-    ReduceOp.BAND: fb.Tensor.bitwise_and_,
-    ReduceOp.BOR: fb.Tensor.bitwise_or_,
-    ReduceOp.BXOR: fb.Tensor.bitwise_xor_,
-}
-
-
-def _combined(tensors: Sequence[Tensor], op: ReduceOp) -> Tensor:
-    """The combination of the tensors of this process, on the device of the first."""
-    total = tensors[0].detach().clone()
-    for tensor in tensors[1:]:
-        other = tensor.detach().to(total.device)
-        if op is ReduceOp.MIN:
-            total = fb.minimum(total, other)
-        elif op is ReduceOp.MAX:
-            total = fb.maximum(total, other)
-        else:
-            _LOCAL[op](total, other)
-    return total
-
-
-def _spread(result: Tensor, tensors: Sequence[Tensor]) -> None:
-    with fb.no_grad():
-        for tensor in tensors:
-            tensor.copy_(result)
 
 
 def _check(name: str, tensors: Sequence[Tensor]) -> None:
@@ -72,7 +44,7 @@ def broadcast_multigpu(
     work = collectives.broadcast(first, src, group, async_op=True)
     assert work is not None
     work.wait()
-    _spread(first, [tensor for tensor in tensor_list if tensor is not first])
+    spread(first, [tensor for tensor in tensor_list if tensor is not first])
     return _finished(work, async_op)
 
 
@@ -90,13 +62,13 @@ def all_reduce_multigpu(
     _check("all_reduce_multigpu", tensor_list)
     if not in_group(group):
         return None
-    total = _combined(tensor_list, op)
+    total = combined(tensor_list, op)
     work = collectives.all_reduce(total, op, group, async_op=True)
     assert work is not None
     work.wait()
     if op is ReduceOp.AVG:
         total /= len(tensor_list)
-    _spread(total, tensor_list)
+    spread(total, tensor_list)
     return _finished(work, async_op)
 
 
@@ -116,14 +88,14 @@ def reduce_multigpu(
     _check("reduce_multigpu", tensor_list)
     if not in_group(group):
         return None
-    total = _combined(tensor_list, op)
+    total = combined(tensor_list, op)
     work = collectives.reduce(total, dst, op, group, async_op=True)
     assert work is not None
     work.wait()
     if need_group(group).world.rank == dst:
         if op is ReduceOp.AVG:
             total /= len(tensor_list)
-        _spread(total, [tensor_list[dst_tensor]])
+        spread(total, [tensor_list[dst_tensor]])
     return _finished(work, async_op)
 
 

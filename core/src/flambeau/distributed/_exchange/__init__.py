@@ -1,0 +1,1 @@
+"""Operations in which the processes of a group exchange tensors."""
