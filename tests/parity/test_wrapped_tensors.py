@@ -6,6 +6,7 @@ import copy
 import importlib
 import io
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -337,11 +338,28 @@ def written_as_text(lib: Any) -> Any:
     return repr(x).partition("Of")[2].partition("(")[2].split()
 
 
+def swapped(lib: Any) -> Any:
+    x, y = example(lib), of(lib, "Logged")(lib.ones(2), True)
+    a, b = lib.zeros(2), lib.ones(1, 3, dtype=lib.int64)
+    a.note = 3
+    swap = importlib.import_module(f"{lib.__name__}.utils").swap_tensors
+    swap(x, y)
+    swap(a, b)
+    p, q = lib.nn.Parameter(lib.ones(2)), lib.nn.Parameter(lib.zeros(3), requires_grad=False)
+    swap(p, q)
+    with pytest.raises(RuntimeError, match="different slots"):
+        swap(x, a)
+    reference = weakref.ref(b)
+    with pytest.raises(RuntimeError, match="weakref"):
+        swap(a, b)
+    return x, y, a, b, b.note, hasattr(a, "note"), reference() is b, p, q, p.requires_grad
+
+
 @pytest.mark.parametrize(
     "program",
     [gradients, second_gradients, accumulated, written, written_and_recorded, refused, out_given,
      trained, quantised, plain_results_have_history, inherited, copies, flattened, under_a_mode,
-     written_as_text],
+     written_as_text, swapped],
     ids=lambda program: program.__name__,
 )  # fmt: skip
 def test_such_tensors_do_what_pytorchs_do(program: Callable[[Any], Any]) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from flambeau.utils import hooks as hooks
     from flambeau.utils import model_zoo as model_zoo
     from flambeau.utils._graph_plot import plot_graph as plot_graph
+    from flambeau.utils._swap import swap_tensors as swap_tensors
 
 __all__ = [
     "checkpoint",
@@ -24,6 +25,7 @@ __all__ = [
     "model_zoo",
     "plot_graph",
     "summary",
+    "swap_tensors",
 ]
 
 
@@ -31,6 +33,8 @@ def __getattr__(name: str) -> object:
     # Imported on first use: a program that loads no data should not pay for it.
     if name == "plot_graph":
         return importlib.import_module(f"{__name__}._graph_plot").plot_graph
+    if name == "swap_tensors":
+        return importlib.import_module(f"{__name__}._swap").swap_tensors
     if name == "summary":  # by the attribute: without flambeau-nn it says how to get it
         return importlib.import_module("flambeau").nn.utils.summary
     if name in __all__ or name == "_pytree":
