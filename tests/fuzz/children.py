@@ -48,8 +48,9 @@ class Child:
 
     Args:
         command: arguments of the Python interpreter: a script that ends in `serve`.
-        seconds: the longest that an answer may take, in processor time where the system tells it;
-            of the clock `PATIENCE` times as long, for a child that waits uses no processor.
+        seconds: the longest that an answer may take.  Where the system tells it, what counts is
+            the time that the child computes, or waits for something; while it wants a processor
+            that others have it may take `PATIENCE` times as long.
         memory: limit of the address space in bytes; 0 for none.
     """
 
@@ -80,16 +81,19 @@ class Child:
         except BrokenPipeError:
             return Answer("death", self._end(), 0.0)
         used = _processor_time(process.pid)
-        line = self._line(self.seconds)
-        took = time.monotonic() - start
-        while line is None and process.poll() is None and took >= self.seconds:
-            working = _processor_time(process.pid) - used
-            if not working < self.seconds or took >= PATIENCE * self.seconds:
-                self.close()
-                return Answer("hang", f"no answer within {self.seconds:g} s", took)
-            # Others have the processors.
+        waits = 0  # tenths of the time, the last ones, after which no thread wanted a processor
+        while True:
             line = self._line(self.seconds / 10)
             took = time.monotonic() - start
+            if line is not None or process.poll() is not None:
+                break
+            waits = 0 if _is_running(process.pid) else waits + 1
+            working = _processor_time(process.pid) - used
+            if took >= self.seconds and (
+                waits >= 10 or not working < self.seconds or took >= PATIENCE * self.seconds
+            ):
+                self.close()
+                return Answer("hang", f"no answer within {self.seconds:g} s", took)
         if line is None:
             return Answer("death", self._end(), took)
         value, peak = json.loads(line)
@@ -158,6 +162,19 @@ def serve(work: Callable[[Any], Any], *, peaks: bool = True) -> None:
         value = work(json.loads(line))
         peak = max(_peak() - before, 0) if peaks else 0
         print(json.dumps([value, peak]), file=answers, flush=True)
+
+
+def _is_running(pid: int) -> bool:
+    """Whether a thread of a process computes, or would if it had a processor; True if unknown."""
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        for thread in threads:
+            with open(f"/proc/{pid}/task/{thread}/stat") as file:
+                if file.read().rpartition(")")[2].split()[0] in "RD":
+                    return True
+    except (OSError, IndexError):
+        return True
+    return False
 
 
 def _processor_time(pid: int) -> float:

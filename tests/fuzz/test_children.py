@@ -45,7 +45,7 @@ def test_items_are_answered_by_one_process_until_it_ends(tmp_path):
         assert asked.ask("burst").value == "refused"
         assert asked.started == 1
         hang = asked.ask("hang")
-        assert hang.kind == "hang" and hang.seconds < 10
+        assert hang.kind == "hang" and hang.seconds < 5  # it waits, whatever the load is
         dead = asked.ask("die")
         assert dead.kind == "death" and dead.value.startswith("SIGSEGV")
         assert asked.ask("b").value == ["b"]
