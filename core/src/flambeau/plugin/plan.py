@@ -8,11 +8,28 @@ from __future__ import annotations
 import linecache
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 __all__ = ["Number", "Option", "Plan", "Slot", "Step", "reading", "replayed", "slots_in"]
+
+
+_T = TypeVar("_T")
+
+
+class _Once(Generic[_T]):
+    """An attribute that is computed when it is first read.
+
+    As `functools.cached_property`, without the lock of Python 3.11, which forks would copy.
+    """
+
+    def __init__(self, make: Callable[[Any], _T]) -> None:
+        self.make = make
+        self.__doc__ = make.__doc__
+
+    def __get__(self, of: Any, kind: type | None = None) -> _T:
+        made = of.__dict__[self.make.__name__] = self.make(of)
+        return made
 
 
 class Slot(int):
@@ -86,17 +103,17 @@ class Step:
     converted: Callable[[Any], Any] | None = None
     effect: bool = False
 
-    @cached_property
+    @_Once
     def reads(self) -> list[int]:
         """The slots in its arguments."""
         return slots_in(self.args)
 
-    @cached_property
+    @_Once
     def makes(self) -> list[int]:
         """The slots of its results."""
         return slots_in(self.results)
 
-    @cached_property
+    @_Once
     def numbers(self) -> list[Number]:
         """The plain arguments that are read anew at every run."""
         return _numbers_in(self.args, [])
