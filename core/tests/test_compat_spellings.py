@@ -91,3 +91,34 @@ def test_mixed_precision_and_other_names_go_together(around):
     with fb.autocast("cpu"):
         assert fb.mm(fb.ones(2, 2), fb.ones(2, 2)).dtype is fb.bfloat16
     assert fb.mm.__code__ is plain
+
+
+TRACED = """
+import torch
+def f(x):
+    return torch.sum(x, axis=0, keepdims=True) + x.mean(axis=0) + torch.cat([x, x], axis=0)[:1]
+x = torch.ones(2, 2)
+result = torch.jit.trace(f, x)(2 * x), f(2 * x)
+"""
+
+
+def test_they_are_traced():
+    with torch_alias():
+        traced, plain = run(TRACED)["result"]
+    assert traced.tolist() == plain.tolist()
+
+
+def test_scripts_name_ops_by_their_namespace_and_ask_whether_they_are_traced(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(
+        "import torch\n"
+        "@torch.jit.script\n"
+        "def f(x):\n"
+        "    if torch._C._get_tracing_state():\n"
+        "        return x\n"
+        "    return torch.ops.aten.relu(x)\n"
+    )
+    names: dict = {}
+    with torch_alias():
+        exec(compile(path.read_text(), str(path), "exec"), names)
+        assert names["f"](fb.tensor([-1.0, 2.0])).tolist() == [0.0, 2.0]

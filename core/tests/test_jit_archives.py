@@ -177,3 +177,16 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         fb.jit.script(Bad()).save(path)
     assert path.read_bytes() == before and [p.name for p in tmp_path.iterdir()] == ["net.pt"]
     assert fb.jit.load(path)(fb.ones(1, 2)).shape == (1, 1)
+
+
+def test_a_script_module_of_no_program_is_written_with_what_it_holds():
+    from flambeau import nn
+
+    module = fb.jit.ScriptModule()
+    module.p = nn.Parameter(fb.ones(2))
+    module.register_buffer("b", fb.zeros(1))
+    file = io.BytesIO()
+    fb.jit.save(module, file)
+    file.seek(0)
+    back = fb.jit.load(file)
+    assert [each.tolist() for each in (*back.parameters(), *back.buffers())] == [[1.0, 1.0], [0.0]]

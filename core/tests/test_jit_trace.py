@@ -504,3 +504,23 @@ def test_nodes_that_draw_nothing_are_deterministic():
         lambda x: fb.empty(2) * 0 + x.exp(), (fb.ones(2),), check_trace=False
     ).graph
     assert not any(node.isNondeterministic() for node in graph.nodes())
+
+
+def test_a_detached_alias_of_a_parameter_is_the_parameter_in_each_run():
+    from flambeau import nn
+
+    class Aliased(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(fb.ones(2))
+            self.alias = self.w.detach()
+
+        def forward(self, x):
+            return x * self.alias
+
+    module = Aliased()
+    traced = fb.jit.trace(module, fb.ones(2))
+    with fb.no_grad():
+        module.w.add_(1)
+    assert traced(fb.ones(2)).tolist() == module(fb.ones(2)).tolist() == [2.0, 2.0]
+    assert not traced(fb.ones(2)).requires_grad

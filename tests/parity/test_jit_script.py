@@ -184,3 +184,19 @@ def test_type_comments_are_those_of_pytorch():
     found = [v.type().annotation for v in ours.f.graph.inputs()]
     assert found == [v.type().annotation_str for v in theirs.f.graph.inputs()]
     assert found[2] == "Optional[Dict[str, Tuple[int, float]]]"
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda nn: nn.Softplus(2, 10),
+        lambda nn: nn.Softshrink(1),
+        lambda nn: nn.Hardshrink(1),
+    ],
+    ids=["softplus", "softshrink", "hardshrink"],
+)
+def test_layers_whose_numbers_are_whole_are_scripted(made):
+    values = [-2.0, 0.5, 3.0]
+    ours = fb.jit.script(made(fb.nn))(fb.tensor(values))
+    theirs = torch.jit.script(made(torch.nn))(torch.tensor(values))
+    torch.testing.assert_close(torch.tensor(ours.tolist()), theirs)

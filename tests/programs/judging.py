@@ -27,8 +27,10 @@ def judge(program: Program, torch: Outcome, flambeau: Outcome | None) -> Verdict
     """Compare the two runs as the table says."""
     if program.check == "tests" and flambeau is not None:
         return _judge_tests(torch, flambeau)
+    if program.check == "lines" and flambeau is not None:
+        return _judge_lines(program, torch, flambeau)
     if program.check == "suite" and flambeau is not None:
-        return _judge_suite(torch, flambeau)
+        return _judge_suite(program, torch, flambeau)
     if flambeau is None or torch.status != 0:
         return Verdict("not run", f"on PyTorch: {last_line(torch)}")
     if flambeau.status != 0:
@@ -60,11 +62,21 @@ def _judge_tests(torch: Outcome, flambeau: Outcome) -> Verdict:
     return Verdict("fails" if lost else "runs", text)
 
 
-def _judge_suite(torch: Outcome, flambeau: Outcome) -> Verdict:
+def _judge_lines(program: Program, torch: Outcome, flambeau: Outcome) -> Verdict:
+    expected, got = passed(torch.output), passed(flambeau.output)
+    equal = len(expected & got)
+    text = f"{equal} of {len(expected)} lines equal"
+    return Verdict("runs" if equal >= (program.least or len(expected)) > 0 else "fails", text)
+
+
+def _judge_suite(program: Program, torch: Outcome, flambeau: Outcome) -> Verdict:
     expected, got = passed(torch.output), passed(flambeau.output)
     if not got or flambeau.status != 0:
         return Verdict("fails", last_line(flambeau))
     run = len(got) + len(re.findall(r"^FAILED ", flambeau.output, re.MULTILINE))
+    if torch.status != 0:
+        text = f"{len(got)} of {run} tests; PyTorch 2.13 cannot import them"
+        return Verdict("fails" if len(got) < program.least else "runs", text)
     text = f"{len(got)} of {run} tests, {len(expected)} on PyTorch 2.13"
     return Verdict("fails" if len(got) < len(expected) else "runs", text)
 

@@ -53,7 +53,9 @@ def main() -> int:
 
     def one(program: Program) -> judging.Verdict:
         torch = place.run(program, "torch", again=arguments.again)
-        flambeau = place.run(program, "flambeau", again=True) if torch.status == 0 else None
+        alone = program.check == "suite" and program.least > 0
+        wanted = torch.status == 0 or alone
+        flambeau = place.run(program, "flambeau", again=True) if wanted else None
         verdict = judging.judge(program, torch, flambeau)
         print(f"{verdict.state:9} {program.name}: {verdict.text}", flush=True)
         path = place.build / "verdicts" / f"{program.name.replace('/', '+')}.json"

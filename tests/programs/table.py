@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-Check = Literal["ends", "equal", "tests", "suite"]
+Check = Literal["ends", "equal", "tests", "suite", "lines"]
 
 
 @dataclass(frozen=True)
@@ -26,14 +26,17 @@ class Program:
         edits: pairs of texts, each replaced everywhere in Python files of the source: numbers of
             rounds, and what today's PyTorch or NumPy no longer has.
         check: ``ends``, ``equal`` (the numbers that are printed are PyTorch's as well), or
-            ``tests`` (those that pass on PyTorch pass), or ``suite`` (as many as on PyTorch, of a
-            file of its own tests, whose arguments are the seconds that one may take).
+            ``tests`` (those that pass on PyTorch pass), ``suite`` (as many as on PyTorch, of a
+            file of its own tests, whose arguments are the seconds that one may take), or ``lines``
+            (a driver prints ``PASSED`` before what is compared; `least` says how many are equal).
         numbers: how many of the printed numbers are compared; 0 for all.  Training is chaotic.
         tolerance: how far they may be apart, relative to 1 or to the larger.
         ignore: a pattern of what is left out of the comparison, such as times.
         limit: seconds.  A program without an end is stopped then, which is a success if `endless`.
         era: ``"1"`` for programs of PyTorch 1 and before, ``"2"`` for today's.
         reason: why it cannot pass on flambeau, if that is known.
+        least: how many tests of a suite must pass if PyTorch of today cannot import it, or how many
+            lines must be PyTorch's.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Program:
     era: str = "1"
     version: str = ""
     reason: str = ""
+    least: int = 0
     deselect: tuple[str, ...] = field(default=())
 
 

@@ -77,6 +77,7 @@ def _older_names() -> None:
     """What these files import and today's PyTorch no longer has; flambeau's stay as they are."""
     import torch
     import torch.autograd._functions.utils as exporting
+    import torch.autograd.function as function
     import torch.autograd.gradcheck as checking
     import torch.autograd.profiler as profiling
 
@@ -107,7 +108,15 @@ def _older_names() -> None:
             ],
             "get_all_dtypes": lambda: [*everything, *floating, torch.float16, torch.bfloat16],
         },
+        function: {"_nested_map": _nested_map},
+        torch._C: dict.fromkeys(["parse_ir", "_propagate_shapes", "_jit_python_print"], _absent),
     }
+    for module in ("torch.jit._logging", "torch.jit.quantized"):
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError:
+            sys.modules[module] = types.ModuleType(module)
+            setattr(torch.jit, module.rpartition(".")[2], sys.modules[module])
     for module, names in added.items():
         for name, value in names.items():
             if not hasattr(module, name):
@@ -123,6 +132,21 @@ def _tensors(nested: Any, only_requiring_grad: bool = False) -> Iterator[Any]:
     elif isinstance(nested, Iterable) and not isinstance(nested, str):
         for each in nested:
             yield from _tensors(each, only_requiring_grad)
+
+
+def _nested_map(chosen: Any, change: Any) -> Any:
+    def walk(nested: Any) -> Any:
+        if chosen(nested):
+            return change(nested)
+        if isinstance(nested, dict):
+            return {key: walk(value) for key, value in nested.items()}
+        return type(nested)(map(walk, nested)) if isinstance(nested, list | tuple) else nested
+
+    return walk
+
+
+def _absent(*_: Any, **__: Any) -> None:
+    raise NotImplementedError("there is no such function")
 
 
 def _with_gaps(tensor: Any) -> Any:

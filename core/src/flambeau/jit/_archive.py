@@ -7,6 +7,7 @@ Python; values are read by the interpreter of checkpoints, which calls nothing t
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Any
@@ -255,6 +256,10 @@ def save(m: Any, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
         writer.constants.needs(root.kind)
     elif isinstance(getattr(m, "_type_of_script", None), ClassType):
         root = writer.object(m)
+    elif (modules := sys.modules.get("flambeau.jit._modules")) and isinstance(
+        m, modules.ScriptModule
+    ):  # one of no program: what it holds
+        root = writer.object(modules.traced_shell(m))
     else:
         raise RuntimeError(
             f"a {type(m).__name__} cannot be saved as a program: torch.jit.script makes one of it"

@@ -11,6 +11,7 @@ import inspect
 import keyword
 import math
 import re
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -223,6 +224,10 @@ class _Writer:
         ):
             sign = "+" if template[1] == "a" else "-"
             return f"({self.read(inputs[0])} {sign} {self.read(inputs[1])})"
+        if template in _OF_NUMBERS and len(inputs) == 2:
+            by = inputs[1].toIValue() if inputs[1].is_constant() else None
+            if isinstance(by, int | float) and by and math.isfinite(by):
+                template = _OF_NUMBERS[template]
         if "{args}" in template:
             return template.replace("{args}", ", ".join(map(self.read, inputs)))
 
@@ -286,13 +291,15 @@ class _Writer:
         else:
             text = f"{self.object(function)}({', '.join(parts)})"
         returns = [each.type for each in schema.returns]
-        if len(returns) == 1 and returns[0].kind == "List":
+        if len(returns) == 1 and returns[0].kind == "List" and not schema.writes:
             return f"list({text})"
         if schema.name in ("aten::result_type", "aten::promote_types"):
             return f"_number({text})"
         return text
 
 
+_OF_NUMBERS = {"_divided({0}, {1})": "({0} / {1})"}
+"""What needs no care where the divisor is known."""
 _METHODS = frozenset(
     name for name, method in vars(TensorMethods).items() if inspect.isfunction(method)
 )
@@ -790,7 +797,7 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
     keyword_only = False
     for at, argument in enumerate(arguments):
         name = f"a{at}" if keyword.iskeyword(argument.name) else argument.name
-        if not name.isidentifier() or name in ("run", "cast", "Tensor", "missing"):
+        if not name.isidentifier() or name in _RESERVED:
             name = f"a{at}"
         if argument.keyword_only and not keyword_only:
             keyword_only = True
@@ -806,7 +813,11 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
         passed.append(name)
     space["missing"] = _MISSING
     text = f"def {_identifier(function.name)}({', '.join(given)}):\n"
-    text += "\n".join(lines) + f"\n    return run({', '.join(passed)})"
+    space["failed"] = _failed
+    text += "\n".join(lines) + "\n    try:\n"
+    text += f"        return run({', '.join(passed)})\n"
+    text += "    except (RuntimeError, Warning):\n        raise\n"
+    text += "    except Exception as error:\n        raise failed(error) from error"
     exec(compile(text, f"<arguments of {function.name}>", "exec"), space)
     return space[_identifier(function.name)]
 
@@ -815,6 +826,15 @@ def _identifier(name: str) -> str:
     return f"call_{name}" if name.isidentifier() else "call"
 
 
+def _failed(error: Exception) -> RuntimeError:
+    """What PyTorch's interpreter makes of every error within a program."""
+    return RuntimeError(
+        "The following operation failed in the TorchScript interpreter.\n"
+        f"RuntimeError: {''.join(traceback.format_exception_only(error)).strip()}"
+    )
+
+
+_RESERVED = frozenset({"run", "cast", "Tensor", "missing", "failed", "error"})
 _MISSING: Any = type("Missing", (), {})()
 
 

@@ -439,7 +439,7 @@ def traced_shell(module: nn.Module, cls: type = RecursiveScriptModule) -> Any:
 
 
 def _shell(module: Any, memo: dict[int, Any], cls: type[Any]) -> Any:
-    if isinstance(module, ScriptModule):
+    if isinstance(module, ScriptModule) and module.__dict__.get("_type_of_script") is not None:
         return module
     if id(module) in memo:
         return memo[id(module)]

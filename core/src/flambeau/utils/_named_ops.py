@@ -15,6 +15,7 @@ __all__ = [
     "FAILED",
     "KEYS",
     "CustomOp",
+    "OpsNamespace",
     "Overloads",
     "arguments_of",
     "define",
@@ -35,6 +36,13 @@ FAILED: list[BaseException] = []
 ALL = "all devices"
 KEYS = {"CPU": "cpu", "CUDA": "cuda", "XPU": "xpu", "MPS": "mps"}
 COMPOSITE = ("", "default", "CompositeImplicitAutograd", "CompositeExplicitAutograd")
+
+
+class OpsNamespace:
+    """Where a program finds the ops of a namespace: scripts know it by its class."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
 
 
 class CustomOp:

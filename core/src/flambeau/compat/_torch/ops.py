@@ -8,7 +8,7 @@ from typing import Any
 
 from flambeau.compat._absent import AbsentFunction
 from flambeau.utils import _aten
-from flambeau.utils._named_ops import DEFINED, loading
+from flambeau.utils._named_ops import DEFINED, OpsNamespace, loading
 
 __all__ = ["load_library"]
 
@@ -23,11 +23,8 @@ _ABSENT = frozenset(
 """What libraries name, to ask for it or to register something for it, and do not call."""
 
 
-class _Namespace:
+class _Namespace(OpsNamespace):
     """The ops of one namespace."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
 
     def __getattr__(self, op: str) -> Any:
         if op in DEFINED.get(self._name, {}):

@@ -19,12 +19,12 @@ from flambeau.jit._schemas import Schema
 
 # Expressions of the inputs; `_` in front of a name is that of a function below.
 TEMPLATES: dict[str, str] = {
-    "aten::floordiv": "({0} // {1})",
+    "aten::floordiv": "_floored({0}, {1})",
+    "aten::floordiv.int": "({0} // {1})",
     "aten::remainder.int": "({0} % {1})",
-    "aten::remainder.float": "({0} % {1})",
-    "aten::remainder.int_float": "({0} % {1})",
-    "aten::remainder.float_int": "({0} % {1})",
-    "aten::remainder": "({0} % {1})",
+    "aten::remainder": "_modulo({0}, {1})",
+    "aten::add_.t": "_joined({0}, {1})",
+    "aten::mul_.t": "_repeated({0}, {1})",
     "aten::__and__": "({0} & {1})",
     "aten::__or__": "({0} | {1})",
     "aten::__xor__": "({0} ^ {1})",
@@ -241,7 +241,7 @@ TEMPLATES: dict[str, str] = {
     "aten::im2col": "_F.unfold({0}, {1}, {2}, {3}, {4})",
     "aten::col2im": "_F.fold({0}, {1}, {2}, {3}, {4}, {5})",
 }
-for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*"), ("pow", "**")):
+for _name, _sign in (("add", "+"), ("sub", "-"), ("mul", "*")):
     TEMPLATES[f"aten::{_name}"] = f"({{0}} {_sign} {{1}})"
 for _name, _sign in (
     ("eq", "=="),
@@ -252,7 +252,9 @@ for _name, _sign in (
     ("ge", ">="),
 ):
     TEMPLATES[f"aten::{_name}"] = f"({{0}} {_sign} {{1}})"
-TEMPLATES["aten::pow.int"] = "float({0} ** {1})"
+TEMPLATES["aten::pow"] = "_power({0}, {1})"
+TEMPLATES["aten::pow.int"] = "float(_power({0}, {1}))"
+TEMPLATES["aten::pow.int_to_int"] = "({0} ** {1})"
 TEMPLATES["aten::add.Tensor"] = TEMPLATES["aten::add.Scalar"] = "_add({0}, {1}, {2})"
 TEMPLATES["aten::sub.Tensor"] = TEMPLATES["aten::sub.Scalar"] = "_sub({0}, {1}, {2})"
 for _name in ("silu", "mish", "hardswish", "hardsigmoid", "relu6"):
@@ -263,21 +265,22 @@ for _dims in (1, 2, 3):
 for _name in ("Byte", "Char", "Double", "Half", "Int", "Long", "Short"):
     TEMPLATES[f"aten::_cast_{_name}"] = f"{{0}}.{_name.lower()}()"
 for _name in ("div", "truediv"):
-    for _kind in ("int", "float", "complex"):
-        TEMPLATES[f"aten::{_name}.{_kind}"] = "({0} / {1})"
-TEMPLATES["aten::div"] = TEMPLATES["aten::truediv"] = "({0} / {1})"
+    TEMPLATES[f"aten::{_name}"] = "_divided({0}, {1})"
+    TEMPLATES[f"aten::{_name}.complex"] = "({0} / {1})"
 TEMPLATES["aten::div.Tensor"] = TEMPLATES["aten::div.Scalar"] = "({0} / {1})"
 for _name in (
-    "upper lower strip lstrip rstrip replace startswith endswith join find rfind rindex isdigit "
+    "upper lower strip lstrip rstrip replace join isdigit "
     "isalpha isspace isupper islower title capitalize swapcase center ljust rjust zfill splitlines "
     "partition rpartition expandtabs casefold isidentifier isalnum isdecimal isnumeric istitle "
     "isprintable"
 ).split():
     TEMPLATES[f"aten::{_name}"] = f"_strings.{_name}({{args}})"
 TEMPLATES["aten::split.str"] = "_strings.split({args})"
-TEMPLATES["aten::count.str"] = "_strings.count({args})"
-TEMPLATES["aten::index.str"] = "_strings.index({args})"
 TEMPLATES["aten::index.list_int"] = "{0}.index({1})"
+for _name in ("startswith", "endswith", "find", "rfind", "rindex"):
+    TEMPLATES[f"aten::{_name}"] = f"_within('{_name}', {{args}})"
+for _name in ("count", "index"):
+    TEMPLATES[f"aten::{_name}.str"] = f"_within('{_name}', {{args}})"
 for _kind in ("is_cuda", "is_cpu", "is_xpu", "is_mps", "is_sparse", "is_meta", "is_quantized"):
     TEMPLATES[f"prim::{_kind}"] = f"getattr({{0}}, {_kind!r}, False)"
 for _kind in ("is_nested", "is_xla", "is_mkldnn", "is_sparse_csr"):
@@ -330,6 +333,51 @@ _fields = string.Formatter().parse
 
 def _percent(text: str, *parts: Any) -> str:
     return text % parts
+
+
+def _divided(left: float, right: float) -> float:
+    """A quotient of numbers, which is infinite or no number where Python raises."""
+    if right:
+        return left / right
+    if not left or left != left:
+        return math.nan
+    return math.copysign(math.inf, left) * math.copysign(1.0, right)
+
+
+def _floored(left: Any, right: Any) -> Any:
+    """The floor of the quotient of two numbers."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left // right
+    quotient = _divided(left, right)
+    if not math.isfinite(quotient):
+        return quotient
+    return math.copysign(float(math.floor(quotient)), quotient)
+
+
+def _modulo(left: Any, right: Any) -> Any:
+    """A remainder with the sign of the divisor; no number where Python raises."""
+    if isinstance(left, int) and isinstance(right, int):
+        return left % right
+    try:
+        return math.fmod(right + math.fmod(left, right), right)
+    except ValueError:
+        return math.nan
+
+
+def _power(left: Any, right: Any) -> Any:
+    """A power of numbers: infinite where it is too large, no number where it is complex."""
+    try:
+        made = left**right
+    except OverflowError:
+        odd = left < 0 and right % 2 == 1
+        return -math.inf if odd else math.inf
+    whole = not isinstance(left, complex) and not isinstance(right, complex)
+    return math.nan if whole and isinstance(made, complex) else made
+
+
+def _within(method: str, text: str, part: str, start: int = 0, end: int = -1) -> Any:
+    """A method of strings about a stretch of one; -1 is its end, as signatures have it."""
+    return getattr(text, method)(part, start, end if end >= 0 else end + len(text) + 1)
 
 
 def _remove(values: list[Any], value: Any) -> None:
@@ -479,6 +527,13 @@ def environment() -> dict[str, Any]:
         "_text": _text,
         "_format": _format,
         "_percent": _percent,
+        "_divided": _divided,
+        "_floored": _floored,
+        "_modulo": _modulo,
+        "_power": _power,
+        "_joined": operator.iadd,
+        "_repeated": operator.imul,
+        "_within": _within,
         "_remove": _remove,
         "_set_item": _set_item,
         "_delete": _delete,

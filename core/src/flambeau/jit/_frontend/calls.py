@@ -32,10 +32,13 @@ from flambeau.jit._frontend.values import (
 )
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
+from flambeau.jit._tracing.state import current
 from flambeau.jit._types import ClassType, Type
 
 STATIC = ("isinstance", "hasattr", "is_scripting", "is_tracing")
 """Forms whose truth may be known while a function is compiled."""
+SAID = (*STATIC, "get_tracing_state")
+"""What programs call them."""
 
 
 def special_objects() -> dict[int, str]:
@@ -54,6 +57,7 @@ def special_objects() -> dict[int, str]:
         "annotate isinstance is_scripting is_tracing fork wait _fork _wait _unwrap_optional"
     ).split():
         found[id(getattr(jit, name))] = name.lstrip("_")
+    found[id(current)] = "is_tracing"
     return found
 
 
@@ -496,6 +500,7 @@ _FORMS: dict[str, Callable[..., Any]] = {
 }
 
 __all__ = [
+    "SAID",
     "STATIC",
     "Builtin",
     "EnumRef",

@@ -214,7 +214,7 @@ def _call(c: Compilation, node: ast.Call) -> Truth:
     expression = compiler.expressions.expression
 
     last = ast.unparse(node.func).rpartition(".")[2].lstrip("_")
-    called = expression(c, node.func) if last in _calls.STATIC else None
+    called = expression(c, node.func) if last in _calls.SAID else None
     if isinstance(called, Special) and called.name in _calls.STATIC:
         return _calls.static_call(c, node, called.name)
     return truth(c, node, expression(c, node))

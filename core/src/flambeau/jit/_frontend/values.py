@@ -22,7 +22,7 @@ from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Argument, Schema, names, parse, schemas
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
-from flambeau.utils._named_ops import DEFINED, CustomOp
+from flambeau.utils._named_ops import DEFINED, CustomOp, OpsNamespace
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -551,6 +551,8 @@ def of_python(c: Compilation, node: Any, value: Any, name: str = "") -> Any:
         return constant_of(c, node, value)
     if isinstance(value, types.ModuleType):
         return Namespace(value)
+    if isinstance(value, OpsNamespace):
+        return OpNamespace(value._name)
     ScriptFunction = compiler.function.ScriptFunction
     recursive = compiler.function.recursive
 
@@ -615,6 +617,8 @@ def _of_class(c: Compilation, node: Any, value: type) -> Any:
         return NamedTupleRef(_annotations.of_named_tuple(value))  # type: ignore[arg-type]
     if value is fb.Tensor:
         return TensorClass()
+    if value is fb.Size:
+        return Special("list")
     if value is fb.device:
         return Builtin("aten::device")
     try:

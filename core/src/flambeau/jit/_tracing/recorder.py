@@ -88,6 +88,7 @@ class Recorder(Compilation):
         super().__init__(name, Source(()), Resolver())
         self.known: dict[int, Value] = {}
         self.owned: dict[int, tuple[str, ...]] = {}
+        self.held: dict[int, Any] = {}
         self.modules: dict[int, tuple[str, ...]] = {}
         self.paths: dict[tuple[str, ...], Value] = {}
         self.runners: dict[Node, Any] = {}
@@ -119,6 +120,7 @@ class Recorder(Compilation):
                 for own_name, tensor in held.items():
                     if tensor is not None:
                         self.arrays.add(tensor._a)
+                        self.held.setdefault(id(tensor._a), tensor)
                         self.owned.setdefault(id(tensor), (*steps, own_name))
 
     def attribute(self, path: tuple[str, ...]) -> Value:
@@ -157,6 +159,11 @@ class Recorder(Compilation):
         if path is not None:
             found = self.attribute(path)
             self.note(found, tensor)
+            return found
+        holder = self.held.get(id(tensor._a))
+        if holder is not None and holder._a is tensor._a and not tensor.requires_grad:
+            found = self.emit("aten::detach", [self.tensor(holder)], T.TENSOR)
+            self.bind(tensor, found)
             return found
         if tensor.requires_grad:
             raise RuntimeError(
@@ -435,6 +442,9 @@ class Recorder(Compilation):
         op = f"aten::{name}"
         if not schemas(op):
             op = V._renamed().get(name, op)
+        if not _SPELLED.keys().isdisjoint(kwargs):
+            own = {argument.name for schema in schemas(op) for argument in schema.arguments}
+            kwargs = {k if k in own else _SPELLED.get(k, k): each for k, each in kwargs.items()}
         given = [self.value(each) for each in args]
         named = {k: self.value(v) for k, v in kwargs.items()}
         if name in choices.CHOICES:
@@ -570,6 +580,10 @@ class Recorder(Compilation):
         if type(result) in (int, float):
             return traced(self, result, value)
         return self.give(result, value)
+
+
+_SPELLED = {"axis": "dim", "keepdims": "keepdim", "x1": "input", "x2": "other"}
+"""NumPy's names of arguments, and those that signatures have."""
 
 
 def _tensors(what: Any) -> list[Any]:
