@@ -789,6 +789,7 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
     """A function that is called as Python's are, with arguments that are looked at."""
     arguments = function.schema.arguments[skip:]
     space: dict[str, Any] = {"cast": _cast_argument(function), "Tensor": fb.Tensor}
+    space |= {_EXACT[kind]: each for kind, each in _PLAIN.items()}
     space["run"] = compiler.planned.Planned(function, space)
     given, lines, passed = [], [], []
     if skip:
@@ -808,7 +809,8 @@ def checked(function: ScriptFunction, skip: int = 0) -> Callable[..., Any]:
             space[f"d{at}"] = argument.default
             given.append(f"{name}=d{at}")
         space[f"t{at}"] = argument
-        test = f"type({name}) is not Tensor" if argument.type is T.TENSOR else "True"
+        exact = _EXACT.get(argument.type)
+        test = f"type({name}) is not {exact}" if exact else "True"
         lines.append(f"    if {test}: {name} = cast({name}, {at})")
         passed.append(name)
     space["missing"] = _MISSING
@@ -834,7 +836,11 @@ def _failed(error: Exception) -> RuntimeError:
     )
 
 
-_RESERVED = frozenset({"run", "cast", "Tensor", "missing", "failed", "error"})
+_RESERVED = frozenset(
+    {"run", "cast", "Tensor", "missing", "failed", "error", "_int", "_float", "_bool", "_str"}
+)
+_EXACT = {T.TENSOR: "Tensor", T.INT: "_int", T.FLOAT: "_float", T.BOOL: "_bool", T.STR: "_str"}
+"""Types whose values need no look when Python says that they are of it."""
 _MISSING: Any = type("Missing", (), {})()
 
 

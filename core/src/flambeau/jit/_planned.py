@@ -249,7 +249,7 @@ def _kind(values: Sequence[Any], leaves: list[Any]) -> Any:
     for value in values:
         if type(value) in _dispatch.PLAIN:
             be, array = value._be, value._a
-            if (records and value._rg) or not _plans_on(be):
+            if (records and value._rg and value.requires_grad) or not _plans_on(be):
                 return None
             leaves.append(value)
             parts += (be, array.shape, array.strides, value.dtype)
