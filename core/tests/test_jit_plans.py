@@ -39,6 +39,25 @@ def test_a_loop_over_sizes_is_one_plan_whose_results_are_to_the_bit():
     assert [plan is not None for plan in plans_of(scripted)] == [True, True]
 
 
+def test_views_without_a_history_have_plans_and_views_of_what_wants_a_gradient_have_none():
+    def stepped(x, h, w):
+        for t in range(x.size(0)):
+            h = fb.tanh(x[t] @ w + h)
+        return h, h.sum()
+
+    scripted, w = fb.jit.script(stepped), fb.randn(3, 4)
+    base, h = fb.randn(12), fb.randn(2, 4)
+    for found in repeated(scripted, base.view(2, 2, 3), h, w):
+        assert all(map(fb.equal, found, cell(base.view(2, 2, 3), h, w)))
+    assert [plan is not None for plan in plans_of(scripted)] == [True]
+    base.requires_grad_()
+    for _ in range(2 * CALLS):
+        _, total = scripted(base.view(2, 2, 3), h, w)
+        (grad,) = fb.autograd.grad(total, base)
+    (expected,) = fb.autograd.grad(cell(base.view(2, 2, 3), h, w)[1], base)
+    assert fb.equal(grad, expected)
+
+
 def test_a_plan_reads_parameters_where_they_are_now():
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
     scripted, x = fb.jit.script(net), fb.randn(5, 3)

@@ -28,7 +28,7 @@ CALLS = 12  # more than a function runs before it repeats plans of itself
 
 @hypothesis.given(seed=st.integers(0, 10**9))
 @hypothesis.settings(
-    max_examples=12,
+    max_examples=8,
     deadline=None,
     derandomize=True,
     database=None,
