@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import flambeau as fb
 import flambeau._cli.doctor as doctor
 from flambeau.__main__ import main
 from flambeau.plugin import API_VERSION, Backend, KernelSet, float32, hookimpl
@@ -345,7 +346,10 @@ def test_unknown_command_is_a_usage_error(capsys):
         main(["cure"])
     assert caught.value.code == 2
     said = capsys.readouterr().err
-    assert "usage: python -m flambeau [-h] [devices | kernels | new-backend | doctor |" in said
+    assert (
+        "usage: python -m flambeau [-h] [--version] [devices | kernels | new-backend | doctor |"
+        in said
+    )
     assert "argument COMMAND: invalid choice: 'cure'" in said
 
 
@@ -370,6 +374,19 @@ def test_trace_writes_when_each_op_of_a_script_ran(capsys, tmp_path, ending):
 def test_trace_of_a_script_that_is_not_there_is_an_error(capsys, tmp_path):
     assert main(["trace", str(tmp_path / "absent.py")]) == 2
     assert "No such file" in capsys.readouterr().err
+
+
+def test_trace_without_a_script_asks_for_that_alone(capsys):
+    with pytest.raises(SystemExit):
+        main(["trace"])
+    assert capsys.readouterr().err.endswith("arguments are required: SCRIPT\n")
+
+
+def test_version_is_printed(capsys):
+    with pytest.raises(SystemExit) as exit:
+        main(["--version"])
+    assert exit.value.code == 0
+    assert capsys.readouterr().out == f"flambeau {fb.__version__}\n"
 
 
 def test_module_runs_as_a_program():

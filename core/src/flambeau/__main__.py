@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from flambeau import __version__
 from flambeau._cli.doctor import PROBLEM, diagnose, format_findings
 from flambeau._cli.hotspots import hotspots
 from flambeau._cli.overview import kernel_table, missing_kernels, overview
@@ -38,6 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m flambeau",
         description="Shows which devices flambeau can use, who provides them, and what is wrong.",
     )
+    parser.add_argument("--version", action="version", version=f"flambeau {__version__}")
     parser.set_defaults(run=_devices)
     commands = parser.add_subparsers(title="commands", metavar="COMMAND")
 
@@ -111,9 +113,12 @@ def _parser() -> argparse.ArgumentParser:
         "--output", type=Path, default=Path("trace.json"), help="the file; trace.json by default"
     )
     traced.add_argument("script", metavar="SCRIPT", help="a Python file; torch means flambeau")
-    traced.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
+    rest = traced.add_argument(
+        "arguments", nargs=argparse.REMAINDER, help="arguments of the script"
+    )
+    rest.required = False  # or an error would ask for them beside the script
     traced.set_defaults(run=_trace)
-    parser.usage = f"{parser.prog} [-h] [{' | '.join(commands.choices)}] ..."
+    parser.usage = f"{parser.prog} [-h] [--version] [{' | '.join(commands.choices)}] ..."
     return parser
 
 
