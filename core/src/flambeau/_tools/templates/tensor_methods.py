@@ -5,7 +5,7 @@ The template of ``_tensor/methods.py``; `flambeau._tools.expansion` says how it 
 
 # pyright: reportArgumentType=false, reportAttributeAccessIssue=false, reportReturnType=false
 # pyright: reportIncompatibleMethodOverride=false, reportOptionalMemberAccess=false
-# pyright: reportOperatorIssue=false, reportCallIssue=false
+# pyright: reportOperatorIssue=false, reportCallIssue=false, reportAssignmentType=false
 
 from __future__ import annotations
 
@@ -59,9 +59,11 @@ if TYPE_CHECKING:
 
     from flambeau._api import functions as _ops
     from flambeau._api import predicates as _predicates
+    from flambeau._autograd.node import Node
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.hints import Ints, Number
     from flambeau._types.memory_format import memory_format as MemoryFormat
+    from flambeau.ops.declaration.table import Op
     from flambeau.ops.layers.activation import probabilities
     from flambeau.ops.reductions.reduction import averaged, extreme, summed
     from flambeau.ops.shapes.movement import (
@@ -79,9 +81,9 @@ if TYPE_CHECKING:
 modes = 0
 bool_, int64 = D.bool_, D.int64
 # These are bound by `link`.
-node_OP: Any = None
-node_matmul: Any = None
-op_OP: Any = None
+node_OP: type[Node] = None
+node_matmul: type[Node] = None
+op_OP: Op = None
 ALL_DIMS = tuple(tuple(range(n)) for n in range(65))
 
 
@@ -803,7 +805,7 @@ _RECORDED = LISTED
 _CALLED = LISTED
 
 
-def slow_OP(self: Tensor, other: Any) -> Tensor:
+def slow_OP(self: Tensor, other: object) -> Tensor:
     """`OP` for the in-place variant."""
     return slow_binary("OP", self, other)
 
