@@ -7,10 +7,10 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
+from flambeau.overrides import takes_as_annotated
 
 
 def _transforms(parts: Sequence[Any], cache_size: int) -> list[Transform]:
