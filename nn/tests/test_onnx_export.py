@@ -672,6 +672,28 @@ def test_weights_stand_beside_the_file_if_they_shall(tmp_path):
     assert fb.equal(fb.onnx.load(tmp_path / "net.onnx")(x), net(x))
 
 
+def test_weights_that_are_too_many_for_a_message_stand_beside_the_file(tmp_path, monkeypatch):
+    from flambeau.onnx._export import exporting
+
+    monkeypatch.setattr(exporting, "LARGEST", 2000)
+    net, x = nn.Sequential(nn.Linear(30, 20), nn.Linear(20, 2).half().float()), fb.randn(2, 30)
+    path = tmp_path / "net.onnx"
+    (tmp_path / "net.onnx.data").write_bytes(b"of an older model" * 1000)
+    fb.onnx.export(net, x, str(path))
+    assert path.stat().st_size < 2000
+    assert (tmp_path / "net.onnx.data").stat().st_size == 30 * 20 * 4
+    session = runtime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    (found,) = session.run(None, {session.get_inputs()[0].name: x.numpy()})
+    assert fb.allclose(fb.from_numpy(found), net(x), atol=1e-5)
+    again = fb.onnx.load(path)
+    assert fb.equal(again(x), net(x))
+    assert {k: v.shape for k, v in again.state_dict().items()} == {
+        k: v.shape for k, v in net.state_dict().items()
+    }
+    with pytest.raises(ValueError, match="written to a path"):
+        fb.onnx.export(net, x, io.BytesIO())
+
+
 def test_the_graph_is_printed_with_types_and_lines(capsys):
     exported(nn.Linear(2, 3), fb.ones(1, 2), verbose=True, input_names=["x"])
     text = capsys.readouterr().out

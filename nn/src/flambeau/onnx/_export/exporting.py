@@ -19,7 +19,7 @@ from flambeau.onnx._export.cells import Cell, Module, annotate
 from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.examples import resized
 from flambeau.onnx._export.graph import Graph, Shared, Value
-from flambeau.onnx._export.model import LARGEST, check, model_proto
+from flambeau.onnx._export.model import LARGEST, Beside, bytes_of_weights, check, model_proto
 from flambeau.onnx._export.state import exporting
 from flambeau.onnx._export.table import CUSTOM
 from flambeau.onnx._export.text import graph_text, model_text
@@ -536,8 +536,15 @@ def made_model(
     keep_initializers_as_inputs: bool | None,
     custom_opsets: Mapping[str, int] | None,
     strip_doc_string: bool,
-) -> Any:
-    """The model of a program."""
+    place: str | None = None,
+    external: bool = False,
+) -> tuple[Any, Beside | None]:
+    """The model of a program, and what of it lies beside its file.
+
+    Args:
+        place: the name of the file beside it; None if there is no such place.
+        external: whether weights lie there even if the model has room for them.
+    """
     opset = _opset(opset_version)
     named = dict(kwargs or {})
     if isinstance(args, Tensor) or not isinstance(args, list | tuple):
@@ -559,6 +566,10 @@ def made_model(
             fold(graph)
     if verbose:
         print(graph_text(graph))
+    large = export_params and bytes_of_weights(graph) > LARGEST
+    if large and place is None:
+        raise ValueError("a model of more than 2 GB is written to a path: its weights go beside it")
+    beside = Beside(place) if place is not None and (large or external) else None
     proto = model_proto(
         graph,
         type(model).__name__ if isinstance(model, nn.Module) else "main_graph",
@@ -566,9 +577,11 @@ def made_model(
         export_params,
         bool(keep_initializers_as_inputs),
         dict(custom_opsets or {}),
+        beside,
     )
-    check(proto, full=set(graph.shared.domains) <= {""})
-    return proto
+    if beside is None:
+        check(proto, full=set(graph.shared.domains) <= {""})
+    return proto, beside
 
 
 def _takes(model: Any, count: int) -> bool:
@@ -584,25 +597,23 @@ def _takes(model: Any, count: int) -> bool:
     return len(last) >= count and "dict" in str(last[count - 1].annotation).lower()
 
 
-def save(proto: Any, f: Any, external: bool) -> None:
-    """Write a model; weights stand beside the file if they must."""
+def save(proto: Any, f: Any, beside: Beside | None) -> None:
+    """Write a model, and what lies beside it.
+
+    Raises:
+        CheckerError: the package onnx finds what was written faulty.
+    """
     import onnx
 
-    large = proto.ByteSize() > LARGEST
-    if isinstance(f, str | os.PathLike):
-        if large or external:
-            path = os.fspath(f)
-            place = os.path.basename(path) + ".data"
-            beside = os.path.join(os.path.dirname(path), place)
-            if os.path.exists(beside):
-                os.remove(beside)
-            onnx.save(proto, path, save_as_external_data=True, location=place)
-        else:
-            onnx.save(proto, os.fspath(f))
+    if not isinstance(f, str | os.PathLike):
+        f.write(proto.SerializeToString())
         return
-    if large:
-        raise ValueError("a model of more than 2 GB is written to a path: its weights go beside it")
-    f.write(proto.SerializeToString())
+    path = os.fspath(f)
+    if beside is not None:
+        beside.write(os.path.dirname(path))
+    onnx.save(proto, path)
+    if beside is not None:  # without its weights it would be found faulty
+        check(path, full=all(not each.domain for each in proto.opset_import))
 
 
 @takes_as_annotated
@@ -673,7 +684,8 @@ def export(
     """
     if f is None:
         raise TypeError("export writes to a path or an open file, given as f")
-    proto = made_model(
+    place = os.path.basename(os.fspath(f)) + ".data" if isinstance(f, str | os.PathLike) else None
+    proto, beside = made_model(
         model,
         args,
         kwargs=kwargs,
@@ -689,8 +701,10 @@ def export(
         keep_initializers_as_inputs=keep_initializers_as_inputs,
         custom_opsets=custom_opsets,
         strip_doc_string=strip_doc_string,
+        place=place,
+        external=external_data,
     )
-    save(proto, f, external_data)
+    save(proto, f, beside)
 
 
 @takes_as_annotated
@@ -728,7 +742,7 @@ def export_to_pretty_string(
     >>> print(fb.onnx.export_to_pretty_string(fb.nn.ReLU(), fb.ones(2)).splitlines()[0])
     ModelProto {
     """
-    proto = made_model(
+    proto, _ = made_model(
         model,
         args,
         kwargs=kwargs,

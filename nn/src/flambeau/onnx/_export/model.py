@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from flambeau import Tensor
@@ -21,13 +22,66 @@ def tensor_proto(tensor: Tensor, name: str = "") -> Any:
     return proto
 
 
-def _bytes(tensor: Tensor) -> bytes:
+def _view(tensor: Tensor) -> memoryview:
     import flambeau as fb
 
     flat = tensor.detach().cpu().contiguous().reshape(-1)
-    if not flat.numel():
-        return b""
-    return bytes(memoryview(flat.view(fb.uint8).numpy()))
+    return memoryview(flat.view(fb.uint8).numpy() if flat.numel() else b"")
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    return bytes(_view(tensor))
+
+
+class Beside:
+    """Weights that lie in a file beside the model's, since a message holds 2 GB at most.
+
+    Args:
+        name: of that file.
+    """
+
+    SMALLEST, PAGE = 1024, 4096
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.end = 0
+        self.tensors: list[tuple[int, Tensor]] = []
+
+    def tensor_proto(self, tensor: Tensor, name: str) -> Any:
+        """A tensor that says where its elements are; small ones have them."""
+        from onnx import TensorProto
+
+        size = tensor.numel() * tensor.element_size()
+        if size < self.SMALLEST:
+            return tensor_proto(tensor, name)
+        start = -(-self.end // self.PAGE) * self.PAGE
+        self.tensors.append((start, tensor))
+        self.end = start + size
+        proto = TensorProto(name=name, data_type=number_of(tensor.dtype), dims=list(tensor.shape))
+        proto.data_location = TensorProto.EXTERNAL
+        for key, value in (("location", self.name), ("offset", start), ("length", size)):
+            entry = proto.external_data.add()
+            entry.key, entry.value = key, str(value)
+        return proto
+
+    def write(self, folder: str) -> None:
+        """Write the file; one that is there is replaced, since others may have it mapped."""
+        path = os.path.join(folder, self.name)
+        if os.path.exists(path):
+            os.remove(path)
+        with open(path, "wb") as file:
+            for start, tensor in self.tensors:
+                file.write(b"\0" * (start - file.tell()))
+                file.write(_view(tensor))
+
+
+def bytes_of_weights(graph: Graph) -> int:
+    """How many bytes the weights of a graph have."""
+    return sum(
+        value.tensor.numel() * value.tensor.element_size()
+        for value in graph.weights
+        if value.tensor is not None
+    )
 
 
 def value_info(value: Value) -> Any:
@@ -76,7 +130,12 @@ def _node(node: Node, docs: bool) -> Any:
 
 
 def graph_proto(
-    graph: Graph, name: str, docs: bool, weights: bool = True, also: bool = False
+    graph: Graph,
+    name: str,
+    docs: bool,
+    weights: bool = True,
+    also: bool = False,
+    beside: Beside | None = None,
 ) -> Any:
     """A graph; `weights` says whether theirs are in it, `also` whether they are inputs too."""
     from onnx import GraphProto
@@ -90,12 +149,19 @@ def graph_proto(
     if weights:
         for value in graph.weights:
             assert value.tensor is not None
-            proto.initializer.append(tensor_proto(value.tensor, value.name))
+            written = tensor_proto if beside is None else beside.tensor_proto
+            proto.initializer.append(written(value.tensor, value.name))
     return proto
 
 
 def model_proto(
-    graph: Graph, name: str, docs: bool, weights: bool, also: bool, opsets: dict[str, int]
+    graph: Graph,
+    name: str,
+    docs: bool,
+    weights: bool,
+    also: bool,
+    opsets: dict[str, int],
+    beside: Beside | None = None,
 ) -> Any:
     """A model.
 
@@ -109,7 +175,7 @@ def model_proto(
     from onnx import helper
 
     try:
-        whole = graph_proto(graph, name, docs, weights, also)
+        whole = graph_proto(graph, name, docs, weights, also, beside)
     except DecodeError as error:  # protobuf reads a hundred messages within messages
         raise OnnxExporterError(
             "the program's blocks are nested more deeply than the package onnx reads"
@@ -126,20 +192,18 @@ def model_proto(
     )
 
 
-LARGEST = 2**31 - 1
-"""Bytes that fit into one message of the format."""
+LARGEST = 2**31 - 2**24
+"""Bytes of weights that fit into one message of the format, beside the nodes."""
 
 
 def check(model: Any, full: bool) -> None:
-    """Let the package onnx look at a model.
+    """Let the package onnx look at a model, or at a file and what lies beside it.
 
     Raises:
         CheckerError: it finds it faulty.
     """
     import onnx
 
-    if model.ByteSize() > LARGEST:  # it checks files of that size only
-        return
     try:
         onnx.checker.check_model(model, full_check=full)
     except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
