@@ -1,6 +1,7 @@
 """Traced programs: what is noted, and that it holds for other inputs."""
 
 import copy
+import io
 import math
 import subprocess
 import sys
@@ -524,3 +525,73 @@ def test_a_detached_alias_of_a_parameter_is_the_parameter_in_each_run():
         module.w.add_(1)
     assert traced(fb.ones(2)).tolist() == module(fb.ones(2)).tolist() == [2.0, 2.0]
     assert not traced(fb.ones(2)).requires_grad
+
+
+class _Straight(fb.autograd.Function):
+    """The sign, with the gradient of ``scale * x``."""
+
+    @staticmethod
+    def forward(ctx, x, scale, name):
+        assert name == "kept"
+        ctx.scale = scale
+        return x.sign()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.scale, None, None
+
+
+class _Halves(fb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2, None, x * 4
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return grads[0] * 10 + grads[2] * 100
+
+
+class _Doubled(fb.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 7
+
+
+def _straight(x):
+    return _Straight.apply(x * 2, x.shape[0], "kept") + 1
+
+
+def _halves(x):
+    first, nothing, second = _Halves.apply(x + 1)
+    assert nothing is None
+    return first + second.sin()
+
+
+def _doubled(x):
+    y = x + 1
+    _Doubled.apply(y)
+    return y * y
+
+
+@pytest.mark.parametrize("function", [_straight, _halves, _doubled])
+def test_a_trace_keeps_the_gradients_that_classes_of_the_program_define(function):
+    traced = fb.jit.trace(function, fb.randn(3))
+    for size in (3, 5):
+        x = fb.randn(size).requires_grad_()
+        found = []
+        for each in (function, traced):
+            y = each(x)
+            found += [y, *fb.autograd.grad(y.sum(), x)]
+        assert fb.equal(found[0], found[2])
+        assert fb.equal(found[1], found[3])
+
+
+def test_a_trace_with_a_class_of_the_program_is_no_archive():
+    traced = fb.jit.trace(_straight, fb.randn(3))
+    with pytest.raises(RuntimeError, match="Could not export Python function call '_Straight'"):
+        fb.jit.save(traced, io.BytesIO())

@@ -14,6 +14,7 @@ from flambeau._types.size import Size
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._parts import compiler
+from flambeau.jit._tracing.classes import has_own_gradient
 from flambeau.jit._tracing.numbers import traced
 from flambeau.jit._tracing.state import active, current, for_export, warn_user
 from flambeau.jit._tracing.unseen import followed
@@ -313,8 +314,12 @@ def _method(plain: Any) -> Any:
 def _apply(plain: Any) -> Any:
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = current()
-        if recorder is None or kwargs or not (for_export.get() and hasattr(cls, "symbolic")):
-            return plain.__func__(cls, *args, **kwargs)
-        return recorder.python_call(cls, args, plain.__func__)
+        if recorder is not None and not kwargs:
+            if for_export.get():
+                if hasattr(cls, "symbolic"):
+                    return recorder.python_call(cls, args, plain.__func__)
+            elif has_own_gradient(cls, args):
+                return recorder.gradient_call(cls, args, plain.__func__)
+        return plain.__func__(cls, *args, **kwargs)
 
     return classmethod(apply)

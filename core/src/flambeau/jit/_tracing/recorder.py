@@ -22,6 +22,7 @@ from flambeau.jit._graph import Node, Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import schemas
 from flambeau.jit._tracing import indexing
+from flambeau.jit._tracing.classes import Applied
 from flambeau.jit._tracing.numbers import NUMBERS, plain, traced
 from flambeau.jit._tracing.state import for_export, user_frame, warn_at
 from flambeau.jit._tracing.unseen import Arrays, line
@@ -565,6 +566,22 @@ class Recorder(Compilation):
         kind = T.tuple_of(*[T.TENSOR] * len(result)) if several else T.TENSOR
         value = self.emit("prim::PythonOp", inputs, kind, _function=function)
         return self.give(result, value)
+
+    def gradient_call(self, cls: Any, args: Any, run: Any) -> Any:
+        """Note a call of a class of autograd, which Python runs in each run, and run it."""
+        self.look()
+        call = Applied(run, cls, args)
+        inputs = [self.value(args[place]) for place in call.places]
+        with self.aside():
+            result = run(cls, *plain(args))
+        several = isinstance(result, tuple)
+        tensors = [
+            part for part in (result if several else [result]) if isinstance(part, fb.Tensor)
+        ]
+        kind = T.tuple_of(*[T.TENSOR] * len(tensors)) if several else T.TENSOR
+        value = self.emit("prim::PythonOp", inputs, kind, name=call.__name__, _function=call)
+        self.give(tuple(tensors) if several else result, value)
+        return result
 
     def _matched(self, function: Any, args: Any, kwargs: Any) -> list[Value]:
         given = [each if isinstance(each, Value) else self.value(each) for each in args]
