@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
@@ -180,3 +181,18 @@ def test_only_constructors_of_flambeau_are_compared():
     module = "somebody.else"
     with pytest.raises(AttributeError, match="dim"):
         made()(3)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda x: x.random_("a"), "random_(): argument 'to' must be float, not str"),
+        (lambda x: x.random_(1j, 3), "random_(): argument 'from' must be float, not complex"),
+        (lambda x: x.log_normal_("a"), "log_normal_(): argument 'mean' must be float, not str"),
+        (lambda x: x.geometric_("a"), "geometric_(): argument 'p' must be float, not str"),
+        (lambda x: x.logit("a"), "logit(): argument 'eps' must be float, not str"),
+    ],
+)
+def test_parameters_of_draws_that_are_no_numbers_are_named(call: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=re.escape(words)):
+        call(fb.zeros(2))

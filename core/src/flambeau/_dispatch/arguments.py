@@ -304,7 +304,7 @@ def need_number(value: Any, function: str, argument: str) -> Any:
     Raises:
         TypeError: it is not.
     """
-    if type(value) is not float and type(value) is not int:
+    if not isinstance(value, (float, int)):  # a trace's numbers are; asked, they warn
         try:
             float(value)
         except (TypeError, ValueError):

@@ -90,6 +90,11 @@ def _level(tensor: Tensor) -> Any:
     return getattr(getattr(tensor, "_be", None), "level", None)
 
 
+def _numbers(tensor: Tensor) -> Any:
+    """What tells the numbers of a tensor that says itself what ops make of it; None of others."""
+    return getattr(getattr(tensor, "_be", None), "numbers", None)
+
+
 def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     """The text of ``repr(tensor)``: its numbers, then what cannot be read off them.
 
@@ -110,7 +115,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     elif numel == 0:
         contents = "[]"
     else:
-        told = tensor if hasattr(tensor._be, "numbers") else tensor.detach()
+        told = tensor.detach() if _numbers(tensor) is None else tensor
         contents = _contents(told, len(prefix))
     suffixes = [*_placement(tensor, meta=meta, empty=numel == 0), *_history(tensor)]
     text = _append(prefix + contents, suffixes, len(prefix))
@@ -216,7 +221,7 @@ def _corners(tensor: Tensor, dim: int, cut: tuple[bool, ...], edge: int) -> Any:
     while dim < len(cut) and not cut[dim]:
         dim += 1
     if dim == len(cut):
-        numbers = getattr(tensor._be, "numbers", None)  # of tensors that say themselves what ops do
+        numbers = _numbers(tensor)
         return tensor.tolist() if numbers is None else numbers(tensor)
     before, size = (slice(None),) * dim, tensor.shape[dim]
     head = _corners(tensor[(*before, slice(None, edge))], dim + 1, cut, edge)

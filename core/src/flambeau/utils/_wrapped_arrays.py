@@ -178,7 +178,19 @@ def call(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def below(func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
-    """What ``super().__torch_dispatch__`` does: the op on the plain tensors below."""
+    """What ``super().__torch_dispatch__`` does: the op on the plain tensors below.
+
+    Raises:
+        TypeError: `func` is no op, or `args` and `kwargs` are no tuple and dict.
+    """
+    if not hasattr(func, "overloadpacket"):
+        kind = type(func).__name__
+        raise TypeError(f"__torch_dispatch__(): argument 'func' must be an op, not {kind}")
+    if not isinstance(args, (tuple, list)) or not isinstance(
+        {} if kwargs is None else kwargs, dict
+    ):
+        found = f"{type(args).__name__} and {type(kwargs).__name__}"
+        raise TypeError(f"__torch_dispatch__(): arguments are a tuple and a dict, not {found}")
 
     def plain(a: Any) -> Any:
         if type(a) in (list, tuple):
@@ -195,7 +207,7 @@ def below(func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None)
         return a
 
     given = [plain(a) for a in args]
-    named = {name: plain(a) for name, a in (kwargs or {}).items()}
+    named = {name: plain(a) for name, a in kwargs.items()}
     result = func(*given, **named)
     for before, after in zip(args, given, strict=True):
         if result is after and before is not after:

@@ -16,6 +16,7 @@ from flambeau._dispatch.arguments import (
     broadcast_shapes,
     check_values,
     checked_sizes,
+    need_number,
     need_tensor,
     sizes,
 )
@@ -707,6 +708,9 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
             ),
         )
     given: tuple[Any, ...] = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    for name, bound in zip(("from", "to"), given, strict=True):
+        if bound is not None:
+            need_number(bound, "random_", name)
     low, high = given
     if high is not None and low >= high:
         raise RuntimeError(
@@ -781,6 +785,7 @@ def cauchy_(
 
 
 @public(function=False)
+@takes_as_annotated
 def log_normal_(
     input: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Generator | None = None
 ) -> Tensor:
@@ -797,6 +802,7 @@ def log_normal_(
 
 
 @public(function=False)
+@takes_as_annotated
 def geometric_(input: Tensor, p: float, *, generator: Generator | None = None) -> Tensor:
     """Fill with the number of trials of probability `p` up to the first success."""
     if not 0 < p < 1:

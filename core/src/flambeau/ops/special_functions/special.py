@@ -300,6 +300,7 @@ def logit(input: Tensor, eps: float | None = None, *, out: Tensor | None = None)
     x = need_tensor(input, "logit", "input")
     x = x if x.dtype.fp else cast(x, D.get_default_dtype())
     if eps is not None:
+        need_number(eps, "logit", "eps")
         x = x.clamp(eps, 1 - eps)
     return deliver(log(x / (1 - x)), out, input)
 
