@@ -186,9 +186,8 @@ def below(func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None)
     if not hasattr(func, "overloadpacket"):
         kind = type(func).__name__
         raise TypeError(f"__torch_dispatch__(): argument 'func' must be an op, not {kind}")
-    if not isinstance(args, (tuple, list)) or not isinstance(
-        {} if kwargs is None else kwargs, dict
-    ):
+    by_name: Any = {} if kwargs is None else kwargs
+    if not isinstance(args, (tuple, list)) or not isinstance(by_name, dict):
         found = f"{type(args).__name__} and {type(kwargs).__name__}"
         raise TypeError(f"__torch_dispatch__(): arguments are a tuple and a dict, not {found}")
 
@@ -207,7 +206,7 @@ def below(func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None)
         return a
 
     given = [plain(a) for a in args]
-    named = {name: plain(a) for name, a in kwargs.items()}
+    named = {name: plain(a) for name, a in by_name.items()}
     result = func(*given, **named)
     for before, after in zip(args, given, strict=True):
         if result is after and before is not after:
