@@ -11,7 +11,7 @@ import pytest
 
 import flambeau as fb
 import flambeau.distributed as dist
-from flambeau.distributed import _rendezvous
+from flambeau.distributed import _init, _rendezvous
 from flambeau.testing.ranks import run_ranks, values
 
 
@@ -212,7 +212,7 @@ def test_sparse_tensors_of_different_shapes_are_named_in_all_processes() -> None
         ("file://?rank=0&world_size=1", "path missing"),
         ("file:///nowhere?world_size=1", "rank parameter missing"),
         ("file:///nowhere?rank=0", "world size parameter missing"),
-        ("tcp://127.0.0.1?rank=0&world_size=1", "port"),
+        ("tcp://127.0.0.1?rank=0&world_size=1", "port number missing"),
         ("tcp://127.0.0.1:23456?world_size=1", "rank parameter missing"),
         ("tcp://127.0.0.1:23456?rank=0", "world size parameter missing"),
     ],
@@ -227,6 +227,7 @@ def test_a_meeting_happens_once(tmp_path: Path) -> None:
     store, rank, size = next(meetings)
     store.set("a", "b")
     assert (rank, size, store.get("a")) == (0, 1, b"b")
+    assert store.timeout == timedelta(minutes=30)
     with pytest.raises(RuntimeError, match="meet once"):
         next(meetings)
 
@@ -234,6 +235,14 @@ def test_a_meeting_happens_once(tmp_path: Path) -> None:
 def test_unknown_schemes_are_refused_at_once() -> None:
     with pytest.raises(RuntimeError, match="^No rendezvous handler for invalid://"):
         dist.rendezvous("invalid://")
+
+
+def test_the_store_of_a_job_waits_as_long_as_the_job(tmp_path: Path) -> None:
+    url, limit = f"file://{tmp_path / 'met'}", timedelta(seconds=77)
+    dist.init_process_group("reference", url, limit, 1, 0)
+    store = _init._get_default_store()
+    dist.destroy_process_group()
+    assert store.timeout == limit
 
 
 def test_programs_bring_meetings_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,8 +118,8 @@ def meet(url: str, rank: int, size: int, timeout: timedelta, foreseen: bool = Fa
         host, port = parts.hostname or "", parts.port or 0
         if not host or not port:
             raise ValueError(
-                f"Error initializing torch.distributed using tcp:// rendezvous: {url!r} has no "
-                "host and port"
+                "Error initializing torch.distributed using tcp:// rendezvous: "
+                f"{'port number' if host else 'host'} missing in {url!r}"
             )
     elif parts.scheme == "file":
         _need("file", rank, size)
@@ -128,7 +128,9 @@ def meet(url: str, rank: int, size: int, timeout: timedelta, foreseen: bool = Fa
             raise ValueError(
                 "Error initializing torch.distributed using file:// rendezvous: path missing"
             )
-        return (OwnFileStore if foreseen else FileStore)(path, size), rank, size
+        found = (OwnFileStore if foreseen else FileStore)(path, size)
+        found.set_timeout(timeout)
+        return found, rank, size
     else:
         raise _no_handler(parts.scheme)
     _need(parts.scheme, rank, size)
