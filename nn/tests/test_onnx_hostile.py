@@ -7,7 +7,7 @@ import pytest
 import flambeau as fb
 
 onnx = pytest.importorskip("onnx")
-from onnx import TensorProto, helper  # noqa: E402
+from onnx import TensorProto, helper  # noqa: E402 - onnx may be absent
 
 
 def _model(initializer=(), sparse=()):

@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-import distribution_sweep  # noqa: E402
+import distribution_sweep  # noqa: E402 - torch may be absent
 
 FEW = ["Bernoulli", "Dirichlet", "Gamma numbers", "Normal", "Poisson"]
 

@@ -101,7 +101,7 @@ def _run(function: Any, library: Any, call: Any) -> Any:
     given = [library.tensor(x), library.tensor(y), *rest]
     try:
         made = function(*given)
-    except Exception as error:
+    except Exception as error:  # what a program raises is an answer, too
         return error
     first = _plain(made), _plain(given)
     for each in made:

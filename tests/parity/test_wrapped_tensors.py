@@ -33,7 +33,7 @@ def make_classes(lib: Any) -> None:
 
     class Logged(lib.Tensor):  # type: ignore[misc, name-defined] - a class of either library
         __slots__ = ("elem",)
-        seen: list[str] = []  # noqa: RUF012
+        seen: list[str] = []  # noqa: RUF012 - shared by all of the class
 
         @staticmethod
         def __new__(cls: Any, elem: Any, requires_grad: bool = False) -> Any:
@@ -92,7 +92,7 @@ def make_classes(lib: Any) -> None:
             cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
         ) -> Any:
             found = super().__torch_dispatch__(func, types, args, kwargs or {})
-            plain = lambda a: isinstance(a, lib.Tensor) and not isinstance(a, cls)  # noqa: E731
+            plain = lambda a: isinstance(a, lib.Tensor) and not isinstance(a, cls)  # noqa: E731 - one line of a program
             return mapped(lambda a: cls(a) if plain(a) else a, found)
 
     for cls in (Logged, Scaled, Inherited):

@@ -214,17 +214,19 @@ static void NAME(gru_step_backward)(const Args *k) {
 }
 /* Whole sequences.  `steps` holds the first row and the number of rows of each step in the order of the
    recurrence; the weight is packed with `filled` columns. */
-static int NAME(is_sequence)(const Args *k, const int64_t *steps, int64_t count, int64_t columns, int64_t filled) {
-    const int64_t total = k->n[0], batch = k->n[1], width = PANEL_BYTES / sizeof(T);
-    for (int64_t i = 0; i < count; i++) {
-        const int64_t start = steps[2 * i], rows = steps[2 * i + 1];
-        if (start < 0 || rows < 0 || rows > batch || start > total || rows > total - start) {
-            *k->error = "a step has rows that are not there";
-            return 0;
-        }
-    }
-    if (filled % width == 0 && filled >= columns) return 1;
+static int NAME(is_packed)(const Args *k, int64_t columns, int64_t filled) {
+    if (filled % (int64_t)(PANEL_BYTES / sizeof(T)) == 0 && filled >= columns) return 1;
     *k->failure = "the packed weight has other columns";
+    return 0;
+}
+
+/* Reads step `i`, once; 0 if its rows are not there. */
+static int NAME(read_step)(const Args *k, const volatile int64_t *steps, int64_t i, int64_t *start, int64_t *rows) {
+    const int64_t total = k->n[0], batch = k->n[1];
+    *start = steps[2 * i];
+    *rows = steps[2 * i + 1];
+    if (*start >= 0 && *rows >= 0 && *rows <= batch && *start <= total && *rows <= total - *start) return 1;
+    *k->error = "a step has rows that are not there";
     return 0;
 }
 
@@ -232,9 +234,10 @@ static void NAME(lstm_sequence)(const Args *k) {
     const int64_t size = k->n[2], count = k->n[3], *steps = k->p[7];
     T *gates = k->p[0], *cells = k->p[1], *h = k->p[3], *out = k->p[4];
     const T *x = k->p[5], *packed = k->p[6];
-    if (!NAME(is_sequence)(k, steps, count, 4 * size, k->n[4])) return;
+    if (!NAME(is_packed)(k, 4 * size, k->n[4])) return;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t start = steps[2 * i], rows = steps[2 * i + 1];
+        int64_t start, rows;
+        if (!NAME(read_step)(k, steps, i, &start, &rows)) return;
         NAME(Lstm) c = {.gates = gates + start * 4 * size, .cells = cells + start * size, .cell = k->p[2],
                         .out = out + start * size, .x = x + start * 4 * size, .size = size};
         NAME(multiply_packed)(k, c.gates, h, packed, rows, size, 4 * size);
@@ -248,9 +251,11 @@ static void NAME(lstm_sequence_backward)(const Args *k) {
     T *grad = k->p[0], *over = k->p[2];
     const T *output = k->p[3], *over_cells = k->p[4], *over_gates = k->p[5];
     const T *gates = k->p[6], *cells = k->p[7], *before = k->p[8], *packed = k->p[9];
-    if (!NAME(is_sequence)(k, steps, count, size, k->n[4])) return;
+    if (!NAME(is_packed)(k, size, k->n[4])) return;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t start = steps[2 * i], rows = steps[2 * i + 1], at = start * size;
+        int64_t start, rows;
+        if (!NAME(read_step)(k, steps, i, &start, &rows)) return;
+        const int64_t at = start * size;
         NAME(LstmBackward) c = {.grad = grad + 4 * at, .over_cell = k->p[1], .over = over,
                                 .grad_output = output == NULL ? NULL : output + at,
                                 .grad_cells = over_cells == NULL ? NULL : over_cells + at,
@@ -266,9 +271,10 @@ static void NAME(gru_sequence)(const Args *k) {
     const int64_t size = k->n[2], count = k->n[3], *steps = k->p[7];
     T *gates = k->p[0], *h = k->p[1], *out = k->p[2], *inner = k->p[3];
     const T *x = k->p[4], *packed = k->p[6];
-    if (!NAME(is_sequence)(k, steps, count, 3 * size, k->n[4])) return;
+    if (!NAME(is_packed)(k, 3 * size, k->n[4])) return;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t start = steps[2 * i], rows = steps[2 * i + 1];
+        int64_t start, rows;
+        if (!NAME(read_step)(k, steps, i, &start, &rows)) return;
         NAME(Gru) c = {.gates = gates + start * 4 * size, .h = h, .out = out + start * size, .inner = inner,
                        .x = x + start * 3 * size, .bias = k->p[5], .size = size};
         NAME(multiply_packed)(k, inner, h, packed, rows, size, 3 * size);
@@ -280,9 +286,11 @@ static void NAME(gru_sequence_backward)(const Args *k) {
     const int64_t size = k->n[2], count = k->n[3], *steps = k->p[9];
     T *outer = k->p[0], *inner = k->p[1], *over = k->p[2], *passed = k->p[3];
     const T *output = k->p[4], *over_gates = k->p[5], *gates = k->p[6], *before = k->p[7], *packed = k->p[8];
-    if (!NAME(is_sequence)(k, steps, count, size, k->n[4])) return;
+    if (!NAME(is_packed)(k, size, k->n[4])) return;
     for (int64_t i = 0; i < count; i++) {
-        const int64_t start = steps[2 * i], rows = steps[2 * i + 1], at = start * size;
+        int64_t start, rows;
+        if (!NAME(read_step)(k, steps, i, &start, &rows)) return;
+        const int64_t at = start * size;
         NAME(GruBackward) c = {.outer = outer + 3 * at, .inner = inner + 3 * at, .over = over,
                                .grad_output = output == NULL ? NULL : output + at,
                                .grad_gates = over_gates == NULL ? NULL : over_gates + 4 * at,

@@ -75,7 +75,7 @@ def told(torch: object, source: str) -> str:
                 [str(value.type) for value in side] for side in (schema.arguments, schema.returns)
             ]
             found.append(f"{each.name}({', '.join(types[0])}) -> {', '.join(types[1])}")
-    except Exception:
+    except Exception:  # whatever a library refuses a source with
         return "is refused"
     return "; ".join(found)
 

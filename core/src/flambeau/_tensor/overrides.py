@@ -320,7 +320,6 @@ def original(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OF_LIBRARIES = (
-    "_dirichlet_grad",
     "_pack_padded_sequence",
     "_pad_packed_sequence",
     "_sample_dirichlet",

@@ -135,6 +135,8 @@ def _generated(outer: BatchLevel, cls: Any, dims: tuple[Any, ...]) -> type[Funct
         ]
 
     class Batched(Function):
+        _of_ops = True  # of those of `cls`, on tensors that only the transform knows
+
         @staticmethod
         def forward(*args: Any) -> Any:
             def run(level: BatchLevel) -> Any:

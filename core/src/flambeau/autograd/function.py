@@ -296,6 +296,7 @@ class Function:
 
     _node: ClassVar[type[FunctionNode]]
     generate_vmap_rule: ClassVar[bool] = False
+    _of_ops: ClassVar[bool] = False  # a trace takes in what forward calls; its gradient is right
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -368,6 +369,8 @@ class Function:
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run forward on `args` and record the call if a gradient may be needed."""
+        if noted is not None and not kwargs and (found := noted(cls, args)) is not NotImplemented:
+            return found
         if applied is not None and (found := applied(cls, args)) is not NotImplemented:
             return found
         tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, Tensor)]
@@ -407,6 +410,9 @@ class Function:
 # `apply` with tensors of transforms among the arguments, or NotImplemented if there are none;
 # `flambeau._transforms` sets it.
 applied: Callable[[type[Function], tuple[Any, ...]], Any] | None = None
+# The same of a trace that keeps the call as a whole; set while any thread traces.  Programs keep
+# `apply` under names of their own, so replacing the method would not be enough.
+noted: Callable[[type[Function], tuple[Any, ...]], Any] | None = None
 
 
 def recorded(cls: type[Function], args: tuple[Any, ...], result: object) -> Any:

@@ -51,21 +51,13 @@ class Operations:
     >>> dist.destroy_process_group()
     """
 
-    def rank(self) -> int:
-        """The number of this process in the group."""
-        raise NotImplementedError
-
-    def size(self) -> int:
-        """The number of processes."""
-        raise NotImplementedError
-
     @property
     def _group(self) -> ProcessGroup:
         return cast("ProcessGroup", self)
 
     def _root(self, name: str, root: int) -> int:
-        if not 0 <= root < self.size():
-            raise ValueError(f"{name}: invalid root rank: {root} of {self.size()}")
+        if not 0 <= root < self._group.size():
+            raise ValueError(f"{name}: invalid root rank: {root} of {self._group.size()}")
         return root
 
     def allreduce(
@@ -142,7 +134,7 @@ class Operations:
         if not 0 <= place < count:
             raise ValueError(f"broadcast: invalid root tensor: {place} of {count}")
         each = _list("broadcast", tensors)
-        source = each[place if self.rank() == root else 0]
+        source = each[place if self._group.rank() == root else 0]
         work = _real(
             fb.distributed.broadcast(source, group=self._group, async_op=True, group_src=root)
         )
@@ -213,7 +205,7 @@ class Operations:
             raise ValueError(f"{name}: requires non-empty input tensor list")
         if len(outputs) != len(inputs):
             raise ValueError(f"{name}: requires input/output tensor lists to have the same length")
-        count = len(inputs) * self.size()
+        count = len(inputs) * self._group.size()
         for i, row in enumerate(outputs):
             if len(row) != count:
                 raise ValueError(
@@ -225,7 +217,7 @@ class Operations:
             work = fb.distributed.all_gather(outputs[0], inputs[0], self._group, async_op=True)
             return _begun(work, opts, timeout, outputs[0])
         mine = fb.stack([tensor.detach() for tensor in inputs])
-        everything = mine.new_empty(self.size(), *mine.shape)
+        everything = mine.new_empty(self._group.size(), *mine.shape)
         work = _real(
             fb.distributed.all_gather_into_tensor(everything, mine, self._group, async_op=True)
         )
@@ -298,16 +290,16 @@ class Operations:
         self, name: str, what: str, lists: Lists, root: int, like: Tensor
     ) -> list[Tensor] | None:
         """The list that process `root` alone gives."""
-        if self.rank() != root:
+        if self._group.rank() != root:
             if len(lists):
                 raise ValueError(f"{name}: requires empty {what} on non-root processes")
             return None
         nested = cast(Sequence[Sequence[Tensor]], lists if _nested(lists) else [lists])
         rows = [list(row) for row in nested] if lists else []
-        if len(rows) != 1 or len(rows[0]) != self.size():
+        if len(rows) != 1 or len(rows[0]) != self._group.size():
             raise ValueError(
                 f"{name}: requires a single-element {what} list, holding a list of "
-                f"{self.size()} tensors"
+                f"{self._group.size()} tensors"
             )
         _need_alike(name, [like, *rows[0]])
         return rows[0]

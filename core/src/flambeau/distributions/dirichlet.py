@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import flambeau as fb
@@ -51,7 +50,9 @@ class Dirichlet(ExponentialFamily):
         concentration = self.concentration.expand(self._extended_shape(sample_shape))
         if is_exact():
             return _ExactDirichlet.apply(concentration)
-        return _traced(concentration) if _in_trace() else _Dirichlet.apply(concentration)
+        if not fb.is_grad_enabled():  # an op alone, which archives of traces can hold
+            return fb._sample_dirichlet(concentration)
+        return _Dirichlet.apply(concentration)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -105,21 +106,6 @@ def _Dirichlet_backward(
     total = concentration.sum(-1, True).expand_as(concentration)
     grad = fb._dirichlet_grad(x, concentration, total, exact=exact)
     return grad * (grad_output - (x * grad_output).sum(-1, True))
-
-
-def _in_trace() -> bool:
-    """Whether this is traced: who traces has loaded the module, which takes long to load."""
-    jit = sys.modules.get("flambeau.jit")
-    return jit is not None and jit.is_tracing()
-
-
-def _traced(concentration: Tensor) -> Tensor:
-    """A sample as ops alone, since a trace has no gradients of classes: what is added is 0."""
-    fixed = concentration.detach()
-    x = fb._sample_dirichlet(fixed)
-    slope = fb._dirichlet_grad(x, fixed, fixed.sum(-1, True).expand_as(fixed))
-    moved = slope * (concentration - fixed)
-    return x + (moved - x * moved.sum(-1, True))
 
 
 class _Dirichlet(Function):

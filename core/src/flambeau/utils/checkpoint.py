@@ -336,6 +336,8 @@ class _Run:
 class _Reentrant(Function):
     """A function that runs without recording, and with it in a backward within backward."""
 
+    _of_ops = True  # of the function
+
     @staticmethod
     def forward(ctx: Any, function: Callable[..., Any], preserve: bool, *args: Any) -> Any:
         if not any(isinstance(t, Tensor) and t.requires_grad for t in args):

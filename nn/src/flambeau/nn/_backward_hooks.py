@@ -22,6 +22,8 @@ Gradients = tuple[Tensor | None, ...]
 class _Boundary(Function):
     """The identity of several tensors; ``on_grad`` sees, and returns, all their gradients."""
 
+    _of_ops = True  # of none; hooks are no part of a trace
+
     @staticmethod
     def forward(ctx: Any, on_grad: Callable[[Gradients], Gradients], *tensors: Tensor) -> Any:
         ctx.set_materialize_grads(False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import flambeau as fb
@@ -12,11 +11,10 @@ from flambeau.jit._tracing.numbers import NUMBERS, plain
 def has_own_gradient(cls: type[Any], args: tuple[Any, ...]) -> bool:
     """Whether a trace has to keep a call of a class as a whole, because ops have other gradients.
 
-    The library's own classes have those of their ops.  A trace cannot follow tensors in
-    containers, and Python's rules for those are the ops'.
+    Some of the library's consist of what a program's functions do, which a trace has to see.  It
+    cannot follow tensors in containers: such a call is taken in, too.
     """
-    own = cls.__module__.partition(".")[0] != "flambeau"
-    return own and not any(_holds_tensors(each) for each in args)
+    return not cls._of_ops and not any(_holds_tensors(each) for each in args)
 
 
 def _holds_tensors(each: object) -> bool:
@@ -33,12 +31,11 @@ class Applied:
     It returns the tensors of the result alone.
     """
 
-    def __init__(self, run: Callable[..., Any], cls: type[Any], args: tuple[Any, ...]) -> None:
+    def __init__(self, cls: type[Any], args: tuple[Any, ...]) -> None:
         self.places = [
             i for i, each in enumerate(args) if isinstance(each, fb.Tensor) or type(each) in NUMBERS
         ]
         self.__name__ = cls.__name__
-        self._run = run
         self._cls = cls
         self._args = [None if i in self.places else plain(each) for i, each in enumerate(args)]
 
@@ -46,7 +43,7 @@ class Applied:
         args = list(self._args)
         for place, each in zip(self.places, given, strict=True):
             args[place] = each
-        result = self._run(self._cls, *args)
+        result = self._cls.apply(*args)
         if not isinstance(result, tuple):
             return result
         return tuple(part for part in result if isinstance(part, fb.Tensor))

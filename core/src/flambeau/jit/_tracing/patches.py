@@ -11,6 +11,7 @@ import flambeau as fb
 from flambeau import nn
 from flambeau._tensor import function_modes
 from flambeau._types.size import Size
+from flambeau.autograd import function as of_autograd
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
 from flambeau.jit._parts import compiler
@@ -105,7 +106,7 @@ def _replacements() -> Iterator[tuple[Any, str, Any]]:
     yield script, "__call__", _script(script.__call__)
     method = compiler.modules.ScriptMethod
     yield method, "__call__", _method(method.__call__)
-    yield fb.autograd.Function, "apply", _apply(fb.autograd.Function.apply)
+    yield of_autograd, "noted", _applied
     yield tensor, "__deepcopy__", _copied(tensor.__deepcopy__, "aten::clone")
     yield tensor, "__copy__", _copied(tensor.__copy__)
     for owner in (fb, nn.functional):
@@ -311,15 +312,12 @@ def _method(plain: Any) -> Any:
     return call
 
 
-def _apply(plain: Any) -> Any:
-    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        recorder = current()
-        if recorder is not None and not kwargs:
-            if for_export.get():
-                if hasattr(cls, "symbolic"):
-                    return recorder.python_call(cls, args, plain.__func__)
-            elif has_own_gradient(cls, args):
-                return recorder.gradient_call(cls, args, plain.__func__)
-        return plain.__func__(cls, *args, **kwargs)
-
-    return classmethod(apply)
+def _applied(cls: type[Any], args: tuple[Any, ...]) -> Any:
+    recorder = current()
+    if recorder is not None:
+        if for_export.get():
+            if hasattr(cls, "symbolic"):
+                return recorder.python_call(cls, args)
+        elif has_own_gradient(cls, args):
+            return recorder.gradient_call(cls, args)
+    return NotImplemented

@@ -556,24 +556,24 @@ class Recorder(Compilation):
         value = self.emit("prim::CallMethod", inputs, function.returned, name=function.name)
         return self._called(lambda: run(method, *plain(args), **kwargs), value)
 
-    def python_call(self, function: Any, args: Any, run: Any) -> Any:
+    def python_call(self, function: Any, args: Any) -> Any:
         """Note a call of a function of autograd as a whole, and run it."""
         self.look()
         inputs = [self.value(each) for each in args]
         with self.aside():
-            result = run(function, *plain(args))
+            result = function.apply(*plain(args))
         several = isinstance(result, tuple)
         kind = T.tuple_of(*[T.TENSOR] * len(result)) if several else T.TENSOR
         value = self.emit("prim::PythonOp", inputs, kind, _function=function)
         return self.give(result, value)
 
-    def gradient_call(self, cls: Any, args: Any, run: Any) -> Any:
+    def gradient_call(self, cls: Any, args: Any) -> Any:
         """Note a call of a class of autograd, which Python runs in each run, and run it."""
         self.look()
-        call = Applied(run, cls, args)
+        call = Applied(cls, args)
         inputs = [self.value(args[place]) for place in call.places]
         with self.aside():
-            result = run(cls, *plain(args))
+            result = cls.apply(*plain(args))
         several = isinstance(result, tuple)
         tensors = [
             part for part in (result if several else [result]) if isinstance(part, fb.Tensor)

@@ -139,6 +139,8 @@ def store(result: fb.Tensor, value: fb.Tensor) -> None:
 class _OfCpp(fb.autograd.Function):
     """Two functions of C++ as one with a gradient."""
 
+    _of_ops = True  # `forward` holds the arguments of one call: no trace can call it again
+
     @staticmethod
     def forward(ctx: Any, forward: Any, backward: Any, *inputs: Any) -> Any:
         ctx.of_cpp = backward
