@@ -74,8 +74,10 @@ def test_failures_of_several_runs_are_named_at_the_end(tmp_path, environment):
 def test_failures_are_named_when_the_run_is_stopped(tmp_path, environment):
     os.mkfifo(tmp_path / "begun")
     (tmp_path / "test_long.py").write_text(
-        "import signal\n\ndef test_first():\n    assert 0\n\n"
-        "def test_second():\n    open('begun', 'w').close()\n    signal.pause()\n"
+        "import time\n\ndef test_first():\n    assert 0\n\n"
+        # A signal that comes before `signal.pause` has begun would be waited for ever.
+        "def test_second():\n    open('begun', 'w').close()\n"
+        "    while True:\n        time.sleep(0.01)\n"
     )
     run = subprocess.Popen(
         [*FAILURES, *pytest_of(tmp_path, "test_long.py")],
