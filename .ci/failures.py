@@ -18,6 +18,9 @@ def main(command: list[str]) -> int:
     handle, name = tempfile.mkstemp(prefix="failures-")
     os.close(handle)
     file = Path(name)
+    # What a shell starts in the background ignores SIGINT, and so would all that is started here:
+    # a signal that has a handler is inherited as one that ends a process.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen(
         command, env={**os.environ, "FLAMBEAU_TEST_FAILURES": name}, process_group=0
     )

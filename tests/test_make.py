@@ -71,7 +71,8 @@ def test_failures_of_several_runs_are_named_at_the_end(tmp_path, environment):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
-def test_failures_are_named_when_the_run_is_stopped(tmp_path, environment):
+@pytest.mark.parametrize("ignored", [False, True], ids=["of a terminal", "in the background"])
+def test_failures_are_named_when_the_run_is_stopped(tmp_path, environment, ignored):
     os.mkfifo(tmp_path / "begun")
     (tmp_path / "test_long.py").write_text(
         "import time\n\ndef test_first():\n    assert 0\n\n"
@@ -79,8 +80,10 @@ def test_failures_are_named_when_the_run_is_stopped(tmp_path, environment):
         "def test_second():\n    open('begun', 'w').close()\n"
         "    while True:\n        time.sleep(0.01)\n"
     )
+    # A shell lets what it starts in the background ignore SIGINT.
+    shell = ["sh", "-c", 'trap "" INT; exec "$@"', "sh"] if ignored else []
     run = subprocess.Popen(
-        [*FAILURES, *pytest_of(tmp_path, "test_long.py")],
+        [*shell, *FAILURES, *pytest_of(tmp_path, "test_long.py")],
         stdout=subprocess.PIPE,
         text=True,
         cwd=tmp_path,
