@@ -63,6 +63,7 @@ class BoundBackend:
         for name in self.kernels:
             self.__dict__.pop(name, None)
         self.kernels = kernels
+        self.listening: dict[Any, Callable[..., Any]] = {}  # what captures put in their places
         self.__dict__.update(kernels)
         for op in OPS.values():
             if op.name not in kernels:

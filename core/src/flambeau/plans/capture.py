@@ -12,6 +12,7 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 from flambeau._autograd import engine as _engine
@@ -51,8 +52,15 @@ _LISTS = {
 _TRACKED = frozenset(
     ("sgd_step_", "adam_step_", "rmsprop_step_", "adagrad_step_", "adadelta_step_", "adamax_step_")
 )
+_PLAIN = frozenset((int, float, bool, str, type(None), slice))  # that hold no array
 _lock = make_lock()  # captures replace attributes of objects that all threads use
 _current: Capture | None = None
+
+
+class _Living(weakref.ref[Any]):
+    """An array while it lives: its identity and its slot."""
+
+    __slots__ = ("key", "slot")
 
 
 class Capture:
@@ -62,10 +70,12 @@ class Capture:
         steps: the calls so far.
         refused: why the run cannot become a plan, or None; `lasting` unless another run may.
         depth: how many blocks `inside` there are.
+        thread: the one whose calls are written down.
     """
 
     def __init__(self, be: _bound.BoundBackend) -> None:
         self.be = be
+        self._array: Any = be.array
         self.steps: list[Step] = []
         self.refused: str | None = None
         self.lasting = True
@@ -79,9 +89,16 @@ class Capture:
         self.early: set[Step] = set()  # checks of values while one of these was still there
         self.passes = 0  # how many backward passes the function makes
         self._slots: dict[int, Slot] = {}  # by the identity of living arrays
-        self._alive: dict[int, Any] = {}
+        self._alive: list[Any] = []  # references to all of them, and those that allow none
+        # Of arrays of NumPy's kind what it takes three calls to say is kept by what they say.
+        self._said = (
+            attrgetter("shape", "dtype", "strides")
+            if be.strided and hasattr(be.array, "strides")
+            else None
+        )
+        self._layouts: dict[Any, tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]] = {}
         self._changed: dict[int, Any] = {}  # groups of optimisers that actions have changed
-        self._thread = threading.get_ident()
+        self.thread = threading.get_ident()
         self.depth = 0
 
     def refuse(self, why: str, lasting: bool = True) -> None:
@@ -92,21 +109,35 @@ class Capture:
     def slot(self, array: Any) -> Slot:
         """The slot of an array that is new here."""
         slot = Slot(len(self.specs))
-        self.specs[slot] = tuple(array.shape), self.be.dtype_of(array)
+        if self._said is None:
+            self.specs[slot], strides = self._layout(array)
+        else:
+            said = self._said(array)
+            if (known := self._layouts.get(said)) is None:
+                known = self._layouts[said] = self._layout(array)
+            self.specs[slot], strides = known
         if self.be.strided:
-            self.strides[slot] = self.be.backend.strides(array)
+            self.strides[slot] = strides
         key = id(array)
         self._slots[key] = slot
         try:
-            self._alive[key] = weakref.ref(array, lambda _: self._forget(key, slot))
+            living = _Living(array, self._forget)
         except TypeError:
-            self._alive[key] = array
+            self._alive.append(array)
+        else:
+            living.key, living.slot = key, slot
+            self._alive.append(living)
         return slot
 
-    def _forget(self, key: int, slot: Slot) -> None:
-        if self._slots.get(key) == slot:
-            del self._slots[key]
-            self._alive.pop(key, None)
+    def _layout(self, array: Any) -> tuple[tuple[tuple[int, ...], Any], tuple[int, ...]]:
+        """Shape, dtype and strides of an array."""
+        be = self.be
+        spec = tuple(array.shape), be.dtype_of(array)
+        return spec, be.backend.strides(array) if be.strided else ()
+
+    def _forget(self, living: _Living) -> None:
+        if self._slots.get(living.key) == living.slot:
+            del self._slots[living.key]
 
     def find(self, array: object) -> Slot | None:
         """The slot of an array, None if it has not been seen."""
@@ -142,7 +173,7 @@ class Capture:
     @property
     def listens(self) -> bool:
         """Whether calls of this thread are written down at the moment."""
-        return self.depth == 0 and threading.get_ident() == self._thread
+        return self.depth == 0 and threading.get_ident() == self.thread
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -166,26 +197,37 @@ class Capture:
         """Write a call down."""
         if op in _LISTS:
             args = self._with_numbers(op, args)
-        given = tuple([self.reference(a) for a in args])
-        made = self._made(result)
+        array, slots = self._array, self._slots
+        given = []
+        for a in args:
+            kind = type(a)
+            if kind is array and (found := slots.get(id(a))) is not None:
+                given.append(found)
+            elif kind in _PLAIN:
+                given.append(a)
+            else:
+                given.append(self.reference(a))
+        if type(result) is not array or (made := slots.get(id(result))) is None:
+            made = self._made(result)
         convert = self.be.to_array if raw else None
-        effect = effect or op.endswith("_") or op == "assign" or made is None
-        self.steps.append(Step(op, kernel, given, made, convert, effect))
+        effect = effect or op[-1] == "_" or op == "assign" or made is None
+        self.steps.append(Step(op, kernel, tuple(given), made, convert, effect))
 
     def reference(self, value: Any) -> Any:
         """An argument as the plan holds it."""
-        if isinstance(value, self.be.array):
+        kind = type(value)
+        if kind is self._array or isinstance(value, self._array):
             found = self._slots.get(id(value))
             if found is None:
                 found = self.slot(value)
                 self.unknown[found] = value
             return found
-        if type(value) in (tuple, list):
-            return type(value)([self.reference(x) for x in value])
+        if kind is tuple or kind is list:
+            return kind([x if type(x) in _PLAIN else self.reference(x) for x in value])
         return value.number if isinstance(value, Tracked) else value
 
     def _made(self, result: Any) -> Any:
-        if isinstance(result, self.be.array):
+        if isinstance(result, self._array):
             found = self._slots.get(id(result))
             return self.slot(result) if found is None else found
         if type(result) in (tuple, list):
@@ -315,24 +357,36 @@ def _listen(be: _bound.BoundBackend, capture: Capture) -> None:
         one, other = own.get(name), kernels.get(name)
         whole = other is not None or not decomposes
         if one is not None:
-            own[name] = _written(name, one, capture, whole)
+            own[name] = _listener(name, one, be, whole)
         if other is not None:
-            kernels[name] = own[name] if other is one else _written(name, other, capture, whole)
-    be.part = _written("slice", be.part, capture, True)
+            kernels[name] = own[name] if other is one else _listener(name, other, be, whole)
+    be.part = _written("slice", be.part, be, True)
     be.scalar_const = _constant(be, be.scalar_const, capture)
-    be.host_array = _written("host_array", be.host_array, capture, True)
+    be.host_array = _written("host_array", be.host_array, be, True)
     be.backend = _Backend(be.backend, be, capture)
 
 
+def _listener(
+    name: str, kernel: Callable[..., Any], be: _bound.BoundBackend, whole: bool
+) -> Callable[..., Any]:
+    """`_written`, made once: of hundreds it is a tenth of what a small capture takes."""
+    key = name, id(kernel), whole
+    if (made := be.listening.get(key)) is None:
+        made = be.listening[key] = _written(name, kernel, be, whole)
+    return made
+
+
 def _written(
-    name: str, kernel: Callable[..., Any], capture: Capture, whole: bool
+    name: str, kernel: Callable[..., Any], be: _bound.BoundBackend, whole: bool
 ) -> Callable[..., Any]:
     """The kernel that also writes its calls down; those inside of a decomposition, by itself."""
-    array, to_array = capture.be.array, capture.be.to_array
+    array, to_array, counts = be.array, be.to_array, name in _COUNTS
+    identity = threading.get_ident
 
     def run(*args: Any, **named: Any) -> Any:
-        if not capture.listens or named:
-            if named and capture.listens:
+        capture = _current
+        if named or capture is None or capture.depth or identity() != capture.thread:
+            if named and capture is not None and capture.listens:
                 capture.refuse(f"{name} was called with named arguments")
             return kernel(*args, **named)
         draws = Generator in map(type, args)
@@ -343,15 +397,16 @@ def _written(
             result = kernel(*args)
         finally:
             capture.depth -= 1
-        raw = result is not None and type(result) is not array and type(result) not in (tuple, list)
-        if raw:
-            result = to_array(result)
-        if name in _COUNTS:
+        kind, raw = type(result), False
+        if kind is not array and kind is not tuple and kind is not list and result is not None:
+            result, raw = to_array(result), True
+        if counts:
             capture.refuse(f"a size depends on values ({name})")
         capture.add(name, kernel, args, result, raw=raw, effect=draws)
         return result
 
-    run.__dict__.update(getattr(kernel, "__dict__", {}))
+    if more := getattr(kernel, "__dict__", None):
+        run.__dict__.update(more)
     return run
 
 
@@ -397,8 +452,8 @@ class _Backend:
         for name in _READS:
             if (read := getattr(backend, name, None)) is not None:
                 self.__dict__[name] = self._reading(name, read)
-        self.from_host = _written("from_host", backend.from_host, capture, True)
-        self.as_strided = _written("as_strided", backend.as_strided, capture, True)
+        self.from_host = _written("from_host", backend.from_host, be, True)
+        self.as_strided = _written("as_strided", backend.as_strided, be, True)
         # Those of `arguments`: ranges are checked anew in every run.
         self.checked_index = self._check("checked_index", checked_index)
         self.check_values = self._check("check_values", check_values)

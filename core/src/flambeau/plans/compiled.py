@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib
 import weakref
 from collections.abc import Callable, Sequence
@@ -152,6 +153,8 @@ class Compiled:
             backward = None
             if capture.refused is None and recording():
                 backward = captured_backward(capture, result, seen)
+        collects = gc.isenabled()
+        gc.disable()  # of thousands of new objects all stay: it would look through them in vain
         try:
             entry = Entry(capture, reach, leaves, seen, result, backward)
         except RefusedError as refused:
@@ -162,6 +165,9 @@ class Compiled:
             if self._whole and key in self._refused:
                 raise RuntimeError(f"no plan, since {why}") from None
             return result
+        finally:
+            if collects:
+                gc.enable()
         self._entries.setdefault(key, []).append(entry)
         return result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from operator import attrgetter, is_
+from operator import attrgetter, is_, itemgetter
 from typing import Any
 
 from flambeau._dispatch import dispatch as _dispatch
@@ -14,7 +14,7 @@ from flambeau._memory.views import storage_of
 from flambeau._types.size import Size
 from flambeau.plans.capture import Capture
 from flambeau.plans.gradient import Backward, Halves, recorded, with_history
-from flambeau.plans.reach import Check, Reach, changes
+from flambeau.plans.reach import Reach, changes
 from flambeau.plugin.plan import Option, Plan, Step, reading, replayed
 
 __all__ = ["Entry", "Given", "GradOf", "RefusedError", "Seen"]
@@ -106,9 +106,10 @@ class Entry:
         if why is not None:
             raise RefusedError(why, capture.refused is None or capture.lasting)
         self.backward = backward
-        if (name := reach.changed()) is not None:
+        self._changed = changes(reach.checks)
+        if _says_so(self._changed):
             raise RefusedError(
-                f"the function changes {name}, which a plan would not", lasting=False
+                f"the function changes {reach.changed()}, which a plan would not", lasting=False
             )
         self.given = given
         self.seen = seen
@@ -148,8 +149,8 @@ class Entry:
         self._options_read = [n.read for n in self.plan.numbers if isinstance(n, Option)]
         self._kinds = tuple([type(read()) for read in self._options_read])
         self._last = [t._a for t in self.state]
-        self._checks = [*reach.checks, *self._options()]
-        self._changed = changes(self._checks)
+        self._checks, self._options = reach.checks, self._fixed()
+        self._options_held = [held for *_, held in self._options]
         self._kernels = be.kernels
         self.runs = 0
         # Not gradients: of these each run leaves others.
@@ -200,16 +201,15 @@ class Entry:
             found.append(slot)
         return found
 
-    def _options(self) -> list[Check]:
-        """What the plan does not read of the options of optimisers has to stay as it is."""
+    def _fixed(self) -> list[tuple[list[str], Callable[[Any], Any], dict[str, Any], Any]]:
+        """What the plan does not read of the options of optimisers, which has to stay as it is."""
         found = []
         for _, group in self.reach.groups:
             options = (o for n in self.plan.numbers for o in n.options())
-            read = {o.key for o in options if o.mapping is group}
-            for key, value in group.items():
-                if key not in ("params", "param_names") and key not in read:
-                    get = partial(group.get, key)
-                    found.append(Check("{get}() == {held}", get, value, f"the option {key}"))
+            read = {"params", "param_names", *(o.key for o in options if o.mapping is group)}
+            if keys := [key for key in group if key not in read]:
+                get = itemgetter(*keys, keys[0])  # of one it would be no tuple
+                found.append((keys, get, group, get(group)))
         return found
 
     def _use(self, owner: Seen, slot: int) -> None:
@@ -326,6 +326,7 @@ class Entry:
                 return None
             if (
                 self._changed()
+                or [get(group) for _, get, group, _ in self._options] != self._options_held
                 or tuple([type(read()) for read in self._options_read]) != self._kinds
             ):
                 return None
@@ -344,6 +345,10 @@ class Entry:
         for check in self._checks:
             if not check.holds():
                 return check.name
+        for keys, _, group, held in self._options:
+            for key, value in zip(keys, held, strict=False):
+                if (now := group.get(key)) is not value and now != value:
+                    return f"the option {key}"
         if [*map(_history, held)] != flags:
             return "which tensors require a gradient or have hooks"
         if any((t._grad is None) is not none for t, none in self.grads_before):
@@ -428,8 +433,18 @@ class Entry:
         return form
 
 
+def _says_so(changed: Callable[[], bool]) -> bool:
+    """Whether something has changed, or can no longer be read or compared."""
+    try:
+        return changed()
+    except Exception:
+        return True
+
+
 def _checked_early(steps: Sequence[Step]) -> list[Step]:
     """The calls, with checks before those that have no effect and do not make what they read."""
+    if not any(step.op in _CHECKS for step in steps):
+        return list(steps)
     found: list[Step] = []
     for step in steps:
         at = len(found)

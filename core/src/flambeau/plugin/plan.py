@@ -24,11 +24,14 @@ class _Once(Generic[_T]):
     """
 
     def __init__(self, make: Callable[[Any], _T]) -> None:
-        self.make = make
+        self.make, self.name = make, make.__name__
         self.__doc__ = make.__doc__
 
     def __get__(self, of: Any, kind: type | None = None) -> _T:
-        made = of.__dict__[self.make.__name__] = self.make(of)
+        made = self.make(of)
+        setattr(
+            of, self.name, made
+        )  # not by `__dict__`: objects whose own nobody asks for have none
         return made
 
 
@@ -82,9 +85,9 @@ class Option(Number):
         return f"[{self.key}]" if self.at is None else f"[{self.key}[{self.at}]]"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Step:
-    """One call.
+    """One call; it is not changed once it is made.
 
     Attributes:
         op: the canonical name of the op, or what else is called.
@@ -131,10 +134,11 @@ def _shown(results: Any) -> str:
 
 def slots_in(value: Any) -> list[int]:
     """The slots in an argument or in results."""
+    kind = type(value)
+    if kind is Slot:
+        return [value]
     found: list[int] = []
-    if type(value) is Slot:
-        found.append(value)
-    elif type(value) in (tuple, list):
+    if kind is tuple or kind is list:
         _collect(value, found)
     return found
 
@@ -151,6 +155,8 @@ def _collect(values: Sequence[Any], found: list[int]) -> None:
 def _numbers_in(values: Sequence[Any], found: list[Number]) -> list[Number]:
     for value in values:
         kind = type(value)
+        if kind is Slot:
+            continue
         if kind is tuple or kind is list:
             _numbers_in(value, found)
         elif isinstance(value, Number):
@@ -182,8 +188,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         self.steps = _live(self.steps, self.outputs)
-        found = dict.fromkeys(n for step in self.steps for n in step.numbers)
-        self.numbers = list(found)
+        if not self.numbers:
+            self.numbers = list(dict.fromkeys([n for step in self.steps for n in step.numbers]))
         used = {*self.outputs}.union(*[step.reads for step in self.steps])
         self.constants = {s: a for s, a in self.constants.items() if s in used}
 
@@ -229,9 +235,7 @@ class Plan:
     def with_steps(self, steps: Sequence[Step], constants: dict[int, Any] | None = None) -> Plan:
         """The plan with other calls that give the same, and further constants."""
         held = {**self.constants, **(constants or {})}
-        made = Plan(steps, self.inputs, self.outputs, held, self.specs, self.strides)
-        made.numbers = self.numbers
-        return made
+        return Plan(steps, self.inputs, self.outputs, held, self.specs, self.strides, self.numbers)
 
     def __str__(self) -> str:
         lines = [f"inputs {', '.join(f'%{s}' for s in self.inputs)}"]
@@ -324,14 +328,18 @@ class _Writer:
         lines = [f"def plan({', '.join(given)}):"]
         last: dict[int, int] = {}
         for i, step in enumerate(plan.steps):
-            for s in (*step.reads, *step.makes):
+            for s in step.reads:
                 last[s] = i
-        kept = {*plan.inputs, *plan.outputs, *plan.constants}
+            for s in step.makes:
+                last[s] = i
+        for s in (*plan.inputs, *plan.outputs, *plan.constants):
+            last[s] = -1
+        arrays = self.arrays
         for i, step in enumerate(plan.steps):
             lines.append("    " + self.line(step))
             ends = {s for s in (*step.reads, *step.makes) if last[s] == i}
-            if names := sorted({self.arrays[s] for s in ends - kept}):
-                lines.append(f"    {' = '.join(names)} = None")
+            if ends:
+                lines.append(f"    {' = '.join(sorted([arrays[s] for s in ends]))} = None")
         lines.append(f"    return ({''.join(f'{self.arrays[s]}, ' for s in plan.outputs)})")
         return "\n".join(lines) + "\n"
 
@@ -362,15 +370,16 @@ class _Writer:
         return name
 
     def argument(self, value: Any) -> str:
-        if type(value) is Slot:
+        kind = type(value)
+        if kind is Slot:
             return self.arrays[value]
+        if value is None or kind is bool or kind is int or kind is str:
+            return repr(value)
         if isinstance(value, Number):
             return self.numbers[value]
-        if type(value) in (tuple, list) and (slots_in(value) or _numbers_in(value, [])):
-            parts = "".join(f"{self.argument(part)}, " for part in value)
-            return f"({parts})" if type(value) is tuple else f"[{parts}]"
-        if value is None or type(value) in (bool, int, str):
-            return repr(value)
+        if (kind is tuple or kind is list) and (slots_in(value) or _numbers_in(value, [])):
+            parts = "".join([f"{self.argument(part)}, " for part in value])
+            return f"({parts})" if kind is tuple else f"[{parts}]"
         if type(value) is list:  # a kernel may keep or change a list
             return f"[{', '.join(map(self.argument, value))}]"
         name = f"p{len(self.names)}"

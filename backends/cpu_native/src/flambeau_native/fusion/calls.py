@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, prod
 from typing import Any
 
@@ -32,7 +33,7 @@ class Before(int):
     """The result of an earlier line of the same call."""
 
 
-@dataclass(frozen=True)
+@dataclass(eq=False)
 class Call:
     """A step as part of a program.
 
@@ -66,13 +67,19 @@ _COMPILED = {
 }
 _LARGE = {**dict.fromkeys("exp log tanh sin cos".split(), 1), "maximum": 2, "minimum": 2}
 _REDUCTIONS = ("sum", "mean", "amax", "amin")
+_TAKEN = frozenset(("pow", "relu", "where", *_EXACT, *_COMPILED, *_LARGE, *_REDUCTIONS))
+_FLOATS = {float32}
 _TANH = {"gelu": "gelu_tanh", "gelu_backward": "gelu_tanh_backward"}
 
 
 def is_row_major(plan: Plan, slot: int) -> bool:
     """Whether the elements of the array of a slot lie one after the other."""
+    return _is_row_major(plan.specs[slot][0], plan.strides[slot])
+
+
+@lru_cache(1024)  # plans have many arrays of few layouts
+def _is_row_major(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:
     expected = 1
-    shape, strides = plan.specs[slot][0], plan.strides[slot]
     for size, stride in zip(reversed(shape), reversed(strides), strict=True):
         if size != 1 and stride != expected:
             return prod(shape) == 0
@@ -96,7 +103,7 @@ class Reader:
         plan, op, args = self.plan, step.op, step.args
         if op == "placed":
             return self._placed(step)
-        if step.effect or type(step.results) is not Slot:
+        if op not in _TAKEN or step.effect or type(step.results) is not Slot:
             return None
         if step.kernel is not KERNELS.get(op, NUMPY.get(op)):
             return None
@@ -192,7 +199,8 @@ class Reader:
         return Call(step, shape, lines, parts=parts)
 
     def _all_floats(self, operands: Sequence[Any]) -> bool:
-        return all(type(x) is Slot and self.plan.specs[x][1] is float32 for x in operands)
+        specs = self.plan.specs
+        return {specs[x][1] if type(x) is Slot else None for x in operands} <= _FLOATS
 
     def _row_major(self, operands: Sequence[Any]) -> bool:
         return all(is_row_major(self.plan, x) for x in operands)

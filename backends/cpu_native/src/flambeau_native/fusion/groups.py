@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from flambeau.plugin.plan import Plan, Slot, Step
 from flambeau_native.fusion.calls import Call, Reader
-from flambeau_native.fusion.program import TooLongError, program
+from flambeau_native.fusion.program import TooLongError, outline, program
 
 __all__ = ["fused"]
 
@@ -73,33 +74,38 @@ def fused(plan: Plan, steps: Sequence[Step], constants: dict[int, Any]) -> Seque
     return writer.steps
 
 
+def _uses(steps: Sequence[Step]) -> Counter[int]:
+    """How often each slot is read."""
+    return Counter([slot for step in steps for slot in step.reads])
+
+
 class _Writer:
     """The steps so far, and the groups that are open."""
 
     def __init__(self, plan: Plan, steps: Sequence[Step], constants: dict[int, Any]) -> None:
         self.reader = Reader(plan, constants)
-        self.users: dict[int, list[int]] = {}
-        for i, step in enumerate(steps):
-            for slot in step.reads:
-                self.users.setdefault(slot, []).append(i)
+        self.uses = _uses(steps)
         self.kept = frozenset(plan.outputs)
         self.steps: list[Step] = []
         self.open: list[_Group] = []
+        self.known: dict[Any, tuple[Step, list[int]]] = {}  # programs and their slots, by outline
 
     def take(self, place: int, step: Step) -> None:
         """Give a step to a group, or write it down after those that it needs."""
-        reads = set(step.reads)
+        reads = step.reads
         needed = [group for group in self.open if not group.made.isdisjoint(reads)]
         call = None if step.effect else self.reader.read(step)
         if call is None:
-            self.close(self.open if step.effect else needed)
+            if needed or step.effect:
+                self.close(self.open if step.effect else needed)
             self.steps.append(step)
             return
         joined = [group for group in needed if group.takes(call, self.reader)]
-        self.close([group for group in needed if group not in joined])
+        if len(joined) < len(needed):
+            self.close([group for group in needed if group not in joined])
         if not joined:
             joined = [
-                g for g in self.open if g.shape == call.shape and not reads.isdisjoint(g.read)
+                g for g in self.open if g.shape == call.shape and not g.read.isdisjoint(reads)
             ][:1]
         if joined:
             group = joined[0]
@@ -119,15 +125,14 @@ class _Writer:
 
     def _write(self, calls: list[tuple[int, Call]]) -> None:
         if len(calls) > 1 or any(call.parts for _, call in calls):
-            places = {place for place, _ in calls}
+            here = _uses([call.step for _, call in calls])
             wanted = [
-                call.step.results
-                for _, call in calls
-                if call.step.results in self.kept
-                or any(user not in places for user in self.users.get(call.step.results, ()))
+                slot
+                for slot in [call.step.results for _, call in calls]
+                if slot in self.kept or here[slot] != self.uses[slot]
             ]
             try:
-                step = program(self.reader, [call for _, call in calls], wanted)
+                step = self._program([call for _, call in calls], wanted)
             except TooLongError:
                 if len(calls) == 1:
                     self.steps.append(calls[0][1].step)
@@ -139,3 +144,16 @@ class _Writer:
             self.steps.append(step)
         else:
             self.steps += [call.step for _, call in calls]
+
+    def _program(self, calls: Sequence[Call], wanted: Sequence[int]) -> Step:
+        """A program; of layers and steps of loops that are alike one is made."""
+        key, slots = outline(self.reader, calls, wanted)
+        if (known := self.known.get(key)) is None:
+            step = program(self.reader, calls, wanted)
+            self.known[key] = step, slots
+            return step
+        like, its_slots = known
+        now = dict(zip(its_slots, map(Slot, slots), strict=True))
+        results = like.results
+        results = now[results] if type(results) is Slot else tuple([now[s] for s in results])
+        return Step(like.op, like.kernel, tuple([now[s] for s in like.args]), results)

@@ -15,7 +15,7 @@ from flambeau_native.extension import native
 from flambeau_native.fusion.calls import Before, Call, Reader
 from flambeau_numpy.extending import THRESHOLD, TO_NUMPY, empty
 
-__all__ = ["TooLongError", "program"]
+__all__ = ["TooLongError", "outline", "program"]
 
 # The limits of program.h.
 _ARRAYS, _REGISTERS, _LINES, _RANK = 32, 96, 256, 8
@@ -43,6 +43,32 @@ def program(reader: Reader, calls: Sequence[Call], wanted: Sequence[int]) -> Ste
         TooLongError: there is no program so long.
     """
     return _Builder(reader, calls, wanted).step()
+
+
+def outline(reader: Reader, calls: Sequence[Call], wanted: Sequence[int]) -> tuple[Any, list[int]]:
+    """What programs of the same kernel have in common, and the slots of this one in order."""
+    places: dict[int, int] = {}
+    values, specs = reader.values, reader.plan.specs
+    parts: list[Any] = []
+    for call in calls:
+        parts += call.shape, call.reduces, repr(call.parts) if call.parts else None
+        for name, operands, numbers in call.lines:
+            parts.append(name)
+            for x in operands:
+                kind = type(x)
+                if kind is Slot and x not in values:
+                    parts.append(places.setdefault(x, len(places)))
+                elif kind is Before:
+                    parts.append(-1 - x)
+                else:
+                    parts.append(repr(values[x] if kind is Slot else float(x)))
+            if numbers:
+                parts.append(repr(numbers))
+        parts.append(places.setdefault(call.step.results, len(places)))
+    parts.append(None)
+    parts += [places[slot] for slot in wanted]
+    slots = list(places)
+    return (*parts, *[specs[slot] for slot in slots]), slots
 
 
 class _Builder:

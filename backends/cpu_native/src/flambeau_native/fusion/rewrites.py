@@ -5,7 +5,6 @@ from __future__ import annotations
 import operator
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -39,10 +38,14 @@ def _direct(plan: Plan, step: Step) -> Step:
     """A step whose kernel need not ask what is known of a plan."""
     op, kernel, args = step.op, step.kernel, step.args
     if kernel is NUMPY.get(op) and op in _METHODS and plan.specs[step.results][0]:
-        return replace(step, kernel=_METHODS[op])
+        return _with_kernel(step, _METHODS[op])
     if op == "checked_index" and plan.specs[args[0]][1] is int64:
-        return replace(step, kernel=_checked(plan, args[0], kernel))
+        return _with_kernel(step, _checked(plan, args[0], kernel))
     return step
+
+
+def _with_kernel(step: Step, kernel: Any) -> Step:
+    return Step(step.op, kernel, step.args, step.results, step.converted, step.effect)
 
 
 def _checked(plan: Plan, slot: int, kernel: Any) -> Any:
@@ -96,7 +99,7 @@ def _placed(plan: Plan, steps: Sequence[Step]) -> Sequence[Step]:
     What lies beside a slice is zero there; adding zeros changes negative zeros only, hence the
     calls of the step add one too.
     """
-    uses = Counter(s for step in steps for s in step.reads)
+    uses = Counter([s for step in steps for s in step.reads])
     uses.update(plan.outputs)
     parts: dict[int, list[Part]] = {}
     gone: dict[int, list[int]] = {}  # steps that a sum makes needless
