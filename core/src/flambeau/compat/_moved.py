@@ -85,7 +85,11 @@ MOVED = {
     },
     "nn.modules.rnn": {"flambeau.nn.modules.rnn_cell": "RNNCellBase RNNCell LSTMCell GRUCell"},
     "onnx.errors": {"flambeau.onnx": "UnsupportedOperatorError"},
-    "onnx.utils": {"flambeau.onnx": "export register_custom_op_symbolic"},
+    "onnx.utils": {
+        "flambeau.onnx": """export export_to_pretty_string is_in_onnx_export
+            register_custom_op_symbolic select_model_mode_for_export
+            unregister_custom_op_symbolic""",
+    },
     "optim._multi_tensor": {
         "flambeau.optim": "Adadelta Adagrad Adam AdamW Adamax ASGD NAdam RAdam RMSprop Rprop SGD"
     },

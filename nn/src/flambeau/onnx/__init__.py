@@ -5,6 +5,7 @@ lacks is an `UnsupportedError` that names the node; what a program asks for and 
 `UnsupportedOperatorError` that names the line.
 """
 
+from flambeau.onnx import symbolic_helper, symbolic_registry
 from flambeau.onnx._export.errors import (
     CheckerError,
     OnnxExporterError,
@@ -19,6 +20,8 @@ from flambeau.onnx._export.exporting import (
     select_model_mode_for_export,
     unregister_custom_op_symbolic,
 )
+from flambeau.onnx._export.graph import TensorProtoDataType
+from flambeau.onnx._export.opset_functions import modules as _opset_modules
 from flambeau.onnx._export.state import is_in_onnx_export
 from flambeau.onnx._loading import load
 from flambeau.onnx._model import ONNXModule
@@ -30,6 +33,7 @@ __all__ = [
     "ONNXModule",
     "OnnxExporterError",
     "OperatorExportTypes",
+    "TensorProtoDataType",
     "TrainingMode",
     "UnsupportedError",
     "UnsupportedOperatorError",
@@ -40,5 +44,9 @@ __all__ = [
     "register_custom_op_symbolic",
     "select_model_mode_for_export",
     "summary",
+    "symbolic_helper",
+    "symbolic_registry",
     "unregister_custom_op_symbolic",
 ]
+
+globals().update(_opset_modules(__name__))

@@ -771,7 +771,10 @@ def register_custom_op_symbolic(
         symbolic_name: the op with its namespace, such as ``"aten::erfinv"``.
         symbolic_fn: called with the graph and the op's arguments by place: values for tensors, and
             plain numbers, lists and text for others.  It returns a value for each output.
-        opset_version: the oldest opset that it is for.
+        opset_version: the oldest opset that it is for; those from 1 to 8 mean all.
+
+    Raises:
+        ValueError: the name has no namespace, or there is no such opset.
 
     >>> import flambeau as fb, io
     >>> def erfinv(g, x):
@@ -782,14 +785,17 @@ def register_custom_op_symbolic(
     True
     >>> fb.onnx.unregister_custom_op_symbolic("aten::erfinv", 9)
     """
-    if symbolic_name.count("::") != 1 or not all(symbolic_name.split("::")):
+    domain, mark, name = symbolic_name.partition("::")
+    if not mark or not name or "::" in name:
         raise ValueError(
             f"Failed to register operator {symbolic_name}. The symbolic name must match the "
             "format domain::name"
         )
-    CUSTOM.setdefault(symbolic_name, {})[_opset(opset_version)] = symbolic_fn
+    opset = opset_version if opset_version in range(1, OLDEST) else _opset(opset_version)
+    CUSTOM.setdefault(f"{domain or 'aten'}::{name}", {})[opset] = symbolic_fn
 
 
 def unregister_custom_op_symbolic(symbolic_name: str, opset_version: int) -> None:
     """Forget what `register_custom_op_symbolic` said of an op and opset."""
-    CUSTOM.get(symbolic_name, {}).pop(opset_version, None)
+    name = f"aten{symbolic_name}" if symbolic_name.startswith("::") else symbolic_name
+    CUSTOM.get(name, {}).pop(opset_version, None)

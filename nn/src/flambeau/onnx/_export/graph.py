@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
+from flambeau.onnx._export.inference import infer
 
 Size = int | str | None
 Number = int | float | bool | complex
@@ -29,20 +31,33 @@ class ValueType:
 
     def sizes(self) -> list[Size] | None:
         """The sizes, None for those that depend on the input; None if nothing is known."""
+        infer(self._value)
         shape = self._value.shape
         return None if shape is None else [n if isinstance(n, int) else None for n in shape]
 
     def dim(self) -> int | None:
         """How many dimensions there are."""
-        return None if self._value.shape is None else len(self._value.shape)
+        sizes = self.sizes()
+        return None if sizes is None else len(sizes)
 
     def dtype(self) -> fb.dtype | None:
         """The dtype of the elements."""
+        infer(self._value)
         return self._value.dtype
 
     def scalarType(self) -> str | None:
         """The dtype's name in PyTorch's graphs: ``"Float"``."""
-        return None if self._value.dtype is None else SCALAR_TYPES.get(self._value.dtype)
+        dtype = self.dtype()
+        return None if dtype is None else SCALAR_TYPES.get(dtype)
+
+    def with_sizes(self, sizes: Sequence[Size]) -> ValueType:
+        """The type with other sizes."""
+        return ValueType(Value("", self.dtype(), tuple(sizes)))
+
+    def with_dtype(self, dtype: fb.dtype) -> ValueType:
+        """The type with another dtype."""
+        sizes = self.sizes()
+        return ValueType(Value("", dtype, None if sizes is None else tuple(sizes)))
 
     def kind(self) -> str:
         """The kind of type."""
@@ -68,6 +83,28 @@ SCALAR_TYPES = {
 }
 
 
+class TensorProtoDataType(enum.IntEnum):
+    """ONNX's numbers of dtypes, under its names."""
+
+    UNDEFINED = 0
+    FLOAT = 1
+    UINT8 = 2
+    INT8 = 3
+    UINT16 = 4
+    INT16 = 5
+    INT32 = 6
+    INT64 = 7
+    STRING = 8
+    BOOL = 9
+    FLOAT16 = 10
+    DOUBLE = 11
+    UINT32 = 12
+    UINT64 = 13
+    COMPLEX64 = 14
+    COMPLEX128 = 15
+    BFLOAT16 = 16
+
+
 @dataclass(eq=False)
 class Value:
     """A tensor of the written graph.
@@ -91,13 +128,18 @@ class Value:
         """The type."""
         return ValueType(self)
 
-    def node(self) -> Node | None:
-        """The node that makes it."""
-        return self.maker
+    def node(self) -> Node:
+        """The node that makes it; of inputs and weights one of the kind ``prim::Param``."""
+        return self.maker or Node("prim", "Param", [], [self], {})
 
     def debugName(self) -> str:
         """Its name."""
         return self.name
+
+    def isCompleteTensor(self) -> bool:
+        """Whether dtype and all sizes are known."""
+        sizes = self.type().sizes()
+        return self.dtype is not None and sizes is not None and None not in sizes
 
     def setType(self, like: ValueType | Value) -> Value:
         """Give it the type of another value."""
@@ -112,6 +154,7 @@ class Value:
         Raises:
             OnnxExporterError: this is not known.
         """
+        infer(self)
         if self.shape is None:
             raise OnnxExporterError(f"the number of dimensions of %{self.name} is not known")
         return len(self.shape)
@@ -146,6 +189,7 @@ class Node:
         domain: empty for ONNX's own.
         scope: the modules that it was made in.
         source: the line of the program that made it.
+        opset: the version of ONNX's own operators.
     """
 
     domain: str
@@ -155,10 +199,21 @@ class Node:
     attributes: dict[str, Any]
     scope: str = ""
     source: str = ""
+    opset: int = 0
 
     def kind(self) -> str:
         """Domain and name, as ``"onnx::Conv"``."""
         return f"{self.domain or 'onnx'}::{self.name}"
+
+    def __getitem__(self, name: str) -> Any:
+        """An attribute."""
+        return self.attributes[name][1]
+
+    t = i = f = s = __getitem__
+
+    def mustBeNone(self) -> bool:
+        """False: an argument that is None is None, and no value."""
+        return False
 
 
 @dataclass
@@ -249,13 +304,17 @@ class Graph:
         while inputs and inputs[-1] is None:
             inputs.pop()
         made = [Value(self.name()) for _ in range(outputs)]
+        shared = self.shared
         node = Node(
-            domain, name, inputs, made, _attributes(attrs), self.shared.scope, self.shared.source
+            domain, name, inputs, made, _attributes(attrs), shared.scope, shared.source, self.opset
         )
         dtype = self._dtype(node)
         for value in made:
             value.maker, value.dtype = node, dtype
         self.nodes.append(node)
+        if node.name == "Constant" and not domain and "value" in node.attributes:
+            tensor = node["value"]
+            made[0].tensor, made[0].dtype, made[0].shape = tensor, tensor.dtype, tuple(tensor.shape)
         return made[0] if outputs == 1 else tuple(made)
 
     def _dtype(self, node: Node) -> fb.dtype | None:

@@ -116,7 +116,8 @@ def _attribute(name: str, letter: str, value: Any, docs: bool) -> Any:
     return helper.make_attribute(name, value, attr_type=kind)
 
 
-def _node(node: Node, docs: bool) -> Any:
+def node_proto(node: Node, docs: bool = False) -> Any:
+    """A node with its attributes."""
     from onnx import NodeProto
 
     proto = NodeProto(op_type=node.name, domain=node.domain)
@@ -141,7 +142,7 @@ def graph_proto(
     from onnx import GraphProto
 
     proto = GraphProto(name=name)
-    proto.node.extend(_node(node, docs) for node in graph.nodes)
+    proto.node.extend(node_proto(node, docs) for node in graph.nodes)
     proto.input.extend(value_info(v) for v in graph.inputs)
     proto.output.extend(value_info(v) for v in graph.outputs)
     if also or not weights:

@@ -6,9 +6,12 @@ import functools
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from flambeau.onnx._export.errors import OnnxExporterError
+from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
+
+if TYPE_CHECKING:
+    from flambeau.jit._schemas import Schema
 
 Symbolic = Callable[..., Any]
 
@@ -80,3 +83,38 @@ def need_number(value: Any, what: str) -> Any:
     if isinstance(value, list | tuple):
         return [need_number(each, what) for each in value]
     return value
+
+
+IGNORED = frozenset(
+    """generator layout device pin_memory memory_format requires_grad cudnn_enabled cudnn_enable
+    non_blocking copy implicit sparse sparse_grad scale_grad_by_freq out path padding_idx""".split()
+)
+"""Arguments that say nothing about what is computed."""
+
+
+def fitting(
+    parameters: tuple[str, ...] | None, named: dict[str, Any], schema: Schema | None
+) -> dict[str, Any]:
+    """The arguments that a symbolic function takes.
+
+    Raises:
+        OnnxExporterError: it does not know one that is given.
+    """
+    if parameters is None:
+        return named
+    from flambeau.onnx._export.graph import Value
+
+    kept = {}
+    defaults = {} if schema is None else {a.name: a.default for a in schema.arguments}
+    for name, value in named.items():
+        if name in parameters:
+            kept[name] = value
+        elif name in ("self", "input") and parameters[0] in ("self", "input"):
+            kept[parameters[0]] = value
+        elif name in ("a", "b") and len(parameters) > (name == "b"):  # ops of numbers
+            kept[parameters[name == "b"]] = value
+        elif name not in IGNORED and not (
+            value is None or (not isinstance(value, Value) and value == defaults.get(name))
+        ):
+            raise UnsupportedOperatorError(f"the argument {name} is not supported")
+    return kept

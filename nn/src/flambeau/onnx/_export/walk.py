@@ -21,13 +21,7 @@ from flambeau.onnx._export import control
 from flambeau.onnx._export.cells import Cell, Module, annotate, convert, leaves
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value, dtype_of_example
-from flambeau.onnx._export.table import custom, load
-
-IGNORED = frozenset(
-    """generator layout device pin_memory memory_format requires_grad cudnn_enabled cudnn_enable
-    non_blocking copy implicit sparse sparse_grad scale_grad_by_freq out path padding_idx""".split()
-)
-"""Arguments that say nothing about what is computed."""
+from flambeau.onnx._export.table import custom, fitting, load
 
 LOOSE = frozenset(
     """nonzero masked_select unique unique_consecutive argwhere repeat_interleave where bincount
@@ -515,7 +509,7 @@ class Walk:
                     "flambeau.onnx.register_custom_op_symbolic adds one"
                 )
             raise UnsupportedOperatorError(f"it needs opset {entry.since} or newer")
-        given = _fitting(entry.parameters, named, schema)
+        given = fitting(entry.parameters, named, schema)
         try:
             if bare in ALONG and _without_dimensions(given):
                 return _of_one(g, entry.function, given)
@@ -597,29 +591,3 @@ def _named(schema: Schema | None, args: list[Any]) -> dict[str, Any]:
     if schema is None:
         return {f"argument{at}": value for at, value in enumerate(args)}
     return {a.name: value for a, value in zip(schema.arguments, args, strict=False)}
-
-
-def _fitting(
-    parameters: tuple[str, ...] | None, named: dict[str, Any], schema: Schema | None
-) -> dict[str, Any]:
-    """The arguments that a symbolic function takes.
-
-    Raises:
-        OnnxExporterError: it does not know one that is given.
-    """
-    if parameters is None:
-        return named
-    kept = {}
-    defaults = {} if schema is None else {a.name: a.default for a in schema.arguments}
-    for name, value in named.items():
-        if name in parameters:
-            kept[name] = value
-        elif name in ("self", "input") and parameters[0] in ("self", "input"):
-            kept[parameters[0]] = value
-        elif name in ("a", "b") and len(parameters) > (name == "b"):  # ops of numbers
-            kept[parameters[name == "b"]] = value
-        elif name not in IGNORED and not (
-            value is None or (not isinstance(value, Value) and value == defaults.get(name))
-        ):
-            raise UnsupportedOperatorError(f"the argument {name} is not supported")
-    return kept
