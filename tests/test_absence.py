@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,30 @@ def test_other_names_have_the_usual_error(module):
 def test_programs_for_pytorch_are_told_too():
     with torch_alias() as torch, pytest.raises(AttributeError, match=r"instead: .*linalg\.eigh"):
         getattr(torch, "lobpcg")  # noqa: B009 - the error is what is wanted
+
+
+@pytest.mark.parametrize("alias", [nullcontext, torch_alias])
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [
+        ("torch.zeross", "zeros"),
+        ("torch.flot32", "float32"),
+        ("torch.nn.Lineer", "Linear"),
+        ("torch.nn.functional.reluu", "relu"),
+        ("torch.optim.Adm", "Adam"),
+        ("torch.linalg.svdd", "svd"),
+        ("torch.utils.data.DataLoder", "DataLoader"),
+        ("torch.rand(2).sume", "sum"),
+        ("torch.nn.Linear(1, 1).wieght", "weight"),
+    ],
+)
+def test_tracebacks_end_with_the_name_that_was_meant(capsys, alias, wrong, meant):
+    with alias() as torch:
+        try:
+            eval(wrong, {"torch": torch or fb})
+        except AttributeError:
+            sys.__excepthook__(*sys.exc_info())
+    assert capsys.readouterr().err.rstrip().endswith(f"Did you mean: '{meant}'?")
 
 
 def test_tensors_are_told_of_what_they_lack_and_list_none_of_it():

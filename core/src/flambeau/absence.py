@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import sys
 from functools import cache
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import NoReturn
 
-__all__ = ["Absent", "instead", "tell"]
+__all__ = ["Absent", "instead", "tell", "unknown"]
 
 
 @cache
@@ -59,6 +60,36 @@ name, as in `conv2d`
         raise AttributeError(text, name=self.name, obj=owner if instance is None else instance)
 
 
+class _Near:
+    """What the interpreter lists to suggest a name: of more than 750 names it suggests none."""
+
+    def __init__(self, module: ModuleType, name: str) -> None:
+        self._module, self._name = module, name
+
+    def __dir__(self) -> list[str]:
+        from difflib import get_close_matches  # only tracebacks need it
+
+        return get_close_matches(self._name, dir(self._module), n=20, cutoff=0.5)
+
+
+def unknown(module: ModuleType, name: str, text: str) -> AttributeError:
+    """The error of a name that a module has not: tracebacks end with the name that was meant.
+
+    The names are looked through when a traceback is printed, so that `hasattr` costs what it did.
+
+    Args:
+        module: where the name was looked for.
+        name: that name.
+        text: what the error says.
+
+    >>> from flambeau import absence, nn
+    >>> error = absence.unknown(nn, "Lineer", "no Lineer")
+    >>> error.name, "Linear" in dir(error.obj)
+    ('Lineer', True)
+    """
+    return AttributeError(text, name=name, obj=_Near(module, name))
+
+
 def instead(module: str, name: str) -> str | None:
     """What to use instead of a name that PyTorch has and flambeau has not; None for any other.
 
@@ -81,20 +112,19 @@ def tell(module: str) -> None:
     AttributeError: module 'flambeau' has no attribute 'lobpcg': PyTorch has it, and it is not in \
 flambeau; instead: `flambeau.linalg.eigh`
     """
-    namespace = vars(sys.modules[module])
-    own = namespace.get("__getattr__")
+    written = sys.modules[module]
+    own = vars(written).get("__getattr__")
 
-    def missing(name: str) -> Any:
-        start = f"module {module!r} has no attribute {name!r}"
-        error = AttributeError(start, name=name, obj=sys.modules[module])
+    def missing(name: str) -> object:
+        text = f"module {module!r} has no attribute {name!r}"
         if own is not None:
             try:
                 return own(name)
             except AttributeError as raised:
-                error = raised
+                if str(raised) != text:
+                    raise
         if (advice := instead(module, name)) is not None:
-            text = f"{start}: PyTorch has it, and it is not in flambeau; instead: {advice}"
-            raise AttributeError(text) from None
-        raise error
+            text += f": PyTorch has it, and it is not in flambeau; instead: {advice}"
+        raise unknown(written, name, text) from None
 
-    namespace["__getattr__"] = missing
+    vars(written)["__getattr__"] = missing

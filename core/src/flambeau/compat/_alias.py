@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 import flambeau
-from flambeau.absence import instead
+from flambeau.absence import instead, unknown
 from flambeau.compat import _absent, _torch, _versions
 from flambeau.compat._classes import classes_noticed, classes_of_torch
 from flambeau.compat._devices import DEVICES, device_module
@@ -72,10 +72,11 @@ class _Torch(ModuleType):
         if name.startswith("_") and not name.startswith("__") and hasattr(flambeau, name):
             return getattr(flambeau, name)
         advice = instead("flambeau", name)
-        raise AttributeError(
+        text = (
             f"flambeau has no torch.{name} (the name torch means flambeau "
             f"{flambeau.__version__} in this process){f'; instead: {advice}' if advice else ''}"
         )
+        raise unknown(self, name, text)
 
     def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, ModuleType) and name != "__class__":
