@@ -59,7 +59,7 @@ def has_torch_function(relevant_args: Iterable[Any]) -> bool:
 
 
 def handle_torch_function(
-    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: object, **kwargs: object
 ) -> Any:
     """Offer the call ``public_api(*args, **kwargs)`` to the classes of the relevant arguments.
 
@@ -126,8 +126,8 @@ class TorchFunctionMode:
 
     def __torch_function__(
         self,
-        func: Any,
-        types: object,
+        func: Callable[..., Any],
+        types: Any,
         args: tuple[Any, ...] = (),
         kwargs: object = None,
     ) -> Any:
@@ -138,7 +138,7 @@ class TorchFunctionMode:
         """
         raise NotImplementedError(f"{type(self).__name__} has no __torch_function__ of its own")
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchFunctionMode:
         function_modes.enter(self)
         return self
 

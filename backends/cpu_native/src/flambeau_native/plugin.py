@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.plugin import KernelSet, hookimpl
 from flambeau_native import __version__
+
+if TYPE_CHECKING:
+    from flambeau.plugin.plan import Plan
+
 
 api_version = "1.0"
 
@@ -36,7 +40,7 @@ def flambeau_kernels(device_type: str) -> KernelSet | None:
     return KernelSet(f"flambeau-native {__version__}", KERNELS)
 
 
-def _compile_plan(plan: Any) -> Callable[..., tuple[Any, ...]] | None:
+def _compile_plan(plan: Plan) -> Callable[..., tuple[Any, ...]] | None:
     from flambeau_native.fusion import compile_plan  # when there is a plan
 
     return compile_plan(plan)

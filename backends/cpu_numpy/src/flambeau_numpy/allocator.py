@@ -20,7 +20,7 @@ from collections import OrderedDict, deque
 from collections.abc import Sequence
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class _Pool:
     def lease(self, size: int) -> _Lease:
         """A block of exactly `size` bytes on loan."""
         block = self.block(size)
-        lease: Any = block.view(_Lease)
+        lease = block.view(_Lease)
         back = _Return(lease, self.returned)
         back.block = block
         self.lent[back] = None

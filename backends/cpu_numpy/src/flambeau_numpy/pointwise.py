@@ -127,7 +127,7 @@ def binary(ufunc: np.ufunc, large: Kernel | None = None) -> Kernel:
         except FloatingPointError:
             return quietly(a, b)
 
-    def number_first(a: Array, b: Array) -> Any:
+    def number_first(a: Array, b: Array) -> object:
         try:
             few = a.nbytes < limit and b.nbytes < limit
             return ufunc(a, b) if few else large(a, b)

@@ -40,7 +40,7 @@ def quiet(function: F) -> F:
         return np.errstate(all="ignore")(function)
     change, restore, ignore = _state.set, _state.reset, _ignore
 
-    def quietly(*args: Any) -> Any:
+    def quietly(*args: object) -> object:
         before = change(ignore)
         try:
             return function(*args)

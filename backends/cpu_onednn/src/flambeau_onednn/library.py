@@ -127,7 +127,7 @@ class Library:
         if stated is None:
             raise OSError(f"{path} is not oneDNN")
         stated.restype = POINTER(_Version)
-        version: Any = stated().contents
+        version = stated().contents
         self.path = path
         self.version = f"{version.major}.{version.minor}.{version.patch}"
         if version.major != MAJOR:
@@ -163,7 +163,7 @@ class Library:
         self.attributes = self.made("primitive_attr_create")
         self.call("primitive_attr_set_scratchpad_mode", self.attributes, USER_SCRATCHPAD)
 
-    def call(self, name: str, *arguments: Any) -> None:
+    def call(self, name: str, *arguments: object) -> None:
         """Call a function and raise if it fails.
 
         Raises:
@@ -192,7 +192,7 @@ class Library:
         """The function that ends the life of an object."""
         return self._functions[f"{kind}_destroy"]
 
-    def made(self, name: str, *arguments: Any) -> c_void_p:
+    def made(self, name: str, *arguments: object) -> c_void_p:
         """The object that a function creates, which writes its handle to the first argument."""
         handle = c_void_p()
         self.call(name, byref(handle), *arguments)

@@ -202,7 +202,7 @@ class Convolution(Listed):
         library = self._library
         source, weights, result = self._free(image), self._free(filters), self._free(target)
 
-        def made(name: str, *arguments: Any) -> Owned:
+        def made(name: str, *arguments: object) -> Owned:
             handle = library.made(f"convolution_{name}_primitive_desc_create", *arguments)
             return Owned(library, "primitive_desc", handle)
 

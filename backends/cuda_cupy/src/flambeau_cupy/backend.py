@@ -220,7 +220,7 @@ class CupyBackend(ArrayBackend):
         with cupy.cuda.Device(index):
             return cupy.cuda.Stream(non_blocking=True, priority=priority)
 
-    def external_stream(self, index: int, handle: int) -> Any:
+    def external_stream(self, index: int, handle: int) -> _Borrowed:
         """The stream of another library."""
         return _Borrowed(handle, index)
 
@@ -519,7 +519,7 @@ class _PlanCache:
 
 def _on(index: int, kernel: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(kernel)
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         before = runtime.getDevice()
         if before == index:
             return kernel(*args)

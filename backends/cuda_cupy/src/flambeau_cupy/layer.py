@@ -135,7 +135,7 @@ class NumpyLayer(Layer):
         """See `ArrayModule.quiet`; CuPy never warns."""
 
         @wraps(kernel)
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             with np.errstate(all="ignore"):
                 return kernel(*args)
 

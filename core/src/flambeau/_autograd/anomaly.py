@@ -5,9 +5,14 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine
+
+if TYPE_CHECKING:
+    from flambeau._autograd.node import Node
+    from flambeau.ops.declaration.formulas import Formulas
+
 
 _PACKAGE = os.path.join(os.path.dirname(os.path.dirname(__file__)), "")
 
@@ -120,9 +125,9 @@ def remember_call(node: Any) -> None:
 
 
 def checked_apply(
-    node: Any,
+    node: Node,
     apply: Callable[[Any, Any], Any],
-    F: Any,
+    F: Formulas,
     g: Any,
 ) -> Any:
     """Apply a node; on failure or NaN, say where its forward call was."""
@@ -152,7 +157,7 @@ def _has_nan(F: Any, part: Any) -> bool:
     return bool((part != part).any().item())
 
 
-def _warn(node: Any) -> None:
+def _warn(node: Node) -> None:
     trace = node.metadata.get("traceback")
     if trace is None:
         text = (

@@ -20,10 +20,15 @@ from flambeau._autograd.node import Binary, Node, Unary
 from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
+    from flambeau._autograd.node import Hooks
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._dispatch.dispatch import out_of_memory, wrap
     from flambeau._memory.views import edge
     from flambeau._tensor.tensor import Tensor
-    from flambeau.ops.declaration.namespace import TENSORS
+    from flambeau._transforms.levels import LevelBackend
+    from flambeau._types.dtype import dtype as DType
+    from flambeau.ops.declaration.formulas import Formulas
+    from flambeau.ops.declaration.namespace import TENSORS, TensorNamespace
 
     FORMULAS: tuple[type[Node], ...]
 
@@ -151,7 +156,7 @@ def run(
 class _Walk:
     """The state of one backward pass."""
 
-    def __init__(self, F: Any, retain: bool) -> None:
+    def __init__(self, F: BoundBackend | LevelBackend | TensorNamespace, retain: bool) -> None:
         self.F = F
         self.retain = retain
         self.heap: list[int] = []
@@ -375,18 +380,18 @@ class _Walk:
         return out
 
 
-def _apply(node: Node, F: Any, g: Any) -> Any:
+def _apply(node: Node, F: Formulas, g: Any) -> Any:
     return node.apply(F, g)
 
 
-def _watched_apply(node: Node, F: Any, g: Any) -> Any:
+def _watched_apply(node: Node, F: Formulas, g: Any) -> Any:
     apply = node.apply
     for watch in tuple(watchers):
         apply = partial(watch, node, apply)
     return apply(F, g)
 
 
-def _reaches(e: Any, needed: set[int] | None, wanted: dict[Any, Any]) -> bool:
+def _reaches(e: Tensor | None, needed: set[int] | None, wanted: dict[Any, Any]) -> bool:
     if e is None:
         return False
     if isinstance(e, Node):
@@ -417,7 +422,7 @@ def _sparse_sum(F: Any, have: Any, new: Any, error: Exception) -> Any:
     return total
 
 
-def _as_tensor(be: Any, native: Any, dtype: Any) -> Tensor:
+def _as_tensor(be: BoundBackend, native: Any, dtype: DType) -> Tensor:
     if type(native) is not be.array:
         if hasattr(native, "as_tensor"):
             return native.as_tensor(be)
@@ -468,7 +473,7 @@ def _run_pre_hooks(node: Node, F: Any, g: Any) -> Any:
     return g
 
 
-def _tensor_hooks(hooks: Any, F: Any, g: Any) -> Any:
+def _tensor_hooks(hooks: Hooks, F: BoundBackend, g: Any) -> Any:
     if hooks.tensor:
         grad = _out(F, g)
         for hook in tuple(hooks.tensor.values()):
@@ -553,7 +558,7 @@ def _out(F: Any, g: Any) -> Tensor:
     return _conjugate(g) if g.dtype.is_complex else g
 
 
-def _in(F: Any, t: Tensor) -> Any:
+def _in(F: BoundBackend | TensorNamespace, t: Tensor) -> Any:
     if t.dtype.is_complex:
         t = _conjugate(t)
     return t._a if F.native else t

@@ -58,7 +58,7 @@ class _GradMode:
         mode = self._mode
 
         @functools.wraps(func)
-        def inner(*args: Any, **kwargs: Any) -> Any:
+        def inner(*args: object, **kwargs: object) -> object:
             # Not by the block, whose end an interrupt could keep from beginning.
             before = recording()
             try:
@@ -73,7 +73,7 @@ class _GradMode:
 def _wrapped_generator(fresh: Callable[[], _GradMode], func: Callable[..., Any]) -> Any:
     # The mode holds while the generator's own code runs, not while its consumer's does.
     @functools.wraps(func)
-    def inner(*args: Any, **kwargs: Any) -> Any:
+    def inner(*args: object, **kwargs: object) -> Any:
         generator = func(*args, **kwargs)
         try:
             with fresh():

@@ -12,7 +12,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
+    from flambeau._transforms.levels import LevelBackend
+    from flambeau.ops.declaration.namespace import TensorNamespace
 
 next_seq = itertools.count(1).__next__
 
@@ -168,7 +171,7 @@ class Out(Node):
         self.saved = ()
         self.seq = next_seq()
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         return ({self.index: g},)
 
     def name(self) -> str:
@@ -236,7 +239,7 @@ class SavesNothing(Unary):
 
     keeps = 0
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         return (self.formula(F, g),)
 
 
@@ -250,7 +253,7 @@ class SavesInput(Unary):
 
     keeps = 1
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         x, native, version = self.saved
@@ -304,7 +307,7 @@ class Binary(Node):
     f1: ClassVar[Callable[..., Any]]
     keep: ClassVar[tuple[int, ...]]
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | LevelBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         a, b = self.operands(F, g)
         e0, e1 = self.edges
         g0 = self.f0(F, g, a, b) if e0 is not None else None

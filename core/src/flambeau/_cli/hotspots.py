@@ -9,10 +9,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._cli.overview import activate_quietly, columns
 from flambeau.plugin.host import PluginHost
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
 
 
 def hotspots(host: PluginHost, device_type: str, program: Sequence[str]) -> str:
@@ -102,5 +105,5 @@ class _Stopwatch:
             self.total += spent
 
     @staticmethod
-    def _finish(be: Any) -> None:
+    def _finish(be: BoundBackend) -> None:
         be.backend.synchronize(be.device.index or 0)

@@ -109,7 +109,7 @@ def _lacking(
     return None
 
 
-def _within(part: object, value: Any, depth: int = 3) -> bool:
+def _within(part: object, value: object, depth: int = 3) -> bool:
     """Whether something is a value, or in it where that is a container of Python."""
     if part is value:
         return True
@@ -241,7 +241,7 @@ _OF_PARTS = (Sequence, Iterable, Collection)
 
 def _refusal(value: object, kind: type) -> Exception | None:
     """Why a value is not of a class; what becomes a number counts as one."""
-    become: Any = {float: float, int: operator.index}.get(kind)
+    become = {float: float, int: operator.index}.get(kind)
     try:
         if become is not None and not isinstance(value, str | bytes):
             become(value)

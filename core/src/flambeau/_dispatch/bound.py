@@ -22,6 +22,10 @@ from flambeau.plugin.host import host
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
+    from flambeau.ops.declaration.table import Op
+    from flambeau.ops.optimisers.optimizer_steps import StepOp
+    from flambeau.ops.pointwise.complexes import RetypingView
+    from flambeau.ops.randomness.sampling import RandomOp
 
 _SWAP_LAST = {n: (*range(n - 2), n - 1, n - 2) for n in range(2, 65)}
 _SCALARS_KEPT = 256
@@ -90,7 +94,7 @@ class BoundBackend:
         late.part = late.slice
         return late, made[1]
 
-    def _decomposed(self, op: Any) -> Callable[..., Any]:
+    def _decomposed(self, op: Op | StepOp | RetypingView | RandomOp) -> Callable[..., Any]:
         """A composite as its decomposition, or as what the backend makes of that."""
         decomposition = op.decomposed(self)
         if op.name.endswith("_"):  # writes into its arguments
@@ -250,7 +254,7 @@ def _in_place(be: BoundBackend, name: str, target: object, other: object) -> Non
     be.assign(target, getattr(be, name)(target, other))
 
 
-def _missing(be: BoundBackend, name: str, *args: Any) -> Any:
+def _missing(be: BoundBackend, name: str, *args: object) -> Any:
     kernel = host.missing_kernel(name, be.device.type)  # raises unless a fallback is switched on
     return kernel(*args)
 

@@ -159,7 +159,7 @@ def described(args: Sequence[Any]) -> str:
     return ", ".join(map(_described, args))
 
 
-def _described(a: Any) -> str:
+def _described(a: object) -> str:
     if is_tensor(a):
         return f"{a.dtype.name}{list(a._a.shape)}"
     if isinstance(a, (list, tuple)) and any(map(is_tensor, a)):
@@ -184,7 +184,7 @@ def said_on_purpose(error: BaseException) -> bool:
     return last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
 
 
-def _spec(a: Any) -> Any:
+def _spec(a: object) -> Any:
     if is_tensor(a):
         return Spec(tuple(a._a.shape), a.dtype)
     if isinstance(a, (list, tuple)) and a and is_tensor(a[0]):
@@ -192,7 +192,7 @@ def _spec(a: Any) -> Any:
     return a
 
 
-def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
+def record_unary(t: Tensor, x: Tensor, node: type) -> None:
     """Give `t` the history of a one-input op on `x`, if `x` has one.
 
     The generated methods call this, `record_binary` and `record_scalar` while no mode is on;
@@ -215,7 +215,7 @@ def record_unary(t: Tensor, x: Tensor, node: Any) -> None:
     t._rg = True
 
 
-def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
+def record_binary(t: Tensor, x: Tensor, y: Tensor, node: type) -> None:
     """Give `t` the history of a broadcasting op on `x` and `y`, if they have one.
 
     What is saved is written here and, for a number as second operand, in `record_scalar`; the
@@ -257,7 +257,7 @@ def record_binary(t: Tensor, x: Tensor, y: Tensor, node: Any) -> None:
     t._rg = True
 
 
-def record_scalar(t: Tensor, x: Tensor, number: object, node: Any) -> None:
+def record_scalar(t: Tensor, x: Tensor, number: object, node: type) -> None:
     """Give `t` the history of a broadcasting op on `x` and a native scalar."""
     e = (x._fn or x) if x._rg is True else edge(x)
     if e is None and not x.requires_grad:
@@ -291,7 +291,7 @@ def after_record(node: object, result: object) -> None:
         packing(node, result)
 
 
-def as_operands(name: str, *operands: Any) -> tuple[Any, ...] | None:
+def as_operands(name: str, *operands: object) -> tuple[Any, ...] | None:
     """Operands as tensors and Python numbers, or None if one of them is neither."""
     found = []
     for x in operands:
@@ -312,7 +312,7 @@ def slow_unary(name: str, x: Tensor) -> Tensor:
     return op(x)
 
 
-def slow_binary(name: str, x: object, y: Any) -> Any:
+def slow_binary(name: str, x: object, y: object) -> Any:
     """A broadcasting op of tensors and numbers; NotImplemented for anything else."""
     if type(x) not in PLAIN or type(y) not in PLAIN:
         from flambeau._tensor import overrides as _overrides

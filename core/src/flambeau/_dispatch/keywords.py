@@ -25,12 +25,12 @@ def documented(*forms: dict[str, str]) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
-        code: Any = function.__code__  # type: ignore[attr-defined]
+        code = function.__code__  # type: ignore[attr-defined]
         own = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
         named = [(frozenset(form) - frozenset(own), form) for form in forms]
 
         @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             if not kwargs:
                 return function(*args)
             for triggers, form in named:
@@ -99,7 +99,7 @@ def many(function: str, argument: str, given: tuple[Any, ...], named: Any) -> An
     return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
 
 
-def only_one(function: str, **given: Any) -> Any:
+def only_one(function: str, **given: object) -> Any:
     """The value of an argument that has several names, of which a call must use one.
 
     Raises:

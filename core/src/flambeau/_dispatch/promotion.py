@@ -9,6 +9,7 @@ from flambeau._types import dtype as D
 
 if TYPE_CHECKING:
     from flambeau._types.dtype import dtype as DType
+    from flambeau.plans.numbers import Tracked
 
 _ORDER = (bool, int, float, complex)
 
@@ -35,7 +36,7 @@ def is_number(value: object) -> bool:
     return isinstance(value, (int, float, complex))
 
 
-def python_number(value: Any) -> Any:
+def python_number(value: Any) -> complex | Tracked | float | tuple[int, ...]:
     """A number object of another library (NumPy scalars) as a Python number, else `value`."""
     if type(value) in _ORDER or not hasattr(value, "dtype") or not hasattr(value, "item"):
         return value
@@ -67,7 +68,7 @@ def fitting(value: Any, dtype: DType) -> Any:
     return value
 
 
-def result_type(*operands: Any) -> DType:
+def result_type(*operands: object) -> DType:
     """The dtype of an arithmetic op on tensors and numbers.
 
     A category (bool, integer, floating, complex) that occurs only among 0-d tensors or numbers

@@ -20,9 +20,11 @@ from flambeau._memory.states import LEAF_VIEW, UNBUILT_VIEW, VIEW
 from flambeau._types.strides import contiguous_strides
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.native import Array
     from flambeau.ops.declaration.formulas import Formulas
+    from flambeau.ops.declaration.namespace import TensorNamespace
 
 Step = tuple[
     str, tuple[Any, ...], tuple[int, ...], str
@@ -44,7 +46,7 @@ class ViewBackward(Node):
 
     step: Step
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         op, args, shape, _ = self.step
         return (_GRADIENTS[op](F, g, shape, args),)
 
@@ -355,7 +357,7 @@ def _retyped(chain: Sequence[Step]) -> int:
     return next((i for i, step in enumerate(chain, 1) if step[0] in RETYPES), 0)
 
 
-def _region(F: Any, g: Array, op: str) -> Array:
+def _region(F: Formulas, g: Array, op: str) -> Array:
     # The transpose of the gradient of the step: conjugates, since dL = Re(w dz).
     return F.view_as_real(F.conj(g)) if op == "view_as_real" else F.conj(F.view_as_complex(g))
 

@@ -17,6 +17,7 @@ from flambeau.plugin.accelerator import OutOfMemoryError
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
 
 
 def checked_size(size: int) -> int:
@@ -57,7 +58,7 @@ def allocated(count: int, dtype: DType, device: Any) -> Storage:
     return st
 
 
-def copied(st: Storage, device: Any) -> Storage:
+def copied(st: Storage, device: DeviceLike) -> Storage:
     """A copy of memory on a device, in the same dtype."""
     if st._be.strided and bind(device) is st._be:
         made = storage_of(tensor_in(st, st.dtype).clone())

@@ -32,6 +32,7 @@ from flambeau._types.strides import contiguous_strides
 if TYPE_CHECKING:
     from flambeau._memory.record import Storage
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
 
 _FOLDER = "/dev/shm" if os.path.isdir("/dev/shm") else tempfile.gettempdir()
 
@@ -124,7 +125,7 @@ def private(data: bytearray) -> Storage:
     return storage_of(tensor_over(Memory(memoryview(data), (len(data),), (1,), D.uint8), D.uint8))
 
 
-def tensor_at(block: Storage, start: int, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+def tensor_at(block: Storage, start: int, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     """The row-major tensor that begins at byte `start` of a block."""
     return tensor_in(block, dtype, start // dtype.itemsize, shape, contiguous_strides(shape))
 
@@ -322,18 +323,18 @@ def register(*, move: bool = False) -> None:
         kinds += kind.__subclasses__()
 
 
-def _attached(handle: Any, nbytes: int) -> Any:
+def _attached(handle: Any, nbytes: int) -> UntypedStorage:
     return UntypedStorage._of(attach(handle.detach(), nbytes))
 
 
-def _attached_by_name(home: str, name: str, nbytes: int) -> Any:
+def _attached_by_name(home: str, name: str, nbytes: int) -> UntypedStorage:
     return UntypedStorage._of(attach_named(home, name, nbytes))
 
 
-def _retyped(storage: Any, dtype: Any) -> Any:
+def _retyped(storage: Any, dtype: DType) -> TypedStorage:
     return TypedStorage(wrap_storage=storage, dtype=dtype)
 
 
-def _received(cls: type, storage: Any, dtype: Any, place: Any, requires_grad: bool) -> Any:
+def _received(cls: type, storage: Any, dtype: DType, place: Any, requires_grad: bool) -> Any:
     t = tensor_in(storage._st, dtype, *place)
     return t._make_subclass(cls, t, requires_grad)

@@ -15,6 +15,7 @@ from flambeau._types import dtype as D
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flambeau._memory.record import Storage
     from flambeau._tensor.tensor import Tensor
     from flambeau._types.device import device as Device
     from flambeau._types.dtype import dtype as DType
@@ -46,7 +47,7 @@ class TypedStorage(Casts):
 
     def __init__(
         self,
-        *args: Any,
+        *args: object,
         wrap_storage: UntypedStorage | None = None,
         dtype: DType | None = None,
         device: object = None,
@@ -67,7 +68,7 @@ class TypedStorage(Casts):
         return self._untyped_storage
 
     @property
-    def _st(self) -> Any:
+    def _st(self) -> Storage:
         return self._untyped_storage._st
 
     @property
@@ -220,7 +221,7 @@ class TypedStorage(Casts):
         return self.to(device="cpu")
 
     def cuda(
-        self, device: object = None, non_blocking: object = False, **kwargs: Any
+        self, device: object = None, non_blocking: object = False, **kwargs: object
     ) -> TypedStorage:
         """The storage on a CUDA device; itself if it is there.
 
@@ -229,7 +230,9 @@ class TypedStorage(Casts):
         """
         return self._wrapped(self._untyped_storage.cuda(device))
 
-    def type(self, dtype: DType | None = None, non_blocking: object = False, **kwargs: Any) -> Any:
+    def type(
+        self, dtype: DType | None = None, non_blocking: object = False, **kwargs: object
+    ) -> Any:
         """The name of the storage's class, or the storage cast to a dtype, class or its name.
 
         Raises:
@@ -322,10 +325,10 @@ def legacy_name(dtype: DType) -> str:
     return D.TENSOR_TYPE_NAMES[dtype].replace("Tensor", "Storage")
 
 
-def _legacy_class(dtype: DType, device: str = "cpu") -> Any:
+def _legacy_class(dtype: DType, device: str = "cpu") -> type:
     name = legacy_name(dtype)
 
-    def new(cls: object, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
+    def new(cls: object, *args: object, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
         if wrap_storage is not None:
             return TypedStorage(*args, wrap_storage=wrap_storage, dtype=dtype)
         st = from_arguments(name, args, dtype, device)

@@ -27,6 +27,7 @@ from flambeau._types.device import device as Device
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
 
 
@@ -56,7 +57,7 @@ class UntypedStorage(Casts):
     is_sparse = False
     dtype: Any = None
 
-    def __init__(self, *args: Any, device: object = None) -> None:
+    def __init__(self, *args: object, device: object = None) -> None:
         self._st = from_arguments("UntypedStorage", args, D.uint8, device)
 
     @classmethod
@@ -131,7 +132,7 @@ class UntypedStorage(Casts):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.tolist())
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index: Any) -> UntypedStorage | int:
         if isinstance(index, slice):
             start, stop = span(index, self.nbytes())
             return UntypedStorage._of(part(self._st, start, stop))
@@ -208,7 +209,7 @@ class UntypedStorage(Casts):
         return self.to(device="cpu")
 
     def cuda(
-        self, device: object = None, non_blocking: object = False, **kwargs: Any
+        self, device: object = None, non_blocking: object = False, **kwargs: object
     ) -> UntypedStorage:
         """The storage on a CUDA device; itself if it is there.
 
@@ -399,5 +400,5 @@ def _rebuilt(data: bytes, nbytes: int, dtype: DType, device: str) -> UntypedStor
     return UntypedStorage._of(st)
 
 
-def _bytes(storage: UntypedStorage) -> Any:
+def _bytes(storage: UntypedStorage) -> Tensor:
     return tensor_in(storage._st, D.uint8)

@@ -52,12 +52,12 @@ class Attributes(dict[str, Any]):
     def __delitem__(self, name: str) -> None:
         self.pop(name)
 
-    def update(self, *args: Any, **kwargs: Any) -> None:
+    def update(self, *args: object, **kwargs: object) -> None:
         """As of any dictionary."""
         for name, value in dict(*args, **kwargs).items():
             self[name] = value
 
-    def __ior__(self, other: Any) -> Any:
+    def __ior__(self, other: Any) -> Attributes:
         self.update(other)
         return self
 
@@ -67,7 +67,7 @@ class Attributes(dict[str, Any]):
             self[name] = default
         return self[name]
 
-    def pop(self, name: str, *default: Any) -> Any:
+    def pop(self, name: str, *default: object) -> Any:
         """As of any dictionary."""
         value = super().pop(name, *default)
         if name not in OWN:

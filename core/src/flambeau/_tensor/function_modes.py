@@ -88,7 +88,7 @@ def _intercept_plain_methods() -> None:
     _forget_subscripts(before)
 
 
-def _forget_subscripts(method: Any) -> None:
+def _forget_subscripts(method: Callable[..., Any]) -> None:
     """Let ``x[i]`` be looked up again that had specialised on a method which is no longer it.
 
     CPython 3.13.0 goes on calling it once the versions of the class are used up; that the
@@ -99,7 +99,7 @@ def _forget_subscripts(method: Any) -> None:
 
 def _seen(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def seen(self: object, *args: Any, **kwargs: Any) -> Any:
+    def seen(self: object, *args: object, **kwargs: object) -> object:
         found = _in_modes(seen, (self, *args), kwargs)
         return method(self, *args, **kwargs) if found is NotImplemented else found
 

@@ -63,10 +63,10 @@ class LegacyTensorType:
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
         raise TypeError(f"type '{self.__module__}.{self.__name__}' is not an acceptable base type")
 
-    def __or__(self, other: object) -> Any:
+    def __or__(self, other: object) -> LegacyTensorType | object:
         return Union[self, other]  # noqa: UP007 - `|` is what is defined here
 
-    def __ror__(self, other: object) -> Any:
+    def __ror__(self, other: object) -> object | LegacyTensorType:
         return Union[other, self]  # noqa: UP007
 
     def __instancecheck__(self, instance: object) -> bool:

@@ -162,7 +162,7 @@ in_modes: Callable[[Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any] |
 
 def _through(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def seen(self: object, *args: Any, **kwargs: Any) -> Any:
+    def seen(self: object, *args: object, **kwargs: object) -> object:
         if in_modes is not None:
             found = in_modes(seen, (self, *args), kwargs)
             if found is not NotImplemented:

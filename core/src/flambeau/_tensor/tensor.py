@@ -38,10 +38,13 @@ from flambeau._types.size import Size
 from flambeau._writes import inplace as _inplace
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from flambeau._dispatch.bound import BoundBackend
     from flambeau._storages.typed import TypedStorage
     from flambeau._storages.untyped import UntypedStorage
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
     from flambeau._types.memory_format import memory_format as MemoryFormat
 
 _new = object.__new__
@@ -93,12 +96,12 @@ class Tensor(TensorMethods, TensorBase):
     is_nested: ClassVar[bool] = False
     is_sparse_csr: ClassVar[bool] = False
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
+    def __new__(cls, *args: object, **kwargs: object) -> Tensor:
         from flambeau._tensor.legacy import legacy_new  # makes tensors
 
         return legacy_new(cls, args, kwargs)
 
-    def __init_subclass__(cls, plain: bool = False, **kwargs: Any) -> None:
+    def __init_subclass__(cls, plain: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if "dtype" in vars(cls):
             # Not before: beside a descriptor CPython reads the attribute of all tensors slower.
@@ -750,7 +753,7 @@ class Tensor(TensorMethods, TensorBase):
 
     def __array_wrap__(
         self, array: Any, context: object = None, return_scalar: bool = False
-    ) -> Any:
+    ) -> Tensor:
         """What NumPy's functions of this tensor return: a tensor; truth values are bytes."""
         from flambeau.ops.creation.creation import from_numpy
 
@@ -811,7 +814,7 @@ class Tensor(TensorMethods, TensorBase):
             {n for n in object.__dir__(self) if n not in absent.NAMES or hasattr(self, n)}
         )
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> Tensor:
         if type(self).__reduce_ex__ is not Tensor.__reduce_ex__:
             rebuild, arguments = self.__reduce_ex__(4)[:2]
             return rebuild(*arguments)
@@ -932,12 +935,15 @@ class Tensor(TensorMethods, TensorBase):
             )
         return _convert(self, other.device, other.dtype, False, None)
 
-    def cpu(self, memory_format: Any = None) -> Tensor:
+    def cpu(self, memory_format: MemoryFormat | None = None) -> Tensor:
         """The tensor on the CPU."""
         return _convert(self, Device("cpu"), None, False, memory_format)
 
     def cuda(
-        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+        self,
+        device: Any = None,
+        non_blocking: bool = False,
+        memory_format: MemoryFormat | None = None,
     ) -> Tensor:
         """The tensor on a CUDA device."""
         where = Device("cuda" if device is None else device)
@@ -1023,7 +1029,7 @@ class Tensor(TensorMethods, TensorBase):
 
         write_part(self, part, value)
 
-    def new(self, *args: Any, device: Any = None, size: Any = None) -> Tensor:
+    def new(self, *args: object, device: Any = None, size: Any = None) -> Tensor:
         """A tensor by the legacy constructor of this dtype: ``x.new(2, 3)``, ``x.new([1, 2])``.
 
         `new_tensor`, `new_empty` and `new_zeros` say what they make.
@@ -1036,7 +1042,9 @@ class Tensor(TensorMethods, TensorBase):
 
         return make(self.dtype, device or self.device, args if size is None else (Size(size),))
 
-    def resize_(self, *sizes: Any, size: object = None, memory_format: Any = None) -> Tensor:
+    def resize_(
+        self, *sizes: object, size: object = None, memory_format: MemoryFormat | None = None
+    ) -> Tensor:
         """Another shape in place, over the same memory, which grows if it must; new elements are 0.
 
         Raises:
@@ -1053,7 +1061,7 @@ class Tensor(TensorMethods, TensorBase):
         return resize(self, shape, memory_format)
 
     def resize_as_(
-        self, other: Any = None, *, memory_format: Any = None, tensor: Any = None
+        self, other: Any = None, *, memory_format: MemoryFormat | None = None, tensor: Any = None
     ) -> Tensor:
         """`resize_` to the shape of `other` (`tensor` in PyTorch 1.0).
 
@@ -1101,7 +1109,7 @@ class Tensor(TensorMethods, TensorBase):
         shared.share(self)
         return self
 
-    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+    def __array_namespace__(self, *, api_version: str | None = None) -> ModuleType:
         """The functions of the array API standard.
 
         Raises:
@@ -1166,7 +1174,9 @@ class Tensor(TensorMethods, TensorBase):
         return found
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls, func: Callable[..., Any], types: tuple[type, ...], args: Any = (), kwargs: Any = None
+    ) -> Any:
         """Run `func` and turn plain results into this class, as subclasses expect."""
         from flambeau._tensor.overrides import run_default
 
@@ -1243,12 +1253,12 @@ def _to_arguments(
 
 def _convert(
     t: Tensor,
-    device: Any,
-    dtype: Any,
+    device: DeviceLike | None,
+    dtype: DType | None,
     copy: bool,
-    memory_format: Any,
+    memory_format: MemoryFormat | None,
     non_blocking: bool = False,
-) -> Any:
+) -> Tensor:
     be = t._be
     if device is not None and device != be.device:
         be = bind(device)
@@ -1286,7 +1296,7 @@ def _arranged(t: Tensor, order: list[int] | None) -> Tensor:
     return _dispatch.op("contiguous")(t.permute(order)).permute(back)
 
 
-def _rearranges(memory_format: Any) -> bool:
+def _rearranges(memory_format: MemoryFormat) -> bool:
     return memory_format is not preserve_format
 
 
@@ -1320,7 +1330,7 @@ class _OwnDtype:
 def _share_keys(cls: type[Tensor]) -> None:
     # CPython lays out a class by the attributes of its first thirty instances; one set later costs
     # a dictionary per instance and the specialised access to all its attributes.
-    t: Any = _new(cls)
+    t = _new(cls)
     for name in sorted(OWN):
         if not hasattr(getattr(cls, name, None), "__set__"):
             setattr(t, name, None)

@@ -15,7 +15,11 @@ from flambeau.ops.declaration.parameters import PLAIN, TENSOR
 from flambeau.ops.randomness.sampling import RandomOp
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.declaration.table import Op
+    from flambeau.ops.pointwise.complexes import RetypingView
+    from flambeau.ops.shapes.movement import ViewOp
 
 Rule = Callable[..., Any]
 rules: dict[str, Rule] = {}  # by the names of ops; `batching_rules` fills it
@@ -101,7 +105,9 @@ class BatchLevel(Level):
                 pass
         return self.loop(op, args)
 
-    def decomposed(self, be: LevelBackend, op: Any, args: tuple[Any, ...]) -> Any:
+    def decomposed(
+        self, be: LevelBackend, op: Op, args: tuple[Any, ...]
+    ) -> tuple[BatchedArray, ...] | BatchedArray:
         """A composite as its decomposition, on tensors of this level."""
         given = []
         for a, kind in zip(args, op.kinds, strict=True):
@@ -120,7 +126,7 @@ class BatchLevel(Level):
         # A body may make tensors of its own, which are of no level.
         return t._a if getattr(t._be, "level", None) is self else BatchedArray(t)
 
-    def loop(self, op: Any, args: tuple[Any, ...]) -> Any:
+    def loop(self, op: Op, args: tuple[Any, ...]) -> tuple[BatchedArray, ...] | BatchedArray:
         """Any op: once for each entry of the batch, and the results stacked."""
         if self.size == 0:
             raise RuntimeError(
@@ -132,7 +138,9 @@ class BatchLevel(Level):
             return tuple([_stacked(op.name, parts) for parts in zip(*rows, strict=True)])
         return _stacked(op.name, rows)
 
-    def _draw_from(self, be: LevelBackend, op: Any, args: tuple[Any, ...]) -> Any:
+    def _draw_from(
+        self, be: LevelBackend, op: Any, args: tuple[Any, ...]
+    ) -> tuple[BatchedArray, ...] | BatchedArray:
         """An op that draws numbers for tensors."""
         batched = any(a.batched for a in _arrays(op, args))
         if self.randomness == "error":
@@ -178,22 +186,22 @@ class BatchLevel(Level):
         args = (*args[:place], shape, *args[place + 1 :])
         return BatchedArray(self._made(be.below, op, args), True)
 
-    def drawing(self, be: Any) -> Any:
+    def drawing(self, be: BoundBackend) -> LevelBackend | None:
         if self.randomness == "error":
             raise RuntimeError(_random_error("a tensor of numbers"))
         return self.over(be) if self.randomness == "different" else None
 
-    def item(self, array: Any) -> Any:
+    def item(self, array: BatchedArray) -> Any:
         if array.batched:
             raise ValueNeededError(_VALUE_NEEDED)
         return array.value.item()
 
-    def tolist(self, array: Any) -> Any:
+    def tolist(self, array: BatchedArray) -> Any:
         if array.batched:
             raise ValueNeededError(_VALUE_NEEDED)
         return array.value.tolist()
 
-    def detached(self, array: Any) -> Any:
+    def detached(self, array: BatchedArray) -> BatchedArray:
         return BatchedArray(array.value.detach(), array.batched)
 
     def describe(self, t: Tensor) -> str:
@@ -225,13 +233,13 @@ def _whole(level: BatchLevel, a: BatchedArray) -> Tensor:
     return a.value if a.batched else a.value.unsqueeze(0).expand(level.size, *a.shape).clone()
 
 
-def _packed(result: Any, batched: bool) -> Any:
+def _packed(result: Any, batched: bool) -> tuple[BatchedArray, ...] | BatchedArray:
     if type(result) is tuple:
         return tuple([BatchedArray(r, batched) for r in result])
     return BatchedArray(result, batched)
 
 
-def _arrays(op: Any, args: tuple[Any, ...]) -> list[BatchedArray]:
+def _arrays(op: Op | RetypingView | ViewOp, args: tuple[Any, ...]) -> list[BatchedArray]:
     found = []
     for i, kind in op.inputs_at:
         a = args[i]
@@ -244,10 +252,10 @@ def _arrays(op: Any, args: tuple[Any, ...]) -> list[BatchedArray]:
     return found
 
 
-def _entry(op: Any, args: tuple[Any, ...], i: int) -> list[Any]:
+def _entry(op: Op, args: tuple[Any, ...], i: int) -> list[Any]:
     """The arguments of an op for one entry of the batch."""
 
-    def one(a: Any) -> Any:
+    def one(a: BatchedArray) -> Any:
         return a if a is None else a.value[i] if a.batched else a.value
 
     found = []

@@ -7,7 +7,7 @@ is batched.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import broadcast_shapes
 from flambeau._dispatch.dispatch import wrap
@@ -15,6 +15,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._transforms import batches
 from flambeau._transforms.batches import BatchedArray, BatchLevel, ValueNeededError
 from flambeau._types import dtype as D
+
+if TYPE_CHECKING:
+    from flambeau.ops.declaration.table import Op
+
 
 RULES: dict[str, Callable[..., Any]] = {}
 
@@ -25,7 +29,7 @@ def register() -> None:
 
 
 def _rule(*names: str) -> Callable[[Any], Any]:
-    def note(function: Any) -> Any:
+    def note(function: Callable[..., Any]) -> Callable[..., Any]:
         for name in names:
             RULES[name] = function
         return function
@@ -47,7 +51,7 @@ def full(level: BatchLevel, a: BatchedArray) -> Tensor:
     return a.value if a.batched else a.value.unsqueeze(0).expand(level.size, *a.shape)
 
 
-def packed(result: Any) -> Any:
+def packed(result: Any) -> tuple[BatchedArray, ...] | BatchedArray:
     """Results with the batch in front as arrays of the level."""
     if type(result) is tuple:
         return tuple([BatchedArray(r, True) for r in result])
@@ -62,7 +66,9 @@ def packed(result: Any) -> Any:
     "scaled_modified_bessel_k0 scaled_modified_bessel_k1 airy_ai erfc erfinv lgamma digamma "
     "polygamma asinh acosh atanh view_as_real view_as_complex".split()
 )
-def _unary(level: BatchLevel, op: Any, a: BatchedArray, *rest: Any) -> Any:
+def _unary(
+    level: BatchLevel, op: Op, a: BatchedArray, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return BatchedArray(op(a.value, *rest), True)
 
 
@@ -71,7 +77,7 @@ def _unary(level: BatchLevel, op: Any, a: BatchedArray, *rest: Any) -> Any:
     "bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift where "
     "igamma igammac zeta".split()
 )
-def _pointwise(level: BatchLevel, op: Any, *args: Any) -> Any:
+def _pointwise(level: BatchLevel, op: Any, *args: Any) -> BatchedArray:
     at = op.places
     rank = max([len(args[i].shape) for i in at])
     given = [aligned(a, rank) if i in at else a for i, a in enumerate(args)]
@@ -82,11 +88,15 @@ def _pointwise(level: BatchLevel, op: Any, *args: Any) -> Any:
     *"threshold_backward leaky_relu_backward sigmoid_backward tanh_backward silu_backward "
     "gelu_backward complex".split()
 )
-def _of_one_shape(level: BatchLevel, op: Any, g: BatchedArray, a: BatchedArray, *rest: Any) -> Any:
+def _of_one_shape(
+    level: BatchLevel, op: Op, g: BatchedArray, a: BatchedArray, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(full(level, g), full(level, a), *rest))
 
 
-def _of_dims(level: BatchLevel, op: Any, a: BatchedArray, dims: Any, *rest: Any) -> Any:
+def _of_dims(
+    level: BatchLevel, op: Op, a: BatchedArray, dims: Any, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     """Reductions and the like, over one dimension or several."""
     if dims is None:
         raise ValueNeededError("a reduction of unknown dimensions")
@@ -100,7 +110,9 @@ def _of_dims(level: BatchLevel, op: Any, a: BatchedArray, dims: Any, *rest: Any)
     return packed(op(a.value, tuple([d + 1 for d in dims]), *rest))
 
 
-def _each(result: Any, function: Callable[[Tensor], Tensor]) -> Any:
+def _each(
+    result: Any, function: Callable[[Tensor], Tensor]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if type(result) is tuple:
         return packed(tuple([function(r) for r in result]))
     return packed(function(result))
@@ -114,8 +126,8 @@ _rule(*"softmax log_softmax prod_of_others flip sort fft_c2c fft_r2c fft_c2r".sp
 
 @_rule("softmax_backward", "log_softmax_backward")
 def _softmax_backward(
-    level: BatchLevel, op: Any, g: BatchedArray, r: BatchedArray, dim: int
-) -> Any:
+    level: BatchLevel, op: Op, g: BatchedArray, r: BatchedArray, dim: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not g.shape:
         return packed(op(full(level, g).unsqueeze(1), full(level, r).unsqueeze(1), 1).squeeze(1))
     return packed(op(full(level, g), full(level, r), dim + 1))
@@ -123,15 +135,17 @@ def _softmax_backward(
 
 @_rule("extremum")
 def _extremum(
-    level: BatchLevel, op: Any, a: BatchedArray, dim: int, keepdim: bool, largest: bool
-) -> Any:
+    level: BatchLevel, op: Op, a: BatchedArray, dim: int, keepdim: bool, largest: bool
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not a.shape:
         return packed(op(a.value.unsqueeze(1), 1, False, largest))
     return packed(op(a.value, dim + 1, keepdim, largest))
 
 
 @_rule("topk")
-def _topk(level: BatchLevel, op: Any, a: BatchedArray, k: int, dim: int, largest: bool) -> Any:
+def _topk(
+    level: BatchLevel, op: Op, a: BatchedArray, k: int, dim: int, largest: bool
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not a.shape:
         found = op(a.value.unsqueeze(1), k, 1, largest)
         return packed(tuple([r.reshape((level.size,)) for r in found]) if k else found)
@@ -139,63 +153,79 @@ def _topk(level: BatchLevel, op: Any, a: BatchedArray, k: int, dim: int, largest
 
 
 @_rule("tril", "triu")
-def _triangle(level: BatchLevel, op: Any, a: BatchedArray, diagonal: int) -> Any:
+def _triangle(
+    level: BatchLevel, op: Op, a: BatchedArray, diagonal: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(a.value, diagonal))
 
 
 @_rule("slice")
-def _slice(level: BatchLevel, op: Any, a: BatchedArray, items: tuple[Any, ...]) -> Any:
+def _slice(
+    level: BatchLevel, op: Op, a: BatchedArray, items: tuple[Any, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(a.value, (slice(0, level.size, 1), *items)))
 
 
 @_rule("permute")
-def _permute(level: BatchLevel, op: Any, a: BatchedArray, dims: tuple[int, ...]) -> Any:
+def _permute(
+    level: BatchLevel, op: Op, a: BatchedArray, dims: tuple[int, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(a.value, (0, *[d + 1 for d in dims])))
 
 
 @_rule("view")
-def _view(level: BatchLevel, op: object, a: BatchedArray, shape: tuple[int, ...]) -> Any:
+def _view(
+    level: BatchLevel, op: object, a: BatchedArray, shape: tuple[int, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(a.value.reshape((level.size, *shape)))
 
 
 @_rule("expand")
-def _expand(level: BatchLevel, op: Any, a: BatchedArray, shape: tuple[int, ...]) -> Any:
+def _expand(
+    level: BatchLevel, op: Op, a: BatchedArray, shape: tuple[int, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(aligned(a, len(shape)), (level.size, *shape)))
 
 
 @_rule("diagonal")
 def _diagonal(
-    level: BatchLevel, op: Any, a: BatchedArray, offset: int, dim1: int, dim2: int
-) -> Any:
+    level: BatchLevel, op: Op, a: BatchedArray, offset: int, dim1: int, dim2: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(a.value, offset, dim1 + 1, dim2 + 1))
 
 
 @_rule("slice_backward")
 def _slice_backward(
-    level: BatchLevel, op: Any, g: BatchedArray, shape: tuple[int, ...], items: tuple[Any, ...]
-) -> Any:
+    level: BatchLevel, op: Op, g: BatchedArray, shape: tuple[int, ...], items: tuple[Any, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(g.value, (level.size, *shape), (slice(0, level.size, 1), *items)))
 
 
 @_rule("diagonal_backward")
 def _diagonal_backward(
-    level: BatchLevel, op: Any, g: BatchedArray, shape: tuple[int, ...], o: int, d1: int, d2: int
-) -> Any:
+    level: BatchLevel, op: Op, g: BatchedArray, shape: tuple[int, ...], o: int, d1: int, d2: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(g.value, (level.size, *shape), o, d1 + 1, d2 + 1))
 
 
 @_rule("constant_pad_nd")
-def _constant_pad_nd(level: BatchLevel, op: Any, a: BatchedArray, pad: Any, value: object) -> Any:
+def _constant_pad_nd(
+    level: BatchLevel, op: Op, a: BatchedArray, pad: Any, value: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(a.value, ((0, 0), *pad), value))
 
 
 @_rule("cat", "stack")
-def _cat(level: BatchLevel, op: Any, arrays: Sequence[BatchedArray], dim: int) -> Any:
+def _cat(
+    level: BatchLevel, op: Op, arrays: Sequence[BatchedArray], dim: int
+) -> BatchedArray | tuple[BatchedArray, ...]:
     return packed(op(tuple([full(level, a) for a in arrays]), dim + 1))
 
 
 @_rule("matmul")
-def _matmul(level: BatchLevel, op: Any, a: BatchedArray, b: BatchedArray) -> Any:
+def _matmul(
+    level: BatchLevel, op: Op, a: BatchedArray, b: BatchedArray
+) -> BatchedArray | tuple[BatchedArray, ...]:
     m, n = len(a.shape), len(b.shape)
     if not m or not n:
         return level.loop(op, (a, b))  # an error, which it words
@@ -214,8 +244,8 @@ def _matmul(level: BatchLevel, op: Any, a: BatchedArray, b: BatchedArray) -> Any
 
 @_rule("linear")
 def _linear(
-    level: BatchLevel, op: Any, a: BatchedArray, weight: BatchedArray, bias: BatchedArray | None
-) -> Any:
+    level: BatchLevel, op: Op, a: BatchedArray, weight: BatchedArray, bias: BatchedArray | None
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not weight.batched and (bias is None or not bias.batched) and a.shape:
         return packed(op(a.value, weight.value, None if bias is None else bias.value))
     be = level.over(a.value._be)
@@ -247,7 +277,7 @@ def _places(
 
 @_rule("index")
 def _index(
-    level: BatchLevel, op: Any, a: BatchedArray, indices: Sequence[BatchedArray | None]
+    level: BatchLevel, op: Op, a: BatchedArray, indices: Sequence[BatchedArray | None]
 ) -> Any:
     given = [i for i, k in enumerate(indices) if k is not None]
     if not given:
@@ -280,12 +310,12 @@ def _moved_behind(t: Tensor, rank: int, before: int) -> Tensor:
 @_rule("index_put")
 def _index_put(
     level: BatchLevel,
-    op: Any,
+    op: Op,
     a: BatchedArray,
     indices: Sequence[BatchedArray | None],
     values: BatchedArray,
     accumulate: bool,
-) -> Any:
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if all(k is None for k in indices):
         return level.loop(op, (a, indices, values, accumulate))
     where, rank, before = _places(level, a.value, indices)
@@ -314,7 +344,9 @@ def _given(where: Sequence[Any], indices: Sequence[Any]) -> list[tuple[Tensor, B
 
 
 @_rule("gather", "scatter", "scatter_add", "scatter_extremum")
-def _gather(level: BatchLevel, op: Any, a: BatchedArray, dim: int, *rest: Any) -> Any:
+def _gather(
+    level: BatchLevel, op: Op, a: BatchedArray, dim: int, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     arrays = [a, *[r for r in rest if isinstance(r, BatchedArray)]]
     plain = [r for r in rest if not isinstance(r, BatchedArray)]
     if all(x.shape for x in arrays):
@@ -327,7 +359,9 @@ def _gather(level: BatchLevel, op: Any, a: BatchedArray, dim: int, *rest: Any) -
 
 
 @_rule("nonzero")
-def _nonzero(level: BatchLevel, op: object, a: BatchedArray) -> Any:
+def _nonzero(
+    level: BatchLevel, op: object, a: BatchedArray
+) -> BatchedArray | tuple[BatchedArray, ...]:
     raise ValueNeededError(
         "vmap: It looks like you're attempting to use an operation (nonzero, or an index by a "
         "mask) whose result has a dynamic shape, which depends on values. Rewrite it with "
@@ -337,8 +371,8 @@ def _nonzero(level: BatchLevel, op: object, a: BatchedArray) -> Any:
 
 @_rule("embedding")
 def _embedding(
-    level: BatchLevel, op: Any, weight: BatchedArray, indices: BatchedArray, *rest: Any
-) -> Any:
+    level: BatchLevel, op: Op, weight: BatchedArray, indices: BatchedArray, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not weight.batched and not rest[1]:
         return packed(op(weight.value, indices.value, *rest))
     return level.decomposed(level.over(weight.value._be), op, (weight, indices, *rest))
@@ -357,7 +391,9 @@ def _unfolded(level: BatchLevel, t: Tensor) -> Tensor:
 
 @_rule("max_pool2d", "max_pool3d", "adaptive_max_pool2d", "adaptive_max_pool3d")
 @_rule("avg_pool2d", "avg_pool3d", "im2col", "col2im")
-def _pool(level: BatchLevel, op: Any, a: BatchedArray, *rest: Any) -> Any:
+def _pool(
+    level: BatchLevel, op: Op, a: BatchedArray, *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not level.size:
         return level.decomposed(level.over(a.value._be), op, (a, *rest))
     return _each(op(_folded(level, a.value), *rest), lambda r: _unfolded(level, r))
@@ -365,16 +401,16 @@ def _pool(level: BatchLevel, op: Any, a: BatchedArray, *rest: Any) -> Any:
 
 @_rule("avg_pool2d_backward", "avg_pool3d_backward")
 def _avg_pool_backward(
-    level: BatchLevel, op: Any, g: BatchedArray, shape: tuple[int, ...], *rest: Any
-) -> Any:
+    level: BatchLevel, op: Op, g: BatchedArray, shape: tuple[int, ...], *rest: object
+) -> BatchedArray | tuple[BatchedArray, ...]:
     whole = (level.size * shape[0], *shape[1:])
     return packed(_unfolded(level, op(_folded(level, g.value), whole, *rest)))
 
 
 @_rule("max_pool2d_backward")
 def _max_pool_backward(
-    level: BatchLevel, op: Any, g: BatchedArray, indices: BatchedArray, shape: tuple[int, ...]
-) -> Any:
+    level: BatchLevel, op: Op, g: BatchedArray, indices: BatchedArray, shape: tuple[int, ...]
+) -> BatchedArray | tuple[BatchedArray, ...]:
     whole = (level.size * shape[0], *shape[1:])
     both = _folded(level, full(level, g)), _folded(level, full(level, indices))
     return packed(_unfolded(level, op(*both, whole)))
@@ -399,7 +435,7 @@ def _from_channels(level: BatchLevel, t: Tensor) -> Tensor:
 @_rule("conv2d", "conv3d")
 def _convolution(
     level: BatchLevel,
-    op: Any,
+    op: Op,
     a: BatchedArray,
     weight: BatchedArray,
     bias: BatchedArray | None,
@@ -407,7 +443,7 @@ def _convolution(
     padding: object,
     dilation: object,
     groups: int,
-) -> Any:
+) -> BatchedArray | tuple[BatchedArray, ...]:
     how = (stride, padding, dilation)
     if bias is not None and bias.batched:
         if a.batched or weight.batched:
@@ -434,12 +470,12 @@ def _convolution(
 @_rule("conv2d_input_grad", "conv3d_input_grad")
 def _convolution_input_grad(
     level: BatchLevel,
-    op: Any,
+    op: Op,
     g: BatchedArray,
     weight: BatchedArray,
     shape: tuple[int, ...],
     *how: Any,
-) -> Any:
+) -> BatchedArray | tuple[BatchedArray, ...]:
     n, channels, *spatial = shape
     if not weight.batched:
         found = op(_folded(level, g.value), weight.value, (level.size * n, *shape[1:]), *how)
@@ -453,12 +489,12 @@ def _convolution_input_grad(
 @_rule("conv2d_weight_grad", "conv3d_weight_grad")
 def _convolution_weight_grad(
     level: BatchLevel,
-    op: Any,
+    op: Op,
     g: BatchedArray,
     a: BatchedArray,
     shape: tuple[int, ...],
     *how: Any,
-) -> Any:
+) -> BatchedArray | tuple[BatchedArray, ...]:
     whole = (level.size * shape[0], *shape[1:])
     groups = how[-1] * level.size
     found = op(_channels(level, g), _channels(level, a), whole, *how[:-1], groups)
@@ -467,8 +503,13 @@ def _convolution_weight_grad(
 
 @_rule("layer_norm")
 def _layer_norm(
-    level: BatchLevel, op: Any, a: BatchedArray, weight: Any, bias: Any, *rest: Any
-) -> Any:
+    level: BatchLevel,
+    op: Op,
+    a: BatchedArray,
+    weight: BatchedArray,
+    bias: BatchedArray,
+    *rest: object,
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if any(x is not None and x.batched for x in (weight, bias)):
         return level.decomposed(level.over(a.value._be), op, (a, weight, bias, *rest))
     plain = [None if x is None else x.value for x in (weight, bias)]
@@ -476,7 +517,9 @@ def _layer_norm(
 
 
 @_rule("batch_norm")
-def _batch_norm(level: BatchLevel, op: Any, a: BatchedArray, *channel: Any) -> Any:
+def _batch_norm(
+    level: BatchLevel, op: Op, a: BatchedArray, *channel: Any
+) -> BatchedArray | tuple[BatchedArray, ...]:
     """The batch as a part of the channels."""
     if not level.size:
         return level.decomposed(level.over(a.value._be), op, (a, *channel))
@@ -486,8 +529,8 @@ def _batch_norm(level: BatchLevel, op: Any, a: BatchedArray, *channel: Any) -> A
 
 @_rule("batch_norm_train")
 def _batch_norm_train(
-    level: BatchLevel, op: Any, a: BatchedArray, weight: Any, bias: Any, eps: float
-) -> Any:
+    level: BatchLevel, op: Op, a: BatchedArray, weight: BatchedArray, bias: BatchedArray, eps: float
+) -> BatchedArray | tuple[BatchedArray, ...]:
     if not level.size:
         return level.decomposed(level.over(a.value._be), op, (a, weight, bias, eps))
     given = [None if x is None else full(level, x).reshape((-1,)) for x in (weight, bias)]
@@ -496,7 +539,7 @@ def _batch_norm_train(
     return packed((_from_channels(level, out), *per))
 
 
-def _matrices(level: BatchLevel, op: Any, *args: Any) -> Any:
+def _matrices(level: BatchLevel, op: Op, *args: object) -> BatchedArray | tuple[BatchedArray, ...]:
     """Ops on the last dimensions of arrays of any rank, whose leading ones broadcast."""
     given = [full(level, a) if isinstance(a, BatchedArray) else a for a in args]
     return packed(op(*given))

@@ -20,6 +20,9 @@ from flambeau.ops.declaration.parameters import PLAIN, TENSOR
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau.ops.declaration.table import Op
+    from flambeau.ops.pointwise.complexes import RetypingView
+    from flambeau.ops.shapes.movement import ViewOp
 
 LINEAR = frozenset(
     """cast clone contiguous neg slice permute view expand diagonal flip sum mean cumsum tril triu
@@ -97,7 +100,9 @@ class DualLevel(Level):
             return DualArray(result, rule(op, given, tangents, result))
         return _by_gradients(op, given, tangents)
 
-    def _rule(self, op: Any, given: list[Any]) -> Callable[..., Tensor] | None:
+    def _rule(
+        self, op: Op | RetypingView | ViewOp, given: list[Any]
+    ) -> Callable[..., Tensor] | None:
         name = op.name
         if name in LINEAR:
             return _linear
@@ -111,7 +116,7 @@ class DualLevel(Level):
             return _joined
         return None
 
-    def detached(self, array: Any) -> Any:
+    def detached(self, array: Any) -> DualArray:
         return DualArray(array.value.detach())
 
 
@@ -119,7 +124,7 @@ def _linear(op: object, given: list[Any], tangents: list[Any], result: Tensor) -
     return apply(op, [tangents[0], *given[1:]])
 
 
-def _elementwise(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+def _elementwise(op: Op, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
     (rule,) = op.rules
     saved = dict(zip(op.params, given, strict=True), result=result, result0=result)
     kept = [
@@ -133,7 +138,7 @@ def _elementwise(op: Any, given: list[Any], tangents: list[Any], result: Tensor)
     return rule.formula(TENSORS, tangents[0], *kept)
 
 
-def _sum(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+def _sum(op: Op, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
     s, t = tangents
     if s is not None and t is not None:
         return op(s, t)
@@ -143,7 +148,7 @@ def _sum(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tens
     return part if part._a.shape == result._a.shape else part.expand(result.shape)
 
 
-def _product(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+def _product(op: Op, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
     (x, y), (s, t) = given, tangents
     if s is None:
         return op(x, t)
@@ -152,13 +157,15 @@ def _product(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> 
     return op(s, y) + op(x, t)
 
 
-def _joined(op: Any, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
+def _joined(op: Op, given: list[Any], tangents: list[Any], result: Tensor) -> Tensor:
     parts, dim = given
     filled = [zeros_like(p) if t is None else t for p, t in zip(parts, tangents[0], strict=True)]
     return op(tuple(filled), dim)
 
 
-def _by_gradients(op: Any, given: list[Any], tangents: list[Any]) -> Any:
+def _by_gradients(
+    op: Op | RetypingView | ViewOp, given: list[Any], tangents: list[Any]
+) -> tuple[DualArray, ...] | DualArray:
     """An op and its J t."""
     flat: list[Any] = []
     lists: list[int | None] = []
@@ -169,7 +176,7 @@ def _by_gradients(op: Any, given: list[Any], tangents: list[Any]) -> Any:
         lists.append(len(value or ()) if several else None)
         flat += zip(value or (), tangent or (), strict=True) if several else [(value, tangent)]
 
-    def call(*args: Any) -> Any:
+    def call(*args: object) -> Any:
         rest = iter(args)
         return apply(
             op, [next(rest) if n is None else tuple([next(rest) for _ in range(n)]) for n in lists]
@@ -180,7 +187,9 @@ def _by_gradients(op: Any, given: list[Any], tangents: list[Any]) -> Any:
     return duals if type(results) is tuple else duals[0]
 
 
-def by_gradients(level: DualLevel, function: Any, given: list[Any], tangents: list[Any]) -> Any:
+def by_gradients(
+    level: DualLevel, function: Callable[..., Any], given: list[Any], tangents: list[Any]
+) -> Any:
     """A differentiable function and its J t, as tensors of a level of forward mode."""
     results, found = derivatives(function, given, tangents)
     several = isinstance(results, (tuple, list))

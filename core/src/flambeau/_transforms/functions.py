@@ -61,11 +61,11 @@ def _foreign(level: Level, a: Any) -> bool:
     return isinstance(a, Tensor) and getattr(a._be, "level", None) is not level
 
 
-def _lowered(level: Level, a: object) -> Any:
+def _lowered(level: Level, a: object) -> Tensor | object:
     return level.lower(a) if isinstance(a, Tensor) else a
 
 
-def _each(result: Any, function: Callable[[Tensor], Tensor]) -> Any:
+def _each(result: object, function: Callable[[Tensor], Tensor]) -> Any:
     if isinstance(result, (tuple, list)):
         return type(result)([function(r) if isinstance(r, Tensor) else r for r in result])
     return function(result) if isinstance(result, Tensor) else result
@@ -107,14 +107,14 @@ class _Context:
         self.saved_tensors: tuple[Any, ...] = ()
         self.needs_input_grad: tuple[bool, ...] = ()
 
-    def save_for_backward(self, *tensors: Any) -> None:
+    def save_for_backward(self, *tensors: object) -> None:
         """Keep tensors for backward."""
         self.saved_tensors = tensors
 
-    def save_for_forward(self, *tensors: Any) -> None:
+    def save_for_forward(self, *tensors: object) -> None:
         """Keep tensors for `jvp`."""
 
-    def mark_non_differentiable(self, *tensors: Any) -> None:
+    def mark_non_differentiable(self, *tensors: object) -> None:
         """Accepted: what is not differentiable gets no gradient anyway."""
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -124,7 +124,7 @@ class _Context:
 def _generated(outer: BatchLevel, cls: Any, dims: tuple[Any, ...]) -> type[Function]:
     """A Function of whole batches whose forward and backward are those of `cls` under `vmap`."""
 
-    def inside(function: Callable[[BatchLevel], Any]) -> Any:
+    def inside(function: Callable[[BatchLevel], Any]) -> object:
         with BatchLevel(outer.size, outer.randomness) as level:
             return function(level)
 
@@ -159,7 +159,7 @@ def _generated(outer: BatchLevel, cls: Any, dims: tuple[Any, ...]) -> type[Funct
             inside(run)
 
         @staticmethod
-        def backward(ctx: Any, *grads: Any) -> Any:
+        def backward(ctx: Any, *grads: object) -> Any:
             def run(level: BatchLevel) -> Any:
                 own = ctx.own
                 own.saved_tensors = tuple(entries(level, ctx.saved_tensors, ctx.at))

@@ -24,7 +24,9 @@ from flambeau.ops.randomness.sampling import RandomOp
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau._transforms.batches import BatchedArray
     from flambeau._types.dtype import dtype as DType
+    from flambeau.ops.declaration.table import Op
 
 _new = object.__new__
 
@@ -143,7 +145,7 @@ class Level:
         if not op.inputs_at:
             return lambda *args: be.array(self._made(be.below, op, args))
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             before, depth = recording(), now.depth
             try:
                 if self.records is not None:
@@ -160,7 +162,7 @@ class Level:
         """An op on arrays of this level: the op on what they hold."""
         return packed(apply(op, values(op, args)), self.array)
 
-    def _made(self, be: BoundBackend, op: Any, args: tuple[Any, ...]) -> Tensor:
+    def _made(self, be: BoundBackend, op: Op, args: tuple[Any, ...]) -> Tensor:
         """The result of an op without tensors among its arguments, on the levels below."""
         if isinstance(op, RandomOp):
             be = drawing(be, self.depth)
@@ -218,7 +220,7 @@ class LevelBackend(BoundBackend):
 
     if not TYPE_CHECKING:
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> Callable[..., Any]:
             if name == "part":
                 return self.slice
             if name.startswith("__"):
@@ -227,7 +229,7 @@ class LevelBackend(BoundBackend):
             self.__dict__[name] = found
             return found
 
-    def scalar_const(self, value: object, dtype: DType) -> Any:
+    def scalar_const(self, value: object, dtype: DType) -> BatchedArray:
         return self.array(wrap(self.below, self.below.scalar_const(value, dtype), dtype))
 
     def host_array(self, values: list[Any], shape: Sequence[int], dtype: DType) -> Any:
@@ -301,8 +303,8 @@ class Runtime:
         return True
 
     def checked_index(
-        self, array: Any, size: int, wraps: bool, allowed: Any, error: Any, text: str
-    ) -> Any:
+        self, array: BatchedArray, size: int, wraps: bool, allowed: Any, error: type, text: str
+    ) -> BatchedArray:
         value = array.value
         found = checked(value, size, error, text, (), wrap=wraps, allowed=allowed)
         return array if found is value else packed_like(array, found)
@@ -341,7 +343,7 @@ def packed(result: Any, array: Callable[[Tensor], Any]) -> Any:
     return tuple([array(r) for r in result]) if type(result) is tuple else array(result)
 
 
-def _itself(value: Any) -> Any:
+def _itself(value: object) -> Any:
     return value
 
 
@@ -349,7 +351,7 @@ def _dtype_of(array: Any) -> DType:
     return array.value.dtype
 
 
-def level_of(t: Any) -> Level | None:
+def level_of(t: Tensor) -> Level | None:
     """The level of a tensor; None for one that is under no transform."""
     return getattr(t._be, "level", None)
 

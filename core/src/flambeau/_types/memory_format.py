@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._types.strides import contiguous_strides
 
@@ -85,7 +84,9 @@ def preserved_order(shape: Sequence[int], stride: Sequence[int]) -> list[int] | 
     return order if order != sorted(order) else None
 
 
-def is_contiguous(shape: Sequence[int], stride: Sequence[int], order: Any = None) -> bool:
+def is_contiguous(
+    shape: Sequence[int], stride: Sequence[int], order: memory_format | None = None
+) -> bool:
     """Whether strides are those of dense memory in the given order; sizes of 1 may have any."""
     if 0 in shape:
         return True

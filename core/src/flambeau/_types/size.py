@@ -5,7 +5,10 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+
+if TYPE_CHECKING:
+    from flambeau.jit._tracing.numbers import TracedInt
 
 
 class Size(tuple[int, ...]):
@@ -52,7 +55,7 @@ class Size(tuple[int, ...]):
         return Size, (tuple(self),)
 
 
-def _whole(place: int, n: Any) -> int:
+def _whole(place: int, n: TracedInt | int) -> int:
     if isinstance(n, int) and not isinstance(n, bool):
         return n  # of a class of its own: a traced size knows where it comes from
     try:

@@ -54,7 +54,7 @@ def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any],
-    **settings: Any,
+    **settings: object,
 ) -> None:
     """Let objects of a class be containers.
 
@@ -255,7 +255,7 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
         )
     source = iter(given)
 
-    def build(spec: TreeSpec) -> Any:
+    def build(spec: TreeSpec) -> object:
         if spec.is_leaf():
             return next(source)
         children = [build(child) for child in spec.children_specs]
@@ -282,7 +282,7 @@ def tree_structure(tree: object, is_leaf: Callable[[Any], bool] | None = None) -
 def tree_map(
     func: Callable[..., Any],
     tree: object,
-    *rests: Any,
+    *rests: object,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
     """A container of what a function makes of the leaves; `rests` have the same structure.
@@ -298,15 +298,19 @@ def tree_map(
     return tree_unflatten(map(func, leaves, *(found for found, _ in others)), spec)
 
 
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
+def tree_map_(
+    func: Callable[..., Any], tree: Any, *rests: object, is_leaf: Callable[..., Any] | None = None
+) -> Any:
     """Call a function with every leaf and return the container as it is."""
     tree_map(func, tree, *rests, is_leaf=is_leaf)
     return tree
 
 
-def tree_map_only(kind: object, func: Callable[..., Any], tree: Any, is_leaf: Any = None) -> Any:
+def tree_map_only(
+    kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[..., Any] | None = None
+) -> Any:
     """As `tree_map`, of the leaves of a type, or of those for which `kind` is true."""
-    types: Any = kind
+    types = kind
     asked = callable(kind) and not isinstance(kind, type)
 
     def chosen(x: object) -> Any:
@@ -316,12 +320,16 @@ def tree_map_only(kind: object, func: Callable[..., Any], tree: Any, is_leaf: An
     return tree_map(chosen, tree, is_leaf=is_leaf)
 
 
-def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+def tree_all(
+    pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+) -> bool:
     """Whether a condition holds for all leaves."""
     return all(map(pred, tree_leaves(tree, is_leaf)))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+def tree_any(
+    pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+) -> bool:
     """Whether a condition holds for some leaf."""
     return any(map(pred, tree_leaves(tree, is_leaf)))
 
@@ -332,18 +340,22 @@ def tree_is_leaf(tree: object, is_leaf: Callable[[Any], bool] | None = None) -> 
 
 
 def tree_map_only_(
-    kind: object, func: Callable[..., Any], tree: Any, is_leaf: object = None
+    kind: Any, func: Callable[..., Any], tree: Any, is_leaf: Callable[[Any], bool] | None = None
 ) -> Any:
     """Call a function with every leaf of a type and return the container as it is."""
     tree_map_only(kind, func, tree, is_leaf)
     return tree
 
 
-def tree_all_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+def tree_all_only(
+    kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+) -> bool:
     """Whether a condition holds for all leaves of a type."""
     return all(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))
 
 
-def tree_any_only(kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
+def tree_any_only(
+    kind: Any, pred: Callable[[Any], bool], tree: Any, is_leaf: Callable[..., Any] | None = None
+) -> bool:
     """Whether a condition holds for some leaf of a type."""
     return any(pred(x) for x in tree_leaves(tree, is_leaf) if isinstance(x, kind))

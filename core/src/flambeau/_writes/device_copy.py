@@ -79,7 +79,7 @@ def transferred(
     return target.backend.from_host(data, tuple(native.shape), dtype, target.device.index or 0)
 
 
-def _uploaded(native: Any, source: BoundBackend, target: BoundBackend, dtype: DType) -> Any:
+def _uploaded(native: Any, source: BoundBackend, target: BoundBackend, dtype: DType) -> None:
     """A copy of page-locked memory that an accelerator was asked for; None of other memory."""
     to, backend, shape = target.backend, source.backend, tuple(native.shape)
     if not isinstance(to, Accelerator) or source.device.type != "cpu" or not source.strided:

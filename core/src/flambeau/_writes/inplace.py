@@ -32,7 +32,10 @@ from flambeau._memory.views import (
 from flambeau._types import dtype as D
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
+    from flambeau.ops.declaration.namespace import TensorNamespace
 
 
 _OVERLAP = (
@@ -48,7 +51,7 @@ class CopySlices(Node):
 
     title = "CopySlices"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         if self.saved is None:
             raise self.freed()
         base, value = self.edges
@@ -101,7 +104,7 @@ def check_result(self: Tensor, result: Tensor) -> None:
         )
 
 
-def check_same_dtype(self: Tensor, dim: object, dtype: Any) -> None:
+def check_same_dtype(self: Tensor, dim: object, dtype: DType) -> None:
     """Refuse the ``dtype=`` of an in-place operation along `dim` if `self` has another one.
 
     Raises:
@@ -383,7 +386,7 @@ class Overwrite(Node):
 
     title = "CopyBackwards"
 
-    def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
+    def apply(self, F: BoundBackend | TensorNamespace, g: Any) -> tuple[Any, ...]:
         return F.zeros(g.shape, g), g
 
 

@@ -19,7 +19,7 @@ Results = TypeVar("Results", bound=tuple[Any, ...])
 def deliver(
     result: Tensor,
     out: Tensor | None,
-    *inputs: Any,
+    *inputs: object,
     exact: bool = False,
     share: Literal["itself", "nothing", "anything"] = "itself",
 ) -> Tensor:
@@ -93,7 +93,7 @@ def deliver(
 def deliver_all(
     results: Results,
     out: Any,
-    *inputs: Any,
+    *inputs: object,
     exact: bool = False,
     share: Literal["itself", "nothing", "anything"] = "itself",
 ) -> Results:
@@ -105,5 +105,5 @@ def deliver_all(
     written = [
         deliver(r, o, *inputs, exact=exact, share=share) for r, o in zip(results, out, strict=True)
     ]
-    kind: Any = type(results)
+    kind = type(results)
     return kind(*written) if hasattr(results, "_fields") else kind(written)

@@ -8,13 +8,17 @@ that has devices and is a `flambeau.plugin.Accelerator`.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._types.device import device as Device
 from flambeau.accelerator._memory import Memory
 from flambeau.accelerator._namespace import DeviceNamespace, namespace
 from flambeau.accelerator._streams import Event, Stream
 from flambeau.plugin.host import host
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
+
 
 __all__ = [
     "DeviceNamespace",
@@ -97,7 +101,7 @@ def current_device_index() -> int:
     return _current().current_device()
 
 
-def set_device_index(device: object, /) -> None:
+def set_device_index(device: DeviceLike, /) -> None:
     """Make a device the current one of this thread.
 
     Raises:
@@ -119,7 +123,7 @@ def device_index(device: int | None, /) -> AbstractContextManager[Any]:
     return nullcontext() if device is None else _current().device(device)
 
 
-def current_stream(device: object = None, /) -> Stream:
+def current_stream(device: DeviceLike | None = None, /) -> Stream:
     """The current stream of a device.
 
     Raises:
@@ -137,7 +141,7 @@ def set_stream(stream: Stream, /) -> None:
     _current().set_stream(stream)
 
 
-def synchronize(device: object = None, /) -> None:
+def synchronize(device: DeviceLike | None = None, /) -> None:
     """Wait until a device has done all it was asked.
 
     Raises:
@@ -152,33 +156,33 @@ def empty_cache() -> None:
         memory.empty_cache()
 
 
-def memory_allocated(device: object = None, /) -> int:
+def memory_allocated(device: DeviceLike | None = None, /) -> int:
     """Bytes of living tensors on a device; 0 without an accelerator."""
     return 0 if (memory := _memory()) is None else memory.memory_allocated(device)
 
 
-def memory_reserved(device: object = None, /) -> int:
+def memory_reserved(device: DeviceLike | None = None, /) -> int:
     """Bytes that the pool of a device holds; 0 without an accelerator."""
     return 0 if (memory := _memory()) is None else memory.memory_reserved(device)
 
 
-def max_memory_allocated(device: object = None, /) -> int:
+def max_memory_allocated(device: DeviceLike | None = None, /) -> int:
     """The most bytes of living tensors so far, or since `reset_peak_memory_stats`."""
     return 0 if (memory := _memory()) is None else memory.max_memory_allocated(device)
 
 
-def max_memory_reserved(device: object = None, /) -> int:
+def max_memory_reserved(device: DeviceLike | None = None, /) -> int:
     """The most bytes that the pool held so far, or since `reset_peak_memory_stats`."""
     return 0 if (memory := _memory()) is None else memory.max_memory_reserved(device)
 
 
-def reset_peak_memory_stats(device: object = None, /) -> None:
+def reset_peak_memory_stats(device: DeviceLike | None = None, /) -> None:
     """Start the largest figures again; nothing without an accelerator."""
     if (memory := _memory()) is not None:
         memory.reset_peak_memory_stats(device)
 
 
-def memory_stats(device: object = None, /) -> dict[str, int]:
+def memory_stats(device: DeviceLike | None = None, /) -> dict[str, int]:
     """The figures of a device's memory by PyTorch's names; none without an accelerator.
 
     >>> import flambeau as fb
@@ -188,7 +192,7 @@ def memory_stats(device: object = None, /) -> dict[str, int]:
     return {} if (memory := _memory()) is None else memory.memory_stats(device)
 
 
-def get_memory_info(device: object = None, /) -> tuple[int, int]:
+def get_memory_info(device: DeviceLike | None = None, /) -> tuple[int, int]:
     """Free and total bytes of a device, whoever uses them.
 
     Raises:

@@ -12,6 +12,7 @@ from flambeau.accelerator._streams import Selected
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.hints import DeviceLike
 
 
 class Communication:
@@ -56,7 +57,7 @@ class Communication:
                     copies[i] = tensors[i] if here else part.reshape(tensors[i].shape)
         return found
 
-    def reduce_add(self, inputs: Iterable[Tensor], destination: object = None) -> Tensor:
+    def reduce_add(self, inputs: Iterable[Tensor], destination: DeviceLike | None = None) -> Tensor:
         """The sum of tensors of one shape that lie on different devices.
 
         Args:
@@ -124,7 +125,9 @@ class Communication:
                 out.append(piece.to(where).contiguous())
         return tuple(out)
 
-    def gather(self, tensors: Iterable[Tensor], dim: int = 0, destination: object = None) -> Tensor:
+    def gather(
+        self, tensors: Iterable[Tensor], dim: int = 0, destination: DeviceLike | None = None
+    ) -> Tensor:
         """Tensors of several devices joined along `dim` on one.
 
         Args:

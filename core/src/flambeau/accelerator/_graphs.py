@@ -327,7 +327,7 @@ def make_graphed_step(
     with graph(recorded, pool):
         results = step(*inputs)
 
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         if len(args) != len(inputs):
             raise TypeError(f"the recorded step takes {len(inputs)} tensors, got {len(args)}")
         _check_same("step", inputs, args)
@@ -409,7 +409,7 @@ class _Graphed:
                 return tuple([r.detach() for r in one.results])
 
             @staticmethod
-            def backward(ctx: object, *grads: Any) -> Any:
+            def backward(ctx: object, *grads: object) -> Any:
                 given = [g for g, wanted in zip(grads, one.wanted, strict=True) if wanted]
                 _fill(one.grads, given)
                 if one.found:
@@ -439,7 +439,7 @@ class _Graphed:
         form = _emptied(self.found_in)
         self.found_in = None  # with it the history of the recording goes
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             given = tuple(_leaves(args, "argument"))
             if _form(args) != self.form:
                 raise TypeError(
@@ -479,7 +479,7 @@ def _check_same(what: str, held: Sequence[Any], given: Sequence[Any]) -> None:
             )
 
 
-def _leaves(value: Any, what: str) -> Iterator[Any]:
+def _leaves(value: object, what: str) -> Iterator[Any]:
     """The tensors in tuples, lists and dictionaries."""
     if isinstance(value, fb.Tensor):
         yield value
@@ -493,7 +493,7 @@ def _leaves(value: Any, what: str) -> Iterator[Any]:
         )
 
 
-def _form(value: Any) -> str:
+def _form(value: object) -> str:
     """Which tuples, lists and dictionaries there are, with a point for each tensor."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{k!r}: {_form(v)}" for k, v in value.items()) + "}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING
 
 from flambeau._tensor.legacy import LegacyTensorType
 from flambeau._types import dtype as D
@@ -15,6 +15,11 @@ from flambeau.accelerator._runtime import Runtime
 from flambeau.accelerator._streams import Event, Selected, Stream
 from flambeau.plugin.accelerator import DeviceProperties, OutOfMemoryError
 
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.device import device as Device
+    from flambeau._types.hints import DeviceLike
+
 
 class CurrentDevice:
     """A block in which a device is the current one of its type.
@@ -25,7 +30,7 @@ class CurrentDevice:
 
     runtime: Runtime
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike | None) -> None:
         self._wanted = device
         self._before: list[int | None] = []
 
@@ -50,7 +55,7 @@ class DeviceOf(CurrentDevice):
         obj: the tensor or storage.
     """
 
-    def __init__(self, obj: Any) -> None:
+    def __init__(self, obj: Tensor) -> None:
         where = obj.device
         super().__init__(where.index if where.type == self.runtime.device_type else None)
 
@@ -135,7 +140,7 @@ class DeviceNamespace:
         """
         return self._runtime.index()
 
-    def set_device(self, device: Any) -> None:
+    def set_device(self, device: Device | int | str) -> None:
         """Make a device the current one of this thread; a negative index changes nothing.
 
         Raises:
@@ -146,7 +151,7 @@ class DeviceNamespace:
         index = self._runtime.index(device)
         self._runtime.needed().set_device(index)
 
-    def get_device_properties(self, device: object = None) -> DeviceProperties:
+    def get_device_properties(self, device: DeviceLike | None = None) -> DeviceProperties:
         """Name, memory and capability of a device.
 
         Raises:
@@ -155,16 +160,16 @@ class DeviceNamespace:
         backend = self._runtime.needed()
         return backend.properties(self._runtime.index(device))
 
-    def get_device_name(self, device: object = None) -> str:
+    def get_device_name(self, device: DeviceLike | None = None) -> str:
         """The product name of a device, by default of the current one."""
         return self.get_device_properties(device).name
 
-    def get_device_capability(self, device: object = None) -> tuple[int, int]:
+    def get_device_capability(self, device: DeviceLike | None = None) -> tuple[int, int]:
         """The two numbers of the compute capability, by default of the current device."""
         found = self.get_device_properties(device)
         return found.major, found.minor
 
-    def synchronize(self, device: object = None) -> None:
+    def synchronize(self, device: DeviceLike | None = None) -> None:
         """Wait until a device, by default the current one, has done all it was asked.
 
         Raises:
@@ -173,12 +178,12 @@ class DeviceNamespace:
         backend = self._runtime.backend()
         backend.synchronize(self._runtime.index(device))
 
-    def current_stream(self, device: object = None) -> Stream:
+    def current_stream(self, device: DeviceLike | None = None) -> Stream:
         """The stream on which this thread asks for work on a device."""
         backend, index = self._runtime.needed(), self._runtime.index(device)
         return self.Stream._of(index, backend.current_stream(index))
 
-    def default_stream(self, device: object = None) -> Stream:
+    def default_stream(self, device: DeviceLike | None = None) -> Stream:
         """The stream that a device has from the start."""
         backend, index = self._runtime.needed(), self._runtime.index(device)
         return self.Stream._of(index, backend.default_stream(index))

@@ -10,6 +10,7 @@ from flambeau.accelerator._runtime import Runtime
 
 if TYPE_CHECKING:
     from flambeau._tensor.tensor import Tensor
+    from flambeau._types.hints import DeviceLike
 
 
 class Random:
@@ -18,7 +19,7 @@ class Random:
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
-    def _generator(self, device: object = None) -> Generator:
+    def _generator(self, device: DeviceLike | None = None) -> Generator:
         return default_generators.of(self._runtime.device(self._runtime.index(device)))
 
     def _all(self) -> list[Generator]:
@@ -53,7 +54,7 @@ class Random:
         """
         return self._generator().initial_seed()
 
-    def get_rng_state(self, device: object = None) -> Tensor:
+    def get_rng_state(self, device: DeviceLike | None = None) -> Tensor:
         """The state of a device's generator, as bytes on the CPU; by default the current one.
 
         Raises:
@@ -65,7 +66,7 @@ class Random:
         """The states of all devices' generators."""
         return [generator.get_state() for generator in self._all()]
 
-    def set_rng_state(self, new_state: Tensor, device: object = None) -> None:
+    def set_rng_state(self, new_state: Tensor, device: DeviceLike | None = None) -> None:
         """Continue a device's generator from a state of `get_rng_state`.
 
         Raises:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from flambeau.accelerator._runtime import Runtime
 
@@ -40,7 +39,7 @@ class Ranges:
         return self._runtime.needed().range_pop()
 
     @contextmanager
-    def range(self, msg: str, *args: Any, **kwargs: Any) -> Iterator[None]:
+    def range(self, msg: str, *args: object, **kwargs: object) -> Iterator[None]:
         """A block as a range; `msg` is formatted with the further arguments."""
         self.range_push(msg.format(*args, **kwargs))
         try:

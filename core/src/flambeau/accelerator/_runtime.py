@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.bound import _bound, bind
 from flambeau._types.device import device as Device
 from flambeau.plugin.accelerator import Accelerator
@@ -64,7 +62,7 @@ class Runtime:
         """Whether a device of the type has been used in this process."""
         return any(device_type == self.device_type for device_type, _ in [*_bound])
 
-    def index(self, device: Any = None) -> int:
+    def index(self, device: Device | int | str | None = None) -> int:
         """The index that `device` (an index, a device, its name, None: the current one) means.
 
         Raises:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from flambeau._types.device import device as Device
 from flambeau.accelerator._runtime import Runtime
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
 
 
 class Stream:
@@ -24,7 +27,9 @@ class Stream:
 
     runtime: ClassVar[Runtime]
 
-    def __init__(self, device: Any = None, priority: int = 0, *, stream_ptr: int = 0) -> None:
+    def __init__(
+        self, device: DeviceLike | None = None, priority: int = 0, *, stream_ptr: int = 0
+    ) -> None:
         if not hasattr(self, "runtime"):
             raise RuntimeError("Stream(): there is no accelerator; use the Stream of its namespace")
         backend = self.runtime.needed()
@@ -205,7 +210,7 @@ class Event:
         return backend.event_to_ipc(self._made(index))
 
     @classmethod
-    def from_ipc_handle(cls, device: object, handle: bytes) -> Event:
+    def from_ipc_handle(cls, device: DeviceLike | None, handle: bytes) -> Event:
         """The event of another process, from its `ipc_handle`."""
         made = cls(interprocess=True)
         backend = cls.runtime.needed()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.dispatch import cast, version
@@ -11,6 +11,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau.amp._lists import lists_of
 from flambeau.amp._setting import OFF, current, local, setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 _REFUSED = (
     "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
@@ -93,7 +97,9 @@ class Call:
             return narrow if state is not None and state.dtype is narrow else D.float32
         return _widest(narrow, device_type, (*args, *kwargs.values()))
 
-    def _accumulating(self, device_type: str, args: Any, kwargs: Any) -> tuple[Any, Any]:
+    def _accumulating(
+        self, device_type: str, args: tuple[Any, ...], kwargs: Any
+    ) -> tuple[Any, Any]:
         """The arguments with `dtype` as float32 if the first is of a narrower dtype."""
         if not args or not _chooses(args[0], device_type):
             return args, kwargs
@@ -109,7 +115,7 @@ class Call:
 def apart(plain: Callable[..., Any]) -> Callable[..., Any]:
     """Who chooses one kernel for several ops, which take different dtypes here."""
 
-    def choose(op: object, x: Any) -> Any:
+    def choose(op: object, x: Tensor) -> object:
         return None if x._be.device.type in current().on else plain(op, x)
 
     return choose
@@ -125,7 +131,7 @@ def _chooses(x: Any, device_type: str) -> bool:
     )
 
 
-def _first(device_type: str, values: Any) -> Any:
+def _first(device_type: str, values: Iterable[Any]) -> Any:
     """The first tensor on a type of devices, in lists too."""
     for x in values:
         if isinstance(x, Tensor):
@@ -143,7 +149,7 @@ def _all_summed(a: Any, b: Any, dims: Any) -> bool:
     return count == a.dim() == b.dim()
 
 
-def _widest(narrow: D.dtype, device_type: str, values: Any) -> D.dtype:
+def _widest(narrow: D.dtype, device_type: str, values: Iterable[Any]) -> D.dtype:
     """float32 if one of the operands is, else the narrow dtype."""
     found = narrow
     for x in values:

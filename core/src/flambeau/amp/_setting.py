@@ -10,10 +10,14 @@ import threading
 import warnings
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._types import dtype as D
 from flambeau._types.device import device as Device
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 _BRAIN_FLOAT = frozenset({"cpu", "hpu", "ref", "xla"})
 _NONE = frozenset({"meta"})
@@ -128,7 +132,7 @@ def change(
     setting.set(Setting(on, chosen, now.caching if caching is None else caching))
 
 
-def switch() -> Any:
+def switch() -> ModuleType:
     """The module that switches functions."""
     from flambeau.amp import _switch  # only who chooses dtypes needs the lists of functions
 

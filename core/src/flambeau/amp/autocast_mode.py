@@ -132,7 +132,7 @@ def autocast_decorator(autocast_instance: Any, func: Callable[..., Any]) -> Call
     """A function that runs in a block like `autocast_instance`."""
 
     @functools.wraps(func)
-    def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
+    def decorate_autocast(*args: object, **kwargs: object) -> Tensor:
         block = copy.copy(autocast_instance)  # of this call: threads may share the function
         block._before = []
         with block:
@@ -141,7 +141,7 @@ def autocast_decorator(autocast_instance: Any, func: Callable[..., Any]) -> Call
     return decorate_autocast
 
 
-def _cast(value: Any, device_type: str, dtype: D.dtype) -> Any:
+def _cast(value: object, device_type: str, dtype: D.dtype) -> Any:
     """A value with its tensors in another dtype, in containers too."""
     if isinstance(value, Tensor):
         chooses = (
@@ -200,7 +200,7 @@ def custom_fwd(
     method = fwd
 
     @functools.wraps(method)
-    def decorate_fwd(*args: Any, **kwargs: Any) -> Any:
+    def decorate_fwd(*args: Any, **kwargs: Any) -> Tensor:
         ctx = args[0]
         ctx._dtype = _setting.get_autocast_dtype(device_type)
         within = _setting.is_autocast_enabled(device_type)
@@ -229,7 +229,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
     method = bwd
 
     @functools.wraps(method)
-    def decorate_bwd(*args: Any, **kwargs: Any) -> Any:
+    def decorate_bwd(*args: Any, **kwargs: Any) -> Tensor:
         ctx = args[0]
         with autocast(device_type, enabled=ctx._fwd_used_autocast, dtype=ctx._dtype):
             return method(*args, **kwargs)

@@ -205,13 +205,13 @@ class GradScaler:
         return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
     def _maybe_opt_step(
-        self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any, **kwargs: Any
+        self, optimizer: Any, optimizer_state: dict[str, Any], *args: object, **kwargs: object
     ) -> Any:
         if not sum(v.item() for v in optimizer_state["found_inf_per_device"].values()):
             return optimizer.step(*args, **kwargs)
         return None
 
-    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+    def step(self, optimizer: Any, *args: object, **kwargs: object) -> Any:
         """``optimizer.step(...)`` on unscaled gradients, if all of them are finite.
 
         Returns what the optimiser's method does, None if the step is skipped.  An optimiser whose

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
+
 
 __all__ = [
     "arange",
@@ -34,7 +39,12 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def asarray(
-    obj: Any, /, *, dtype: Any = None, device: Any = None, copy: builtins.bool | None = None
+    obj: Any,
+    /,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
+    copy: builtins.bool | None = None,
 ) -> Tensor:
     """A tensor of numbers, sequences, buffers and tensors.
 
@@ -48,7 +58,13 @@ def asarray(
 
 
 def arange(
-    start: Any, /, stop: Any = None, step: Any = 1, *, dtype: Any = None, device: Any = None
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    *,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Numbers from `start` up to `stop`, which is not among them."""
     if stop is None:
@@ -60,18 +76,26 @@ def arange(
     return fb.arange(start, stop, step, dtype=dtype, device=device)
 
 
-def empty(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of any values."""
     return fb.empty(_sizes(shape), dtype=dtype, device=device)
 
 
-def empty_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def empty_like(
+    x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """A tensor of any values, like another one."""
     return fb.empty_like(x, dtype=dtype, device=device)
 
 
 def eye(
-    n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: Any = None, device: Any = None
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
 ) -> Tensor:
     """Ones on the k-th diagonal and zeros elsewhere."""
     columns = n_rows if n_cols is None else n_cols
@@ -89,12 +113,16 @@ def from_dlpack(
     return made if device is None and not copy else made.to(device=device, copy=bool(copy))
 
 
-def full(shape: Any, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full(
+    shape: Any, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """A tensor of one value."""
     return fb.full(_sizes(shape), fill_value, dtype=dtype, device=device)
 
 
-def full_like(x: Tensor, /, fill_value: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def full_like(
+    x: Tensor, /, fill_value: Any, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """A tensor of one value, like another one."""
     return fb.full_like(x, fill_value, dtype=dtype, device=device)
 
@@ -105,8 +133,8 @@ def linspace(
     /,
     num: int,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
     endpoint: builtins.bool = True,
 ) -> Tensor:
     """Numbers at equal distances; the last is `stop`, or with `endpoint` false one before it."""
@@ -120,12 +148,14 @@ def meshgrid(*arrays: Tensor, indexing: str = "xy") -> list[Tensor]:
     return list(fb.meshgrid(*arrays, indexing=indexing)) if arrays else []
 
 
-def ones(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of ones."""
     return fb.ones(_sizes(shape), dtype=dtype, device=device)
 
 
-def ones_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def ones_like(
+    x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """A tensor of ones, like another one."""
     return fb.ones_like(x, dtype=dtype, device=device)
 
@@ -140,12 +170,14 @@ def triu(x: Tensor, /, *, k: int = 0) -> Tensor:
     return fb.triu(x, k)
 
 
-def zeros(shape: Any, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros(shape: Any, *, dtype: DType | None = None, device: DeviceLike | None = None) -> Tensor:
     """A tensor of zeros."""
     return fb.zeros(_sizes(shape), dtype=dtype, device=device)
 
 
-def zeros_like(x: Tensor, /, *, dtype: Any = None, device: Any = None) -> Tensor:
+def zeros_like(
+    x: Tensor, /, *, dtype: DType | None = None, device: DeviceLike | None = None
+) -> Tensor:
     """A tensor of zeros, like another one."""
     return fb.zeros_like(x, dtype=dtype, device=device)
 

@@ -115,7 +115,7 @@ def promoted(a: fb.dtype, b: fb.dtype) -> fb.dtype:
     return fb.promote_types(a, b)
 
 
-def result_type(*arrays_and_dtypes: Any) -> fb.dtype:
+def result_type(*arrays_and_dtypes: object) -> fb.dtype:
     """The dtype of a result of tensors, dtypes and Python numbers.
 
     Raises:

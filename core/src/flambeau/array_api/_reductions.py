@@ -13,6 +13,8 @@ from flambeau.array_api._dtypes import COMPLEX, REAL, SIGNED, UNSIGNED
 from flambeau.array_api._shapes import axes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flambeau._types.dtype import dtype as DType
 
 
@@ -41,7 +43,9 @@ def _accumulated(dtype: fb.dtype) -> fb.dtype:
     return fb.int64 if dtype in SIGNED else dtype
 
 
-def _one_by_one(function: Any, x: Tensor, axis: object, keepdims: builtins.bool) -> Tensor:
+def _one_by_one(
+    function: Callable[..., Any], x: Tensor, axis: object, keepdims: builtins.bool
+) -> Tensor:
     """Dimension by dimension, from the last."""
     for d in sorted(axes(x, axis), reverse=True):
         x = function(x, d, keepdims)
@@ -78,7 +82,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     include_initial: builtins.bool = False,
 ) -> Tensor:
     """The products up to each element."""
@@ -90,7 +94,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: Any = None,
+    dtype: DType | None = None,
     include_initial: builtins.bool = False,
 ) -> Tensor:
     """The sums up to each element."""
@@ -98,11 +102,11 @@ def cumulative_sum(
 
 
 def _cumulative(
-    function: Any,
+    function: Callable[..., Any],
     initial: Any,
     x: Tensor,
     axis: int | None,
-    dtype: Any,
+    dtype: object | None,
     starts: builtins.bool,
 ) -> Tensor:
     if axis is None:

@@ -14,6 +14,8 @@ from flambeau import Tensor
 from flambeau._dispatch.annotated import all_take_as_annotated
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flambeau._types.dtype import dtype as DType
 
 
@@ -23,7 +25,7 @@ _ALONG_MANY = ("fftn", "ifftn", "rfftn", "irfftn")
 __all__ = ["fftfreq", "fftshift", "ifftshift", "rfftfreq", *_ALONG_MANY, *_ALONG_ONE]
 
 
-def _along_one(name: str) -> Any:
+def _along_one(name: str) -> Callable[..., Any]:
     function = getattr(fb.fft, name)
 
     def transform(
@@ -34,7 +36,7 @@ def _along_one(name: str) -> Any:
     return _named(transform, name)
 
 
-def _along_many(name: str) -> Any:
+def _along_many(name: str) -> Callable[..., Any]:
     function = getattr(fb.fft, name)
 
     def transform(
@@ -45,7 +47,7 @@ def _along_many(name: str) -> Any:
     return _named(transform, name)
 
 
-def _named(function: Any, name: str) -> Any:
+def _named(function: Callable[..., Any], name: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"``flambeau.fft.{name}``, by the standard's argument names."
     return function

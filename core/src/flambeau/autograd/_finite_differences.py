@@ -294,7 +294,7 @@ def by_stored_elements(
     if not places:
         return func, inputs
 
-    def of_elements(*args: Any) -> Any:
+    def of_elements(*args: object) -> object:
         return func(*(places[i].like(x) if i in places else x for i, x in enumerate(args)))
 
     elements = (
@@ -329,7 +329,7 @@ def _without_gradient(output: Tensor) -> Tensor:
             return x.clone()
 
         @staticmethod
-        def backward(ctx: object, *grad_outputs: Any) -> None:
+        def backward(ctx: object, *grad_outputs: object) -> None:
             return None
 
     return Undefined.apply(output)
@@ -339,11 +339,11 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, tuple | list) else (value,)
 
 
-def requires_grad(value: Any) -> bool:
+def requires_grad(value: Tensor) -> bool:
     return isinstance(value, fb.Tensor) and value.requires_grad
 
 
-def _is_floating(value: Any) -> bool:
+def _is_floating(value: object) -> bool:
     return isinstance(value, fb.Tensor) and (value.is_floating_point() or value.is_complex())
 
 

@@ -101,7 +101,7 @@ class _Entry:
 def _unpacking(base: type[Node]) -> type[Node]:
     """The class of the packed nodes of a class."""
 
-    def apply(self: Any, F: Any, g: Any) -> Any:
+    def apply(self: Any, F: Any, g: Any) -> object:
         kept = self.saved
         if type(kept) is not _Packed:
             return base.apply(self, F, g)
@@ -181,7 +181,7 @@ class _KeptList(tuple[Any, ...]):
     """The packed values of a list of tensors."""
 
 
-def _packed_value(value: Any, pair: Hooks, result: Any) -> Any:
+def _packed_value(value: object, pair: Hooks, result: Any) -> Any:
     if type(value) is Saved:
         return _Kept(_Parcel(value.tensor, pair), None)
     if type(value) is SavedResult:
@@ -192,7 +192,7 @@ def _packed_value(value: Any, pair: Hooks, result: Any) -> Any:
     return value
 
 
-def _opened(value: Any) -> Any:
+def _opened(value: object) -> Any:
     if type(value) is _Kept:
         t = value.parcel.open()
         return Saved(t) if value.place is None else SavedResult(t, value.place)

@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from time import perf_counter_ns
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording
@@ -21,6 +21,11 @@ from flambeau._autograd.node import Node, Out, next_seq
 from flambeau._dispatch import bound as _bound
 from flambeau.ops import OPS
 from flambeau.plugin.forks import make_lock
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau.ops.declaration.formulas import Formulas
+
 
 FORWARD, BACKWARD, USER = 0, 1, 7  # PyTorch's numbers for the scope of an event
 
@@ -132,8 +137,8 @@ def _wrap_kernels(be: _bound.BoundBackend) -> None:
     be.part = _announced("slice", be.part, be)
 
 
-def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., Any]:
-    def run(*args: Any, **kwargs: Any) -> Any:
+def _announced(name: str, kernel: Callable[..., Any], be: BoundBackend) -> Callable[..., Any]:
+    def run(*args: object, **kwargs: object) -> Any:
         if before := handling.handlers:
             handling.handlers = before[:-1]
             try:
@@ -151,7 +156,7 @@ def _announced(name: str, kernel: Callable[..., Any], be: Any) -> Callable[..., 
     return run
 
 
-def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Any, g: Any) -> Any:
+def _around_node(node: Node, apply: Callable[[Any, Any], Any], F: Formulas, g: Any) -> Any:
     if isinstance(node, Out):  # a hand-over between two nodes, no work
         return apply(F, g)
     tokens = begin(

@@ -6,7 +6,7 @@ The machinery is that of `flambeau.func.jvp`.
 from __future__ import annotations
 
 from contextlib import ContextDecorator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flambeau._tensor.tensor import Tensor
 from flambeau._transforms.duals import DualLevel
@@ -115,5 +115,5 @@ class dual_level(ContextDecorator):  # noqa: N801 - PyTorch's name
     def __enter__(self) -> int:
         return enter_dual_level()
 
-    def __exit__(self, *exc: Any) -> None:
+    def __exit__(self, *exc: object) -> None:
         exit_dual_level()

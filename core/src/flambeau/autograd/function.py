@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from flambeau._autograd import engine
 from flambeau._autograd.engine import _in, _out
@@ -21,6 +21,11 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._writes import inplace as _inplace
 from flambeau.ops.creation.creation import filled
 from flambeau.ops.declaration.namespace import TENSORS
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._types.dtype import dtype as DType
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 class _Result(NamedTuple):
@@ -151,7 +156,7 @@ class FunctionNode(Node):
     def homes(self) -> tuple[Any, ...]:
         return tuple([be for _, _, _, be in self._inputs])
 
-    def _output_grads(self, F: Any, g: Any) -> list[Any]:
+    def _output_grads(self, F: Formulas, g: Any) -> list[Any]:
         parts = g if self._several else {self._sources[0]: g}
         grads: list[Any] = [None] * self._arity
         for place, shape, dtype, device in self._results:
@@ -161,7 +166,7 @@ class FunctionNode(Node):
                 grads[place] = filled(shape, 0, dtype, device)
         return grads
 
-    def _input_grads(self, F: Any, found: Any) -> tuple[Any, ...]:
+    def _input_grads(self, F: Any, found: object | None) -> tuple[Any, ...]:
         given = list(found) if isinstance(found, tuple) else [found]
         count = len(self.needs_input_grad)
         if len(given) > count and all(x is None for x in given[count:]):
@@ -214,7 +219,9 @@ class FunctionNode(Node):
             parts.append(_in(F, part))
         return tuple(parts)
 
-    def _of_sparse(self, F: Any, part: Any, shape: Any, dtype: Any, be: Any, target: Any) -> Any:
+    def _of_sparse(
+        self, F: Formulas, part: Any, shape: Any, dtype: DType, be: BoundBackend, target: object
+    ) -> Any:
         """A sparse gradient as the pass sends it on: sparse to a leaf, dense to another op."""
         # Sparse tensors are built on this module's tensors, and few gradients are sparse.
         from flambeau.sparse._gradient import SparseGradient
@@ -298,12 +305,12 @@ class Function:
     generate_vmap_rule: ClassVar[bool] = False
     _of_ops: ClassVar[bool] = False  # a trace takes in what forward calls; its gradient is right
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         space = {"_function": cls, "__slots__": ()}
         cls._node = type(cls.__name__ + "Backward", (FunctionNode,), space)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         warn(
             f"{type(self)} should not be instantiated. Methods on autograd functions are all "
             "static, so you should invoke them on the class itself. Instantiating an autograd "
@@ -367,7 +374,7 @@ class Function:
         )
 
     @classmethod
-    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+    def apply(cls, *args: object, **kwargs: object) -> Any:
         """Run forward on `args` and record the call if a gradient may be needed."""
         if noted is not None and not kwargs and (found := noted(cls, args)) is not NotImplemented:
             return found
@@ -516,7 +523,7 @@ def _alias(t: Tensor) -> Tensor:
     return make_view(t, "slice", (items,), t._be.slice(t._a, items), "Alias")
 
 
-def once_differentiable(fn: Any) -> Any:
+def once_differentiable(fn: Callable[..., Any]) -> Any:
     """Decorator of a backward that cannot be differentiated itself; a second backward raises.
 
     >>> import flambeau as fb
@@ -526,7 +533,7 @@ def once_differentiable(fn: Any) -> Any:
     """
 
     @functools.wraps(fn)
-    def wrapper(ctx: object, *args: Any) -> Any:
+    def wrapper(ctx: object, *args: object) -> object:
         before = recording()
         try:
             set_recording(False)
@@ -552,7 +559,7 @@ class _Refuse(Function):
         return t.clone()
 
     @staticmethod
-    def backward(ctx: object, *grads: Any) -> Any:
+    def backward(ctx: object, *grads: object) -> Any:
         raise RuntimeError(
             "trying to differentiate twice a function that was marked with @once_differentiable"
         )

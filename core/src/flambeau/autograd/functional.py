@@ -410,7 +410,9 @@ def _check_strategy(
         )
 
 
-def _pack(values: tuple[Tensor, ...], several: bool, create_graph: bool) -> Any:
+def _pack(
+    values: tuple[Tensor, ...], several: bool, create_graph: bool
+) -> tuple[Tensor, ...] | Tensor:
     """What the caller gets: recorded or detached, and without the tuple that he did not give."""
     kept = values if create_graph else tuple(value.detach() for value in values)
     return kept if several else kept[0]

@@ -43,7 +43,7 @@ class Variable(metaclass=_VariableMeta):
         volatile: bool | None = None,
         *,
         data: object = None,
-    ) -> Any:
+    ) -> Tensor:
         tensor = data if tensor is None else tensor
         if volatile is not None:
             warnings.warn(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.attention_kernels import attention_kernels
 from flambeau.accelerator._namespace import namespace
 from flambeau.backends._switch import Switch
 from flambeau.plugin.host import host
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
 
 
 class Matmul:
@@ -31,10 +34,10 @@ class FftPlanCache:
         RuntimeError: there is no device, or its backend keeps no plans.
     """
 
-    def __init__(self, device: Any = None) -> None:
+    def __init__(self, device: DeviceLike | None = None) -> None:
         self._device = device
 
-    def __getitem__(self, device: Any) -> FftPlanCache:
+    def __getitem__(self, device: DeviceLike) -> FftPlanCache:
         return FftPlanCache(device)
 
     def _cache(self) -> Any:

@@ -42,18 +42,18 @@ class AbsentClass:
 
     _path = ""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         of = "" if cls.__dict__.get("_path") == cls._path else f" (which {cls.__name__} is)"
         raise NotImplementedError(f"flambeau has no {cls._path}{of}: {reason(cls._path)}")
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         pass
 
     def __class_getitem__(cls, item: object) -> type:
         return cls
 
 
-def absent(path: str) -> Any:
+def absent(path: str) -> AbsentFunction | type:
     """What stands for a name such as ``torch.fx.Graph``."""
     module, _, name = path.rpartition(".")
     plain = name.lstrip("_")
@@ -85,7 +85,7 @@ def fill(module: ModuleType, name: str) -> None:
     """Let a module answer for the absent names of the module that it stands for."""
     names = table().get(name, frozenset())
 
-    def missing(attribute: str) -> Any:
+    def missing(attribute: str) -> ModuleType | AbsentFunction | type:
         if f"{name}.{attribute}" in table():
             return importlib.import_module(f"{name}.{attribute}")
         if attribute not in names:

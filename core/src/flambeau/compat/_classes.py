@@ -5,11 +5,14 @@ from __future__ import annotations
 import builtins
 import contextlib
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._tensor.attributes import ShowsAttributes
 from flambeau._tensor.overrides import intercept_functions
 from flambeau._tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @contextlib.contextmanager
@@ -21,7 +24,7 @@ def classes_noticed() -> Iterator[None]:
     """
     build = builtins.__build_class__
 
-    def noticing(body: Any, name: str, /, *bases: Any, **kwargs: Any) -> Any:
+    def noticing(body: Callable[..., Any], name: str, /, *bases: object, **kwargs: object) -> type:
         made = build(body, name, *_showing(bases), **kwargs)
         if isinstance(made, type) and "__torch_function__" in vars(made):
             intercept_functions()

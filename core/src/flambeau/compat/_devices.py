@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import Any
 
 from flambeau.accelerator import namespace
 
@@ -18,7 +17,7 @@ def device_module(device_type: str) -> ModuleType:
     devices = namespace(device_type)
     module = ModuleType(f"torch.{device_type}", f"Devices of type {device_type}.")
 
-    def is_bf16_supported(*args: Any, **kwargs: Any) -> bool:
+    def is_bf16_supported(*args: object, **kwargs: object) -> bool:
         return devices.is_available()
 
     module.__dict__["is_bf16_supported"] = is_bf16_supported

@@ -35,7 +35,7 @@ def earlier() -> Iterator[None]:
     try:
         for module, path, make in _EARLIER:
             try:
-                owner: Any = importlib.import_module(module)
+                owner = importlib.import_module(module)
             except ModuleNotFoundError:
                 continue  # flambeau.nn is a distribution of its own
             *above, name = path.split(".")
@@ -71,7 +71,7 @@ def _errors(
 
     def make(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: object, **kwargs: object) -> Any:
             try:
                 return function(*args, **kwargs)
             except caught as error:
@@ -110,9 +110,9 @@ _instead_of("flambeau:cross", "flambeau:Tensor.cross")(
 
 
 @_instead_of("flambeau:norm")
-def _(norm: Any) -> Any:
+def _(norm: Callable[..., Any]) -> Any:
     @wraps(norm)
-    def checked(input: object, p: object = "fro", *args: Any, **kwargs: Any) -> Any:
+    def checked(input: object, p: object = "fro", *args: object, **kwargs: object) -> object:
         try:
             return norm(input, p, *args, **kwargs)
         except RuntimeError as error:
@@ -124,9 +124,11 @@ def _(norm: Any) -> Any:
 
 
 @_instead_of("flambeau:empty_like")
-def _(empty_like: Any) -> Any:
+def _(empty_like: Callable[..., Any]) -> Any:
     @wraps(empty_like)
-    def of_dense(input: Any, *, memory_format: MemoryFormat | None = None, **kwargs: Any) -> Any:
+    def of_dense(
+        input: Any, *, memory_format: MemoryFormat | None = None, **kwargs: object
+    ) -> object:
         if memory_format is not None and input.is_sparse:
             raise RuntimeError("memory format option is only supported by strided tensors")
         return empty_like(input, memory_format=memory_format, **kwargs)
@@ -172,9 +174,9 @@ _instead_of(f"{_F}:embedding_bag")(
 
 
 @_instead_of(f"{_F}:fold")
-def _(fold: Any) -> Any:
+def _(fold: Callable[..., Any]) -> Any:
     @wraps(fold)
-    def of_batches(input: Any, *args: Any, **kwargs: Any) -> Any:
+    def of_batches(input: Any, *args: object, **kwargs: object) -> object:
         if input.dim() != 3:
             raise NotImplementedError(
                 f"Input Error: Only 3D input Tensors are supported (got {input.dim()}D)"
@@ -185,11 +187,11 @@ def _(fold: Any) -> Any:
 
 
 @_instead_of("flambeau:Tensor.__deepcopy__")
-def _(deepcopy: Any) -> Any:
+def _(deepcopy: Callable[..., Any]) -> Any:
     """Gradients are not copied."""
 
     @wraps(deepcopy)
-    def without_gradient(self: object, memo: object) -> Any:
+    def without_gradient(self: object, memo: object) -> object:
         found = deepcopy(self, memo)
         found._grad = None
         return found
@@ -198,7 +200,7 @@ def _(deepcopy: Any) -> Any:
 
 
 @_instead_of("flambeau.nn:Module.zero_grad", "flambeau.optim:Optimizer.zero_grad")
-def _(zero_grad: Any) -> Any:
+def _(zero_grad: Callable[..., Any]) -> Any:
     """Gradients become zeros, and do not go."""
 
     @wraps(zero_grad)
@@ -209,7 +211,7 @@ def _(zero_grad: Any) -> Any:
 
 
 @_instead_of("flambeau:permute")
-def _(permute: Any) -> Any:
+def _(permute: Callable[..., Any]) -> Any:
     """Dimensions are also given one by one."""
 
     @wraps(permute)
@@ -220,20 +222,20 @@ def _(permute: Any) -> Any:
 
 
 @_instead_of(f"{_SPARSE}.to_sparse")
-def _(to_sparse: Any) -> Any:
+def _(to_sparse: Callable[..., Any]) -> Any:
     @wraps(to_sparse)
-    def of_dense(self: object, *args: Any, **kwargs: Any) -> Any:
+    def of_dense(self: object, *args: object, **kwargs: object) -> object:
         raise RuntimeError("to_sparse is not implemented for sparse tensors")
 
     return of_dense
 
 
 @_instead_of("flambeau.optim.lr_scheduler:CyclicLR.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """Only what is called momentum goes up and down."""
 
     @wraps(init)
-    def checked(self: object, optimizer: Any, *args: Any, **kwargs: Any) -> None:
+    def checked(self: object, optimizer: Any, *args: object, **kwargs: object) -> None:
         cycles = inspect.signature(init).bind(self, optimizer, *args, **kwargs).arguments
         if cycles.get("cycle_momentum", True) and "momentum" not in optimizer.defaults:
             raise ValueError("optimizer must support momentum with `cycle_momentum` option enabled")
@@ -258,7 +260,7 @@ class _Legacy(Function):
                 delattr(function, name)
 
     @staticmethod
-    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+    def backward(ctx: Any, *grad_outputs: object) -> Any:
         ctx.function.saved_tensors = ctx.saved_tensors
         grads = ctx.function.backward(*grad_outputs)
         return (None, *(grads if isinstance(grads, tuple) else (grads,)))
@@ -268,22 +270,22 @@ _OF_CONTEXTS = ("save_for_backward", "mark_dirty", "mark_non_differentiable")
 
 
 @_instead_of("flambeau.autograd:Function.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """Objects are of use."""
 
     @wraps(init)
-    def quiet(self: object, *args: Any, **kwargs: Any) -> None:
+    def quiet(self: object, *args: object, **kwargs: object) -> None:
         pass
 
     return quiet
 
 
 @_instead_of("flambeau.autograd:Function.__call__")
-def _(refuse: Any) -> Any:
+def _(refuse: Callable[..., Any]) -> Any:
     """Objects are functions, with a warning."""
 
     @wraps(refuse)
-    def call(self: object, *inputs: Any) -> Any:
+    def call(self: object, *inputs: object) -> Any:
         if isinstance(inspect.getattr_static(type(self), "forward"), staticmethod):
             return refuse(self, *inputs)
         warnings.warn(
@@ -298,9 +300,9 @@ def _(refuse: Any) -> Any:
 
 
 @_instead_of("flambeau:lu", "flambeau:Tensor.lu")
-def _(lu: Any) -> Any:
+def _(lu: Callable[..., Any]) -> Any:
     @wraps(lu)
-    def pivoting(A: Any, pivot: bool = True, *args: Any, **kwargs: Any) -> Any:
+    def pivoting(A: Any, pivot: bool = True, *args: object, **kwargs: object) -> object:
         if not pivot and not A.is_cuda:
             raise RuntimeError("lu without pivoting is not implemented on the CPU")
         return lu(A, pivot, *args, **kwargs)
@@ -309,11 +311,11 @@ def _(lu: Any) -> Any:
 
 
 @_instead_of("flambeau:Tensor.pin_memory")
-def _(pin_memory: Any) -> Any:
+def _(pin_memory: Callable[..., Any]) -> Any:
     """There is no page-locked memory without CUDA."""
 
     @wraps(pin_memory)
-    def checked(self: object, *args: Any, **kwargs: Any) -> Any:
+    def checked(self: object, *args: object, **kwargs: object) -> object:
         if not fb.accelerator.is_available():
             raise RuntimeError("Cannot initialize CUDA without a CUDA device: nothing is pinned")
         return pin_memory(self, *args, **kwargs)
@@ -322,20 +324,20 @@ def _(pin_memory: Any) -> Any:
 
 
 @_instead_of("flambeau:Tensor.clone")
-def _(clone: Any) -> Any:
+def _(clone: Callable[..., Any]) -> Any:
     """Copies are in row-major order."""
 
     @wraps(clone)
-    def row_major(self: Any, *, memory_format: Any = fb.contiguous_format) -> Any:
+    def row_major(self: Any, *, memory_format: MemoryFormat = fb.contiguous_format) -> object:
         return clone(self, memory_format=None if self.is_sparse else memory_format)
 
     return row_major
 
 
 @_instead_of("flambeau:nonzero", "flambeau:Tensor.nonzero")
-def _(nonzero: Any) -> Any:
+def _(nonzero: Callable[..., Any]) -> Any:
     @wraps(nonzero)
-    def one_way(*args: Any, as_tuple: object = False, **kwargs: Any) -> Any:
+    def one_way(*args: object, as_tuple: object = False, **kwargs: object) -> object:
         if as_tuple and "out" in kwargs:
             raise TypeError("nonzero() received an invalid combination of arguments: as_tuple, out")
         return nonzero(*args, as_tuple=as_tuple, **kwargs)
@@ -344,11 +346,11 @@ def _(nonzero: Any) -> Any:
 
 
 @_instead_of("flambeau:mvlgamma", "flambeau:Tensor.mvlgamma")
-def _(mvlgamma: Any) -> Any:
+def _(mvlgamma: Callable[..., Any]) -> Any:
     """The argument is in the domain."""
 
     @wraps(mvlgamma)
-    def checked(input: Any, p: int, **kwargs: Any) -> Any:
+    def checked(input: Any, p: int, **kwargs: object) -> object:
         if not bool((input > 0.5 * (p - 1)).all()):
             raise RuntimeError("Condition for computing multivariate log-gamma not met")
         return mvlgamma(input, p, **kwargs)
@@ -357,11 +359,11 @@ def _(mvlgamma: Any) -> Any:
 
 
 @_instead_of("flambeau:lu_solve", "flambeau:Tensor.lu_solve")
-def _(lu_solve: Any) -> Any:
+def _(lu_solve: Callable[..., Any]) -> Any:
     """Vectors are rows of a matrix, with a warning."""
 
     @wraps(lu_solve)
-    def of_vectors(input: Any, LU_data: Any, LU_pivots: object, **kwargs: Any) -> Any:
+    def of_vectors(input: Any, LU_data: Any, LU_pivots: object, **kwargs: object) -> object:
         if input.dim() == 2 and LU_data.dim() == 3:
             warnings.warn(
                 "Passing RHS tensor with number of dimensions = 2 is deprecated: make it one of 3",
@@ -374,7 +376,7 @@ def _(lu_solve: Any) -> Any:
 
 
 @_instead_of("flambeau.utils.data:RandomSampler.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """A number of samples is for drawing with replacement."""
 
     @wraps(init)
@@ -383,8 +385,8 @@ def _(init: Any) -> Any:
         data_source: object,
         replacement: bool = False,
         num_samples: int | None = None,
-        *args: Any,
-        **kwargs: Any,
+        *args: object,
+        **kwargs: object,
     ) -> None:
         if num_samples is not None and not replacement:
             raise ValueError(
@@ -397,7 +399,7 @@ def _(init: Any) -> Any:
 
 
 @_instead_of("flambeau.utils.data:DataLoader.__len__")
-def _(length: Any) -> Any:
+def _(length: Callable[..., Any]) -> Any:
     """Streams have none."""
 
     @wraps(length)
@@ -410,14 +412,14 @@ def _(length: Any) -> Any:
 
 
 @_instead_of("flambeau.utils.data:DataLoader.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """A context that is none is a wrong value, not a wrong type."""
     word = "multiprocessing_context"
     return _errors(ValueError, TypeError, word=word, older=word)(init)
 
 
 @_instead_of("flambeau.utils.checkpoint:checkpoint_sequential")
-def _(checkpoint_sequential: Any) -> Any:
+def _(checkpoint_sequential: Callable[..., Any]) -> Any:
     """The first function may have several arguments, or none, with a warning."""
 
     @wraps(checkpoint_sequential)
@@ -431,8 +433,8 @@ def _(checkpoint_sequential: Any) -> Any:
         )
         parts = list(functions.children() if hasattr(functions, "children") else functions)
 
-        def spread(first: Any) -> Callable[..., Any]:
-            def run(given: Any) -> Any:
+        def spread(first: Callable[..., Any]) -> Callable[..., Any]:
+            def run(given: object) -> Any:
                 return first(*given) if type(given) is tuple else first(given)
 
             return run
@@ -442,8 +444,8 @@ def _(checkpoint_sequential: Any) -> Any:
             stop = len(parts) if start == size * (segments - 1) else start + size
             piece = [spread(part) for part in parts[start:stop]]
 
-            def run(*given: Any, piece: Any = piece) -> Any:
-                found: Any = given
+            def run(*given: object, piece: Any = piece) -> Any:
+                found = given
                 for part in piece:
                     found = part(found)
                 return found
@@ -462,11 +464,11 @@ def _(checkpoint_sequential: Any) -> Any:
 
 
 @_instead_of("flambeau.serialization:load")
-def _(load: Any) -> Any:
+def _(load: Callable[..., Any]) -> Any:
     """Byte strings of Python 2 are ASCII, and files can be read twice."""
 
     @wraps(load)
-    def of_ascii(f: Any, *args: Any, encoding: str = "ascii", **kwargs: Any) -> Any:
+    def of_ascii(f: Any, *args: object, encoding: str = "ascii", **kwargs: object) -> object:
         if not isinstance(f, (str, bytes, os.PathLike)):
             for name in ("seek", "tell"):
                 if not hasattr(f, name):

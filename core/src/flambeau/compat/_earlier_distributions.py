@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.compat._earlier import _instead_of
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 _PLACE = "flambeau.distributions"
 
@@ -69,11 +73,11 @@ def _(mean: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}._symmetric:Folded.log_prob")
-def _(log_prob: Any) -> Any:
+def _(log_prob: Callable[..., Any]) -> Any:
     """Numbers below 0 have no density, and are not refused."""
 
     @wraps(log_prob)
-    def anywhere(self: Any, value: Any) -> Any:
+    def anywhere(self: Any, value: object) -> Tensor:
         value = fb.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         found = self.base_dist.log_prob(value) + math.log(2)
         return fb.where(value >= 0, found, -math.inf)
@@ -82,11 +86,11 @@ def _(log_prob: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.gamma:Gamma.log_prob")
-def _(log_prob: Any) -> Any:
+def _(log_prob: Callable[..., Any]) -> Any:
     """Numbers are no values where arguments are checked."""
 
     @wraps(log_prob)
-    def of_tensors(self: Any, value: Any) -> Any:
+    def of_tensors(self: Any, value: object) -> object:
         if self._validate_args:
             self._validate_sample(value)
         return log_prob(self, value)
@@ -95,11 +99,11 @@ def _(log_prob: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.geometric:Geometric.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """A probability of 0 is refused whether arguments are checked or not."""
 
     @wraps(init)
-    def checked(self: Any, probs: Any = None, *args: Any, **kwargs: Any) -> None:
+    def checked(self: Any, probs: Any = None, *args: object, **kwargs: object) -> None:
         init(self, probs, *args, **kwargs)
         if probs is not None and not bool((self.probs > 0).all()):
             raise ValueError("All elements of probs must be greater than 0")
@@ -108,12 +112,12 @@ def _(init: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.binomial:Binomial.sample")
-def _(sample: Any) -> Any:
+def _(sample: Callable[..., Any]) -> Any:
     """A count is a sum of as many Bernoulli variables, so that a seed gives the same counts."""
 
     @wraps(sample)
     @fb.no_grad()
-    def by_trials(self: Any, sample_shape: Any = ()) -> Any:
+    def by_trials(self: Any, sample_shape: Any = ()) -> object:
         count = max(int(self.total_count.max()) if self.total_count.numel() else 0, 1)
         shape = (*self._extended_shape(sample_shape), count)
         trials = fb.bernoulli(self.probs.unsqueeze(-1).expand(shape))
@@ -174,10 +178,10 @@ def _unreduced(transform: Any, x: Any, y: Any, event_dim: int) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_COMPOSED}.log_abs_det_jacobian")
-def _(log_abs_det_jacobian: Any) -> Any:
+def _(log_abs_det_jacobian: Callable[..., Any]) -> Any:
     @wraps(log_abs_det_jacobian)
-    def of_chain(self: Any, x: Any, y: Any) -> Any:
-        result: Any = fb.zeros_like(x) if not self.parts else 0
+    def of_chain(self: Any, x: Any, y: Any) -> object:
+        result = fb.zeros_like(x) if not self.parts else 0
         for part in self.parts:
             after = part(x)
             result = result + _unreduced(part, x, after, self.event_dim)
@@ -204,7 +208,7 @@ _value(
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     """The shape is that of the base distribution, which stays as it is given."""
 
     @wraps(init)
@@ -226,9 +230,9 @@ def _(init: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.expand")
-def _(expand: Any) -> Any:
+def _(expand: Callable[..., Any]) -> Any:
     @wraps(expand)
-    def of_base(self: Any, batch_shape: Any, _instance: Any = None) -> Any:
+    def of_base(self: Any, batch_shape: Any, _instance: Any = None) -> object:
         owner = self._expanding_class()
         new = self._get_checked_instance(owner, _instance)
         batch_shape = fb.Size(batch_shape)
@@ -245,9 +249,9 @@ def _(expand: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.{_TRANSFORMED}.log_prob")
-def _(log_prob: Any) -> Any:
+def _(log_prob: Callable[..., Any]) -> Any:
     @wraps(log_prob)
-    def of_base(self: Any, value: Any) -> Any:
+    def of_base(self: Any, value: object) -> object:
         event_dim, result = len(self.event_shape), 0.0
         for transform in reversed(self.transforms):
             x = transform.inv(value)
@@ -262,7 +266,7 @@ def _(log_prob: Any) -> Any:
 
 
 @_instead_of(f"{_PLACE}.logistic_normal:LogisticNormal.__init__")
-def _(init: Any) -> Any:
+def _(init: Callable[..., Any]) -> Any:
     @wraps(init)
     def of_numbers(self: Any, loc: Any, scale: Any, validate_args: Any = None) -> None:
         fb.distributions.TransformedDistribution.__init__(

@@ -12,7 +12,7 @@ _UNARY = """abs acos asin atan ceil cos cosh erf erfc exp expm1 floor frac lgamm
 _BINARY = "add sub mul div pow clamp_max clamp_min maximum minimum".split()
 
 
-def _lists(tensors: Sequence[fb.Tensor], *others: Any) -> list[list[Any]]:
+def _lists(tensors: Sequence[fb.Tensor], *others: object) -> list[list[Any]]:
     """The arguments of each call: from lists one each, numbers and tensors for all.
 
     Raises:
@@ -68,7 +68,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
         self: Sequence[fb.Tensor],
         tensor1: Sequence[fb.Tensor],
         tensor2: Sequence[fb.Tensor],
-        value: Any = 1,
+        value: object = 1,
         *,
         scalars: object = None,
     ) -> tuple[fb.Tensor, ...]:
@@ -83,7 +83,7 @@ def _pointwise(name: str) -> Callable[..., Any]:
 
 
 def _lerp(
-    self: Sequence[fb.Tensor], tensors1: Sequence[fb.Tensor], weight: object = None, **named: Any
+    self: Sequence[fb.Tensor], tensors1: Sequence[fb.Tensor], weight: object = None, **named: object
 ) -> tuple[fb.Tensor, ...]:
     weight = next(iter(named.values())) if weight is None else weight
     ends, weights = _lists(self, tensors1, weight)
@@ -120,7 +120,7 @@ def _clone(self: Sequence[fb.Tensor], **options: Any) -> tuple[fb.Tensor, ...]:
 
 
 def _in_place(function: Callable[..., Any]) -> Callable[..., Any]:
-    def each(self: list[fb.Tensor], *args: Any, **kwargs: Any) -> list[fb.Tensor]:
+    def each(self: list[fb.Tensor], *args: object, **kwargs: object) -> list[fb.Tensor]:
         for t, made in zip(self, function(self, *args, **kwargs), strict=True):
             if fb.promote_types(t.dtype, made.dtype) != t.dtype and not fb.can_cast(
                 made.dtype, t.dtype

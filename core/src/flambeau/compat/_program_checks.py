@@ -17,7 +17,7 @@ def _create_function_from_graph(qualname: str, graph: Graph) -> ScriptFunction:
     return ScriptFunction(qualname.rpartition(".")[2], f"__torch__.{qualname}", graph=graph.copy())
 
 
-def _jit_assert_is_instance(obj: Any, type: T.Type) -> None:
+def _jit_assert_is_instance(obj: object, type: T.Type) -> None:
     """Raise if an object is none of a type of programs.
 
     Raises:
@@ -47,7 +47,7 @@ def _jit_check_alias_annotation(graph: Graph, args: tuple[Any, ...], unqualified
         raise RuntimeError(f"{schema} has no mark of sharing, and shares memory of {shared}")
 
 
-def _shared(result: Any, given: list[Tensor]) -> list[int]:
+def _shared(result: object, given: list[Tensor]) -> list[int]:
     """Which of the tensors have memory of a result."""
     if isinstance(result, (list, tuple)):
         return [at for part in result for at in _shared(part, given)]

@@ -13,7 +13,7 @@ class _One(type):
 
     kind: str
 
-    def __instancecheck__(cls, value: Any) -> bool:
+    def __instancecheck__(cls, value: Type) -> bool:
         return isinstance(value, Type) and (not cls.kind or value.kind == cls.kind)
 
     def __call__(cls, *parts: Any) -> Any:
@@ -29,7 +29,7 @@ class _One(type):
         return Type(cls.kind)
 
 
-def _made(name: str, kind: str) -> Any:
+def _made(name: str, kind: str) -> type:
     return _One(name, (), {"kind": kind, "__doc__": f"{kind or 'All'}, as types of programs."})
 
 

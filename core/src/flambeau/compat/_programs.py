@@ -73,7 +73,7 @@ _settings: dict[str, Any] = {}
 
 
 def _setter(name: str) -> Callable[..., Any]:
-    def setter(value: Any = None, *more: Any) -> Any:
+    def setter(value: object | None = None, *more: object) -> object:
         before = _settings.get(name, False)
         _settings[name] = value
         return before
@@ -83,7 +83,7 @@ def _setter(name: str) -> Callable[..., Any]:
 
 
 def _getter(name: str) -> Callable[[], Any]:
-    def getter() -> Any:
+    def getter() -> object:
         return _settings.get(name, False)
 
     getter.__doc__ = f"What {name} was set to; False at first."

@@ -203,7 +203,7 @@ def _names(function: FunctionType, signature: inspect.Signature) -> dict[str, st
 def _respelling(plain: FunctionType, names: dict[str, str]) -> Callable[..., Any]:
     """A function that also takes these names for those of its arguments."""
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         if kwargs and not names.keys().isdisjoint(kwargs):
             for spelling in names.keys() & kwargs.keys():
                 if names[spelling] not in kwargs:

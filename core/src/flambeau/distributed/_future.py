@@ -38,7 +38,7 @@ class Future(futures.Future[T]):
     def then(self, callback: Callable[[futures.Future[T]], Any]) -> futures.Future[Any]:
         """A future of what `callback` makes of this one, when it is asked for."""
 
-        def make() -> Any:
+        def make() -> object:
             self.wait()
             return callback(self)
 

@@ -172,7 +172,7 @@ class ProcessGroup(Operations):
         told.__cause__ = error
         return told
 
-    def _key(self, *parts: Any) -> str:
+    def _key(self, *parts: object) -> str:
         return "/".join(["flambeau", self.group_name, *map(str, parts)])
 
     def tell(self, what: str) -> None:

@@ -362,7 +362,7 @@ def new_group(
     group_desc: str | None = None,
     device_id: object = None,
     sort_ranks: bool = True,
-) -> Any:
+) -> ProcessGroup:
     """A group of some processes.  All processes of the job call it, with the same arguments.
 
     Args:

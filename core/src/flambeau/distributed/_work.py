@@ -131,7 +131,7 @@ class Work:
     def get_future(self) -> Future[Any]:
         """A future of the results, as communication hooks return it."""
 
-        def wait() -> Any:
+        def wait() -> object:
             self.wait()
             return self.results
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from contextlib import ContextDecorator
 from contextvars import ContextVar, Token
-from typing import Any
 
 _ON: ContextVar[bool] = ContextVar("exact_sampling", default=False)
 
@@ -37,7 +36,7 @@ class exact_sampling(ContextDecorator):  # noqa: N801 - as `no_grad`
         self._tokens.append(_ON.set(True))
         return self
 
-    def __exit__(self, *error: Any) -> None:
+    def __exit__(self, *error: object) -> None:
         _ON.reset(self._tokens.pop())
 
 

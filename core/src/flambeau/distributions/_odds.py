@@ -13,6 +13,10 @@ from flambeau.distributions.utils import (
     probs_to_logits,
 )
 
+if TYPE_CHECKING:
+    from flambeau import device as Device
+    from flambeau import dtype as DType
+
 
 def need_one(probs: Any, logits: Any) -> None:
     """Refuse both and neither.
@@ -27,7 +31,7 @@ def need_one(probs: Any, logits: Any) -> None:
 class BinaryOdds:
     """Attributes `probs` and `logits`, of which one is given and the other made at first use."""
 
-    def _set_odds(self, probs: Any, logits: Any) -> None:
+    def _set_odds(self, probs: Tensor | float | None, logits: Tensor | float | None) -> None:
         need_one(probs, logits)
         if probs is not None:
             (self.probs,) = broadcast_all(probs)
@@ -36,7 +40,12 @@ class BinaryOdds:
             (self.logits,) = broadcast_all(logits)
             self._param = self.logits
 
-    def _set_counted_odds(self, total_count: Any, probs: Any, logits: Any) -> None:
+    def _set_counted_odds(
+        self,
+        total_count: Tensor | float,
+        probs: Tensor | float | None,
+        logits: Tensor | float | None,
+    ) -> None:
         need_one(probs, logits)
         if probs is not None:
             total_count, self.probs = broadcast_all(total_count, probs)
@@ -46,7 +55,7 @@ class BinaryOdds:
             self._param = self.logits
         self.total_count = total_count.type_as(self._param)
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._param.new(*args, **kwargs)
 
     if TYPE_CHECKING:  # subclasses have properties or plain attributes of these names
@@ -81,7 +90,7 @@ class CategoricalOdds:
 
     _categorical: Any
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._categorical._new(*args, **kwargs)
 
     @property
@@ -121,7 +130,7 @@ class Relaxed:
         return self.base_dist.probs
 
 
-def all_values(count: int, dtype: Any, device: Any, batch_shape: Size, expand: bool) -> Tensor:
+def all_values(count: int, dtype: DType, device: Device, batch_shape: Size, expand: bool) -> Tensor:
     """0, 1, …, count − 1 along a first dimension before those of the batch."""
     values = fb.arange(count, dtype=dtype, device=device).view(-1, *(1 for _ in batch_shape))
     return values.expand((-1, *batch_shape)) if expand else values

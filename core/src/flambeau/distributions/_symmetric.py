@@ -115,7 +115,7 @@ class Folded(TransformedDistribution):
         """Where |X|/scale has a part of at most 1/2 below."""
         raise NotImplementedError
 
-    def log_prob(self, value: Any) -> Tensor:
+    def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         value = fb.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)

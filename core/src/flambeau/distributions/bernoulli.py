@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -10,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._odds import BinaryOdds, all_values
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _binary_cross_entropy, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Bernoulli"]
 
@@ -38,7 +43,10 @@ class Bernoulli(BinaryOdds, ExponentialFamily):
     _batch_parameters = ("probs", "logits", "_param")
 
     def __init__(
-        self, probs: object = None, logits: object = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_odds(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
@@ -56,7 +64,7 @@ class Bernoulli(BinaryOdds, ExponentialFamily):
         return self.probs * (1 - self.probs)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.bernoulli(self.probs.expand(shape))
 

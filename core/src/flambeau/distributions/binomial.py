@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -10,6 +10,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._counts import least_count
 from flambeau.distributions._odds import BinaryOdds, all_values
 from flambeau.distributions._tails import BetaTails
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Binomial"]
 
@@ -48,9 +52,9 @@ class Binomial(BinaryOdds, BetaTails):
 
     def __init__(
         self,
-        total_count: object = 1,
-        probs: object = None,
-        logits: object = None,
+        total_count: Tensor | float = 1,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._set_counted_odds(total_count, probs, logits)
@@ -73,7 +77,7 @@ class Binomial(BinaryOdds, BetaTails):
         return self.total_count * self.probs * (1 - self.probs)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.binomial(self.total_count.expand(shape), self.probs.expand(shape))
 

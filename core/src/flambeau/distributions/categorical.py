@@ -12,6 +12,10 @@ from flambeau.distributions._odds import all_values, need_one
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import lazy_property, logits_to_probs, probs_to_logits
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 __all__ = ["Categorical"]
 
 
@@ -70,7 +74,7 @@ class Categorical(Distribution):
         self._num_events = shape[-1]
         super().__init__(shape[:-1], validate_args=validate_args)
 
-    def _new(self, *args: Any, **kwargs: Any) -> Tensor:
+    def _new(self, *args: object, **kwargs: object) -> Tensor:
         return self._param.new(*args, **kwargs)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
@@ -115,7 +119,7 @@ class Categorical(Distribution):
         """NaN: categories have no order."""
         return self._not_a_number()
 
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)
         probs, shape = self.probs, self._extended_shape(sample_shape)

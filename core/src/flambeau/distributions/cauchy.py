@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions.utils import _log_of_part
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Cauchy"]
 
@@ -42,7 +47,7 @@ class Cauchy(Symmetric):
             self._extended_shape(), math.inf, dtype=self.loc.dtype, device=self.loc.device
         )
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         eps = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale
 

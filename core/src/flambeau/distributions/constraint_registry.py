@@ -24,9 +24,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.distributions import constraints, transforms
+
+if TYPE_CHECKING:
+    from flambeau.distributions.transforms._base import ComposeTransform, IndependentTransform
+    from flambeau.distributions.transforms._elementwise import SigmoidTransform
+    from flambeau.distributions.transforms._events import (
+        CorrCholeskyTransform,
+        LowerCholeskyTransform,
+        PositiveDefiniteTransform,
+        SoftmaxTransform,
+        StickBreakingTransform,
+    )
+    from flambeau.distributions.transforms._parts import CatTransform, StackTransform
+
 
 __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
@@ -85,7 +98,7 @@ biject_to = ConstraintRegistry()
 transform_to = ConstraintRegistry()
 
 
-def _both(*kinds: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _both(*kinds: object) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a factory, which also gets the registry, with both registries."""
 
     def register(factory: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,19 +111,19 @@ def _both(*kinds: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 
 @_both(constraints.real)
-def _onto_reals(constraint: object, registry: object) -> Any:
+def _onto_reals(constraint: object, registry: object) -> ComposeTransform:
     return transforms.identity_transform
 
 
 @_both(constraints.independent)
-def _onto_independent(constraint: Any, registry: Any) -> Any:
+def _onto_independent(constraint: Any, registry: Any) -> IndependentTransform:
     base = registry(constraint.base_constraint)
     return transforms.IndependentTransform(base, constraint.reinterpreted_batch_ndims)
 
 
 # `positive` and `greater_than(0.0)` are of one class: the later registration is the one found.
 @_both(constraints.greater_than, constraints.greater_than_eq)
-def _onto_greater_than(constraint: Any, registry: object) -> Any:
+def _onto_greater_than(constraint: Any, registry: object) -> ComposeTransform:
     bound = constraint.lower_bound
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(bound, 1)]
@@ -118,7 +131,7 @@ def _onto_greater_than(constraint: Any, registry: object) -> Any:
 
 
 @_both(constraints.less_than)
-def _onto_less_than(constraint: Any, registry: object) -> Any:
+def _onto_less_than(constraint: Any, registry: object) -> ComposeTransform:
     bound = constraint.upper_bound
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(bound, -1)]
@@ -126,9 +139,9 @@ def _onto_less_than(constraint: Any, registry: object) -> Any:
 
 
 @_both(constraints.interval, constraints.half_open_interval)
-def _onto_interval(constraint: Any, registry: object) -> Any:
-    lower: Any = constraint.lower_bound
-    upper: Any = constraint.upper_bound
+def _onto_interval(constraint: Any, registry: object) -> SigmoidTransform | ComposeTransform:
+    lower = constraint.lower_bound
+    upper = constraint.upper_bound
     if isinstance(lower, Number) and lower == 0 and isinstance(upper, Number) and upper == 1:
         return transforms.SigmoidTransform()
     return transforms.ComposeTransform(
@@ -140,37 +153,37 @@ def _onto_interval(constraint: Any, registry: object) -> Any:
 
 
 @biject_to.register(constraints.simplex)
-def _biject_to_simplex(constraint: object) -> Any:
+def _biject_to_simplex(constraint: object) -> StickBreakingTransform:
     return transforms.StickBreakingTransform()
 
 
 @transform_to.register(constraints.simplex)
-def _transform_to_simplex(constraint: object) -> Any:
+def _transform_to_simplex(constraint: object) -> SoftmaxTransform:
     return transforms.SoftmaxTransform()
 
 
 @transform_to.register(constraints.lower_cholesky)
-def _transform_to_lower_cholesky(constraint: object) -> Any:
+def _transform_to_lower_cholesky(constraint: object) -> LowerCholeskyTransform:
     return transforms.LowerCholeskyTransform()
 
 
 @transform_to.register(constraints.positive_definite)
 @transform_to.register(constraints.positive_semidefinite)
-def _transform_to_positive_definite(constraint: object) -> Any:
+def _transform_to_positive_definite(constraint: object) -> PositiveDefiniteTransform:
     return transforms.PositiveDefiniteTransform()
 
 
 @_both(constraints.corr_cholesky)
-def _onto_corr_cholesky(constraint: object, registry: object) -> Any:
+def _onto_corr_cholesky(constraint: object, registry: object) -> CorrCholeskyTransform:
     return transforms.CorrCholeskyTransform()
 
 
 @_both(constraints.cat)
-def _onto_cat(constraint: Any, registry: Any) -> Any:
+def _onto_cat(constraint: Any, registry: Any) -> CatTransform:
     parts = [registry(c) for c in constraint.cseq]
     return transforms.CatTransform(parts, constraint.dim, constraint.lengths)
 
 
 @_both(constraints.stack)
-def _onto_stack(constraint: Any, registry: Any) -> Any:
+def _onto_stack(constraint: Any, registry: Any) -> StackTransform:
     return transforms.StackTransform([registry(c) for c in constraint.cseq], constraint.dim)

@@ -18,6 +18,10 @@ from flambeau.distributions.utils import (
     logits_to_probs,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 __all__ = ["ContinuousBernoulli"]
 
 
@@ -51,8 +55,8 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
 
     def __init__(
         self,
-        probs: object = None,
-        logits: object = None,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         lims: tuple[float, float] = (0.499, 0.501),
         validate_args: bool | None = None,
     ) -> None:
@@ -123,10 +127,10 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         return fb.where(self._outside_unstable_region(), variance, taylor)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(fb.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
 

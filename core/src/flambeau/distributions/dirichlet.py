@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -12,6 +12,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._exact import is_exact
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _one_hot, _power_log
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Dirichlet"]
 
@@ -46,7 +50,7 @@ class Dirichlet(ExponentialFamily):
         self.concentration = concentration
         super().__init__(concentration.shape[:-1], concentration.shape[-1:], validate_args)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         concentration = self.concentration.expand(self._extended_shape(sample_shape))
         if is_exact():
             return _ExactDirichlet.apply(concentration)

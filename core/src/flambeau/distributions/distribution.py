@@ -11,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions.utils import lazy_property
 from flambeau.overrides import methods_take_as_annotated
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 __all__ = ["Distribution"]
 
 
@@ -52,7 +56,7 @@ class Distribution:
     _shared_parameters: ClassVar[tuple[str, ...]] = ()
     """Attributes that `expand` hands on as they are."""
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         methods_take_as_annotated(cls, "log_prob", "cdf", "icdf")
 
@@ -194,11 +198,11 @@ class Distribution:
         return self.variance.sqrt()
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws of shape ``sample_shape + batch_shape + event_shape``, without a gradient."""
         return self.rsample(sample_shape)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         """Draws that are differentiable in the parameters (reparametrised)."""
         raise NotImplementedError
 
@@ -265,7 +269,7 @@ class Distribution:
         """exp(entropy), per batch."""
         return fb.exp(self.entropy())
 
-    def _extended_shape(self, sample_shape: Any = Size()) -> Size:
+    def _extended_shape(self, sample_shape: Sequence[int] = Size()) -> Size:
         """The shape of samples."""
         if not isinstance(sample_shape, Size):
             sample_shape = Size(sample_shape)

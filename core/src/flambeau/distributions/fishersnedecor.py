@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
@@ -10,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.utils import _power_log, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["FisherSnedecor"]
 
@@ -55,7 +60,7 @@ class FisherSnedecor(BetaTails):
         df2 = self.df2.masked_fill(self.df2 <= 4, math.nan)
         return 2 * df2.pow(2) * (self.df1 + df2 - 2) / (self.df1 * (df2 - 2).pow(2) * (df2 - 4))
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         above = self._gamma1.rsample(sample_shape).view(shape)
         below = self._gamma2.rsample(sample_shape).view(shape)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
@@ -11,6 +11,10 @@ from flambeau.distributions._exact import is_exact
 from flambeau.distributions._tails import GammaTails
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _power_log, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Gamma"]
 
@@ -62,7 +66,7 @@ class Gamma(GammaTails, ExponentialFamily):
     def variance(self) -> Tensor:
         return self.concentration / self.rate.pow(2)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         value = _standard_gamma(self.concentration.expand(shape)) / self.rate.expand(shape)
         # Small concentrations underflow to 0, where the density has no logarithm.

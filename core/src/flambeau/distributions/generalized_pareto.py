@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import _log_of_rest, _power_log1p, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["GeneralizedPareto"]
 
@@ -58,7 +62,7 @@ class GeneralizedPareto(Distribution):
         is_zero = fb.isclose(self.concentration, fb.zeros_like(self.concentration))
         return is_zero, fb.where(is_zero, fb.ones_like(self.concentration), self.concentration)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return self.icdf(fb.rand(shape, dtype=self.loc.dtype, device=self.loc.device))
 

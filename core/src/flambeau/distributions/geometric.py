@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
@@ -14,6 +16,10 @@ from flambeau.distributions.utils import (
     _power_log1p,
     broadcast_all,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Geometric"]
 
@@ -42,7 +48,10 @@ class Geometric(BinaryOdds, Distribution):
     _batch_parameters = ("probs", "logits", "_param")
 
     def __init__(
-        self, probs: object = None, logits: object = None, validate_args: bool | None = None
+        self,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
+        validate_args: bool | None = None,
     ) -> None:
         self._set_odds(probs, logits)
         super().__init__(self._param.size(), validate_args=validate_args)
@@ -69,7 +78,7 @@ class Geometric(BinaryOdds, Distribution):
         return (1.0 / self.probs - 1.0) / self.probs
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         u = self.probs.new(shape).uniform_(fb.finfo(self.probs.dtype).tiny, 1)
         return (u.log() / (-self.probs).log1p()).floor()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from numbers import Number
-from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -38,8 +37,8 @@ class Gumbel(TransformedDistribution):
     def __init__(self, loc: object, scale: object, validate_args: bool | None = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
         finfo = fb.finfo(self.loc.dtype)
-        low: Any = finfo.tiny
-        high: Any = 1 - finfo.eps
+        low = finfo.tiny
+        high = 1 - finfo.eps
         if not (isinstance(loc, Number) and isinstance(scale, Number)):
             low, high = fb.full_like(self.loc, low), fb.full_like(self.loc, high)
         base = Uniform(low, high, validate_args=validate_args)

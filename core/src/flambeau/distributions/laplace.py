@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions._symmetric import Symmetric
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Laplace"]
 
@@ -35,7 +40,7 @@ class Laplace(Symmetric):
     def stddev(self) -> Tensor:
         return (2**0.5) * self.scale
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         # Never −1 itself, whose logarithm below would be −∞.
         u = self.loc.new(shape).uniform_(fb.finfo(self.loc.dtype).eps - 1, 1)

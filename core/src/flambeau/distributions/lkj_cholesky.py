@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -10,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions.beta import Beta
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import _power_log, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["LKJCholesky"]
 
@@ -60,7 +65,7 @@ class LKJCholesky(Distribution):
         super().__init__(batch_shape, Size((dim, dim)), validate_args=validate_args)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         y = self._beta.sample(sample_shape).unsqueeze(-1)
         shape = self._extended_shape(sample_shape)
         normal = fb.randn(shape, dtype=y.dtype, device=y.device).tril(-1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
@@ -11,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._symmetric import Located
 from flambeau.distributions.multivariate_normal import _batch_mahalanobis, _batch_mv, _log_diagonal
 from flambeau.distributions.utils import _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["LowRankMultivariateNormal"]
 
@@ -146,9 +150,9 @@ class LowRankMultivariateNormal(Located):
         precision = fb.diag_embed(self._unbroadcasted_cov_diag.reciprocal()) - a.mT @ a
         return precision.expand(self._matrix_shape())
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        options: Any = {"dtype": self.loc.dtype, "device": self.loc.device}
+        options = {"dtype": self.loc.dtype, "device": self.loc.device}
         low_rank = _standard_normal(shape[:-1] + self.cov_factor.shape[-1:], **options)
         diagonal = _standard_normal(shape, **options)
         return (

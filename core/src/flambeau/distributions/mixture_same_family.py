@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["MixtureSameFamily"]
 
@@ -96,7 +100,7 @@ class MixtureSameFamily(Distribution):
         return self._mixture_distribution
 
     @property
-    def component_distribution(self) -> Any:
+    def component_distribution(self) -> Distribution:
         """The components."""
         return self._component_distribution
 
@@ -140,7 +144,7 @@ class MixtureSameFamily(Distribution):
         return self._mixed("log_prob", x)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         dim = len(sample_shape) + len(self.batch_shape)
         chosen = self.mixture_distribution.sample(sample_shape)
         samples = self.component_distribution.sample(sample_shape)

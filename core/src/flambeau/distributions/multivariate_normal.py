@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
@@ -16,6 +16,10 @@ from flambeau.distributions._scale_matrix import (
 )
 from flambeau.distributions._symmetric import Located
 from flambeau.distributions.utils import _standard_normal, lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["MultivariateNormal"]
 
@@ -119,7 +123,7 @@ class MultivariateNormal(ScaleMatrix, Located):
         variance = self._unbroadcasted_scale_tril.pow(2).sum(-1)
         return variance.expand(self._batch_shape + self._event_shape)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + _batch_mv(self._unbroadcasted_scale_tril, eps)

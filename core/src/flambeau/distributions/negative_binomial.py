@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -12,6 +13,10 @@ from flambeau.distributions._odds import BinaryOdds
 from flambeau.distributions._tails import BetaTails
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.utils import _logsigmoid, lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["NegativeBinomial"]
 
@@ -46,9 +51,9 @@ class NegativeBinomial(BinaryOdds, BetaTails):
 
     def __init__(
         self,
-        total_count: object,
-        probs: object = None,
-        logits: object = None,
+        total_count: Tensor | float,
+        probs: Tensor | float | None = None,
+        logits: Tensor | float | None = None,
         validate_args: bool | None = None,
     ) -> None:
         self._set_counted_odds(total_count, probs, logits)
@@ -72,7 +77,7 @@ class NegativeBinomial(BinaryOdds, BetaTails):
         return Gamma(self.total_count, fb.exp(-self.logits), validate_args=False)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         return fb.poisson(self._gamma.sample(sample_shape=sample_shape))
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
 from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import _standard_normal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Normal"]
 
@@ -51,11 +56,11 @@ class Normal(Symmetric, ExponentialFamily):
         return self.stddev.pow(2)
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.normal(self.loc.expand(shape), self.scale.expand(shape))
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         eps = _standard_normal(shape, dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + eps * self.scale

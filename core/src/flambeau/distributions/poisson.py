@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -12,6 +12,10 @@ from flambeau.distributions._counts import least_count
 from flambeau.distributions._tails import GammaTails
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Poisson"]
 
@@ -54,7 +58,7 @@ class Poisson(GammaTails, ExponentialFamily):
         return self.rate
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         return fb.poisson(self.rate.expand(shape))
 
@@ -83,7 +87,7 @@ class Poisson(GammaTails, ExponentialFamily):
         log_p = k * rates.log() - rates - (k + 1).lgamma()
         near = -(log_p.exp() * log_p).sum(-1)
         far = fb.where(wide, self.rate, _WIDE)
-        series: Any = 0.0
+        series = 0.0
         for term in _ENTROPY_SERIES:
             series = (series + term) / far
         return fb.where(wide, 0.5 * (2 * math.pi * math.e * far).log() - series, near)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor
@@ -13,6 +13,10 @@ from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import ExpTransform
 from flambeau.distributions.utils import broadcast_all, clamp_probs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
 
@@ -57,7 +61,7 @@ class ExpRelaxedCategorical(CategoricalOdds, Distribution):
         batch_shape, event_shape = self._categorical.batch_shape, self.param_shape[-1:]
         super().__init__(batch_shape, event_shape, validate_args=validate_args)
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape, logits = self._extended_shape(sample_shape), self.logits
         uniforms = clamp_probs(fb.rand(shape, dtype=logits.dtype, device=logits.device))
         gumbels = -((-(uniforms.log())).log())

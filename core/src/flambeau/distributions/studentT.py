@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import flambeau as fb
 from flambeau import Size, Tensor, special
@@ -10,6 +11,10 @@ from flambeau.distributions import constraints
 from flambeau.distributions._symmetric import Symmetric
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.utils import _log_of_rest, _standard_normal, broadcast_all
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["StudentT"]
 
@@ -54,7 +59,7 @@ class StudentT(Symmetric):
         result = self.scale.pow(2) * df / (df - 2)
         return result.masked_fill(~finite, math.inf).masked_fill(self.df <= 1, math.nan)
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         normal = _standard_normal(shape, dtype=self.df.dtype, device=self.df.device)
         chi2 = self._chi2.rsample(sample_shape)

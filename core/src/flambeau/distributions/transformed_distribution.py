@@ -12,6 +12,10 @@ from flambeau.distributions.independent import Independent
 from flambeau.distributions.transforms import ComposeTransform, Transform
 from flambeau.distributions.utils import _sum_rightmost
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
 __all__ = ["TransformedDistribution"]
 
 
@@ -124,17 +128,17 @@ class TransformedDistribution(Distribution):
         return x
 
     @fb.no_grad()
-    def sample(self, sample_shape: object = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         return self._forward(self.base_dist.sample(sample_shape))
 
-    def rsample(self, sample_shape: object = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         return self._forward(self.base_dist.rsample(sample_shape))
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
             self._validate_sample(value)
         event_dim = len(self.event_shape)
-        log_prob: Any = 0.0
+        log_prob = 0.0
         y = value
         for transform in reversed(self.transforms):
             x = transform.inv(y)
@@ -148,7 +152,7 @@ class TransformedDistribution(Distribution):
 
     def _monotonize_cdf(self, value: Tensor) -> Tensor:
         """`value`, or 1 − value where the transforms decrease."""
-        sign: Any = 1
+        sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign
         if isinstance(sign, int) and sign == 1:
@@ -160,7 +164,7 @@ class TransformedDistribution(Distribution):
 
     def _tail(self, lower: str, upper: str, value: Tensor) -> Tensor:
         """A function of the base distribution, or its opposite where the transforms decrease."""
-        sign: Any = 1
+        sign = 1
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
             sign = sign * transform.sign

@@ -6,11 +6,17 @@ import math
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Number
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.overrides import takes_as_annotated
+
+if TYPE_CHECKING:
+    from flambeau import Size
+    from flambeau import device as Device
+    from flambeau import dtype as DType
+
 
 __all__ = [
     "broadcast_all",
@@ -71,7 +77,7 @@ def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
     return fb.broadcast_tensors(*values)
 
 
-def _standard_normal(shape: Any, dtype: Any, device: Any) -> Tensor:
+def _standard_normal(shape: Size, dtype: DType, device: Device) -> Tensor:
     return fb.empty(shape, dtype=dtype, device=device).normal_()
 
 
@@ -143,7 +149,7 @@ class _ShownLazyProperty(lazy_property, property):
         property.__init__(self, wrapped)
 
 
-def _lower_mask(n: int, diag: int, device: Any) -> Tensor:
+def _lower_mask(n: int, diag: int, device: Device) -> Tensor:
     order = fb.arange(n, device=device)
     return order < order.view(-1, 1) + (diag + 1)
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, linalg, special
 from flambeau.distributions import constraints
 from flambeau.distributions._symmetric import Located
 from flambeau.distributions.utils import _implicit, _log_of_rest, broadcast_all, lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["VonMises"]
 
@@ -126,7 +130,7 @@ class VonMises(Located):
         return fb.where(kappa < 1e-5, 1 / kappa + kappa, r)
 
     @fb.no_grad()
-    def sample(self, sample_shape: Any = Size()) -> Tensor:
+    def sample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
         x = fb.empty(shape, dtype=self._loc.dtype, device=self.loc.device)
         return self._accepted(x).to(self.loc.dtype)
@@ -149,7 +153,7 @@ class VonMises(Located):
         x = x * (_NORMAL / self._concentration.clamp(min=_NORMAL)).sqrt()
         return (x + math.pi + self._loc) % (2 * math.pi) - math.pi
 
-    def rsample(self, sample_shape: Any = Size()) -> Tensor:
+    def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         value = self.sample(sample_shape)
         return _implicit(value, self._turned(value)[2], self._log_density(value).exp())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
@@ -15,6 +15,10 @@ from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.multivariate_normal import _log_diagonal
 from flambeau.distributions.utils import lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 __all__ = ["Wishart"]
 
@@ -154,7 +158,7 @@ class Wishart(ScaleMatrix, ExponentialFamily):
         products = diagonal.unsqueeze(-1) * diagonal.unsqueeze(-2)
         return self.df.view((*self._batch_shape, 1, 1)) * (v.pow(2) + products)
 
-    def _bartlett_sampling(self, sample_shape: Any = Size()) -> Tensor:
+    def _bartlett_sampling(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         p = self._event_shape[-1]
         roots = self._dist_chi2.rsample(sample_shape).sqrt()
         noise = roots.clamp(min=fb.finfo(roots.dtype).eps).diag_embed(dim1=-2, dim2=-1)
@@ -167,7 +171,9 @@ class Wishart(ScaleMatrix, ExponentialFamily):
     def _any_of_batch(self, singular: Tensor) -> Tensor:
         return singular.amax(self._batch_dims) if self._batch_shape else singular
 
-    def rsample(self, sample_shape: Any = Size(), max_try_correction: int | None = None) -> Tensor:
+    def rsample(
+        self, sample_shape: Sequence[int] = Size(), max_try_correction: int | None = None
+    ) -> Tensor:
         tries = 10 if max_try_correction is None else max_try_correction
         sample_shape = Size(sample_shape)
         sample = self._bartlett_sampling(sample_shape)

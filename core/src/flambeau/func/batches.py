@@ -69,7 +69,7 @@ def vmap(
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
     @wraps(func)
-    def mapped(*args: Any, **kwargs: Any) -> Any:
+    def mapped(*args: object, **kwargs: object) -> object:
         name = _name(func)
         _check_out_dims(name, out_dims)
         leaves, spec = tree_flatten(args)
@@ -190,7 +190,7 @@ def spread(tree: object, spec: TreeSpec) -> list[Any] | None:
 
 
 def _dims_of_arguments(
-    name: str, in_dims: Any, args: tuple[Any, ...], leaves: list[Any], spec: Any
+    name: str, in_dims: Any, args: tuple[Any, ...], leaves: list[Any], spec: TreeSpec
 ) -> list[Any]:
     head = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>): "
     if not isinstance(in_dims, (int, tuple)):
@@ -256,7 +256,7 @@ def _check_out_dims(name: str, out_dims: object) -> None:
             )
 
 
-def _name(func: Any) -> str:
+def _name(func: Callable[..., Any]) -> str:
     if hasattr(func, "__name__"):
         return func.__name__
     if isinstance(func, partial):

@@ -49,7 +49,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     """
 
     @wraps(func)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: object, **kwargs: object) -> object:
         found, value = _grad_and_value(func, argnums, has_aux, args, kwargs, "grad_and_value")
         return (found, value[1]) if has_aux else found
 
@@ -67,7 +67,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
     """
 
     @wraps(func)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: object, **kwargs: object) -> object:
         return _grad_and_value(func, argnums, has_aux, args, kwargs, "grad_and_value")
 
     return gradient
@@ -100,7 +100,7 @@ def _grad_and_value(
     return gradient, (value, mapped(level.lower, aux)) if has_aux else value
 
 
-def vjp(func: Function, *primals: Any, has_aux: bool = False) -> Any:
+def vjp(func: Function, *primals: object, has_aux: bool = False) -> Any:
     """The value of `func` at `primals`, and a function that computes vᵀJ from v.
 
     That function takes a value of the structure of the output and returns a tuple along the
@@ -137,7 +137,9 @@ def vjp_at(
         results, structure = outputs(output, "vjp(f, *primals)")
     single = argnums is not None and not isinstance(argnums, tuple)
 
-    def product(cotangents: object, retain_graph: bool = True, create_graph: object = None) -> Any:
+    def product(
+        cotangents: object, retain_graph: bool = True, create_graph: object = None
+    ) -> object:
         weights, found_structure = tree_flatten(cotangents)
         if found_structure != structure:
             raise RuntimeError(
@@ -237,7 +239,7 @@ def jvp_at(
     return values, derivative
 
 
-def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
+def linearize(func: Function, *primals: object) -> tuple[Any, Function]:
     """The value of `func` at `primals`, and the linear function v ↦ J v there.
 
     `func` is run once.  The linear function keeps what the gradients of `func` need and costs
@@ -261,7 +263,7 @@ def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
         weights = [level.input(fb.zeros_like(level.lower(r))) for r in results]
         rows = level.gradients(results, inputs, weights, create_graph=True)
 
-    def derivative(*tangents: Any) -> Any:
+    def derivative(*tangents: object) -> object:
         directions, tangent_spec = tree_flatten(tangents)
         if tangent_spec != spec:
             raise RuntimeError(

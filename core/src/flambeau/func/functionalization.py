@@ -54,7 +54,7 @@ def functionalize(func: Callable[..., Any], *, remove: str = "mutations") -> Cal
         )
 
     @wraps(func)
-    def functional(*args: Any, **kwargs: Any) -> Any:
+    def functional(*args: object, **kwargs: object) -> object:
         with FunctionalLevel() as level:
             result = func(*mapped(level.argument, args), **mapped(level.argument, kwargs))
             return mapped(level.lower, result)

@@ -50,7 +50,7 @@ def jacrev(
         raise ValueError("jacrev: `chunk_size` should be greater than 0.")
 
     @wraps(func)
-    def jacobian(*args: Any) -> Any:
+    def jacobian(*args: object) -> object:
         _refuse_complex("jacrev", args, "inputs")
         found = vjp_at(func, args, has_aux, argnums)
         value, product = found[:2]
@@ -58,7 +58,7 @@ def jacrev(
         nonempty(results, "jacrev", "output")
         _refuse_complex("jacrev", value, "outputs")
 
-        def rows(*weights: Any) -> list[Any]:
+        def rows(*weights: object) -> list[Any]:
             return tree_flatten(product(tree_unflatten(weights, structure)))[0]
 
         wanted, spec = tree_flatten(chosen(argnums, args))
@@ -92,13 +92,13 @@ def jacfwd(
     """
 
     @wraps(func)
-    def jacobian(*args: Any) -> Any:
+    def jacobian(*args: object) -> object:
         _refuse_complex("jacfwd", args, "inputs")
         wanted, spec = tree_flatten(chosen(argnums, args))
         nonempty(wanted, "jacfwd", "inputs")
         kept: list[Any] = []
 
-        def columns(*directions: Any) -> Any:
+        def columns(*directions: object) -> Any:
             tangents = tree_unflatten(directions, spec)
             found = jvp_at(func, args, tangents, has_aux=has_aux, argnums=argnums)
             flat, structure = tree_flatten(found[1])

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 __all__ = ["functional_call", "replace_all_batch_norm_modules_", "stack_module_state"]
 
@@ -88,7 +92,7 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     return params, buffers
 
 
-def _need_module(value: Any, function: str, argument: str) -> Any:
+def _need_module(value: object, function: str, argument: str) -> Any:
     """`value` if it is a module; the class belongs to nn, which core does not import.
 
     Raises:
@@ -102,7 +106,7 @@ def _need_module(value: Any, function: str, argument: str) -> Any:
 
 
 @fb.no_grad()
-def _stacked(leaves: tuple[Any, ...]) -> Any:
+def _stacked(leaves: tuple[Any, ...]) -> Tensor:
     wanted = leaves[0].requires_grad
     if any(leaf.requires_grad is not wanted for leaf in leaves):
         raise RuntimeError(

@@ -20,13 +20,19 @@ import zipfile
 import zlib
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError
 from urllib.parse import urlparse
 
 from flambeau.hub._download import download, extract
 from flambeau.serialization import CheckpointError
 from flambeau.serialization import load as _load_file
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau._types.hints import DeviceLike
+
 
 __all__ = [
     "download_url_to_file",
@@ -106,13 +112,13 @@ def help(
 def load(
     repo_or_dir: str,
     model: str,
-    *args: Any,
+    *args: object,
     source: str = "github",
     trust_repo: bool | str | None = None,
     force_reload: bool = False,
     verbose: bool = True,
     skip_validation: bool = False,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """What an entry point of a repository returns, such as a model with its weights.
 

@@ -10,7 +10,7 @@ import pickle
 import sys
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -23,6 +23,10 @@ from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.serialization import _pickler, _save
 from flambeau.serialization._archive import ArchiveWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 _LISTS = {
     T.INT: "build_intlist",
@@ -120,7 +124,7 @@ class _Writer:
             return _Call(_Named("torch", "device"), (str(value),))
         return value
 
-    def _tagged(self, made: Any, kind: Type) -> Any:
+    def _tagged(self, made: Any, kind: Type) -> _Call:
         name = _Named("torch.jit._pickle", "restore_type_tag")
         return _Call(name, (made, kind.annotation))
 
@@ -209,7 +213,7 @@ class _Writer:
         return "".join(lines)
 
 
-def _literal(value: Any) -> str:
+def _literal(value: object) -> str:
     if isinstance(value, str):
         return f'"{escaped(value)}"'
     if isinstance(value, tuple):
@@ -217,7 +221,7 @@ def _literal(value: Any) -> str:
     return repr(value)
 
 
-def _final(value: Any) -> str | None:
+def _final(value: object) -> str | None:
     """The type of a constant in source, of those that can be written there."""
     if isinstance(value, (bool, int, float, str)):
         return type(value).__name__
@@ -252,7 +256,7 @@ def save(m: Any, f: Any, _extra_files: Mapping[str, Any] | None = None) -> None:
     """
     writer = _Writer()
     if isinstance(m, ScriptFunction):
-        root: Any = _Made(_placeholder(m), {"training": True})
+        root = _Made(_placeholder(m), {"training": True})
         writer.constants.needs(root.kind)
     elif isinstance(getattr(m, "_type_of_script", None), ClassType):
         root = writer.object(m)
@@ -310,7 +314,7 @@ def _placeholder(function: ScriptFunction) -> ClassType:
 
 
 def load(
-    f: Any,
+    f: Callable[..., Any],
     map_location: Any = None,
     _extra_files: dict[str, Any] | None = None,
     _restore_shapes: bool = False,

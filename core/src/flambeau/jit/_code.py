@@ -15,6 +15,9 @@ from flambeau.jit._schemas import NO_DEFAULT, Schema
 from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._frontend.function import ScriptFunction
 
 _RESERVED = frozenset(
@@ -41,7 +44,7 @@ class Constants:
         self.ops: set[str] = set()
         self._known: dict[int, int] = {}
 
-    def name(self, value: Any) -> str:
+    def name(self, value: Tensor) -> str:
         """``CONSTANTS.c0``."""
         if id(value) not in self._known:
             self._known[id(value)] = len(self.values)
@@ -483,7 +486,7 @@ def _isinstance(p: _Printer, node: Node, given: list[str]) -> str:
     return f"isinstance({given[0]}, {shown})"
 
 
-def _typed(word: str) -> Any:
+def _typed(word: str) -> Callable[..., Any]:
     def form(p: _Printer, node: Node, given: list[str]) -> str:
         kind = node.output().type().annotation
         return f"{word}({', '.join([kind, *given])})"
@@ -497,7 +500,7 @@ def _create(p: _Printer, node: Node, given: list[str]) -> str:
     return f"{kind.annotation}.__new__({kind.annotation})"
 
 
-def _cast(word: str) -> Any:
+def _cast(word: str) -> Callable[..., Any]:
     return lambda p, node, given: f"{word}({', '.join(given)})"
 
 
@@ -513,7 +516,7 @@ def _format(p: _Printer, node: Node, given: list[str]) -> str:
     return f"torch.format({', '.join(given)})"
 
 
-def _attribute(name: str) -> Any:
+def _attribute(name: str) -> Callable[..., Any]:
     return lambda p, node, given: f"{_bracketed(given[0])}.{name}"
 
 

@@ -15,7 +15,7 @@ _MARK = "_torchscript_modifier"
 _IGNORED, _UNUSED, _EXPORTED = "ignored", "unused", "exported"
 
 
-def _mark(fn: Any, mark: str) -> Any:
+def _mark(fn: Callable[..., Any], mark: str) -> Any:
     target = fn.fget if isinstance(fn, property) else fn
     try:
         setattr(target, _MARK, mark)
@@ -36,17 +36,17 @@ def is_ignored(fn: Any) -> bool:
     return _marked(fn) in (_IGNORED, _UNUSED)
 
 
-def is_unused(fn: Any) -> bool:
+def is_unused(fn: Callable[..., Any]) -> bool:
     """Whether a call of a function raises."""
     return _marked(fn) == _UNUSED
 
 
-def is_exported(fn: Any) -> bool:
+def is_exported(fn: Callable[..., Any]) -> bool:
     """Whether a method is compiled though `forward` does not call it."""
     return _marked(fn) == _EXPORTED
 
 
-def ignore(drop: Any = False, **kwargs: Any) -> Any:
+def ignore(drop: bool | Callable[..., Any] = False, **kwargs: object) -> Any:
     """Leave a function or method to Python: its call in a scripted program runs it there.
 
     What is ignored cannot be saved.  With ``drop=True`` it is as `unused`.
@@ -111,7 +111,7 @@ def plain(fn: Any) -> Any:
 _OVERLOADS: dict[str, list[Any]] = {}
 
 
-def _key(fn: Any) -> str:
+def _key(fn: Callable[..., Any]) -> str:
     return f"{fn.__module__}.{fn.__qualname__}"
 
 
@@ -124,7 +124,7 @@ def _overload(func: F) -> F:
 _overload_method = _overload
 
 
-def overloads_of(fn: Any) -> list[Any]:
+def overloads_of(fn: Callable[..., Any]) -> list[Any]:
     """The signatures that were noted for a function."""
     return _OVERLOADS.get(_key(fn), []) if hasattr(fn, "__qualname__") else []
 
@@ -141,7 +141,7 @@ def script_if_tracing(fn: F) -> F:
     """
 
     @functools.wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: object, **kwargs: object) -> object:
         is_tracing = compiler.root.is_tracing
         script = compiler.root.script
 

@@ -28,6 +28,7 @@ from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.jit.passes._inline import called
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._frontend.function import ScriptFunction
 
 
@@ -306,7 +307,7 @@ _METHODS = frozenset(
 """Functions that are faster as methods of tensors."""
 
 
-def _is_method(function: Any, schema: Schema) -> bool:
+def _is_method(function: Callable[..., Any], schema: Schema) -> bool:
     """Whether an op is the method of its name of the first argument."""
     base = schema.name.removeprefix("aten::")
     return (
@@ -319,7 +320,7 @@ def _is_method(function: Any, schema: Schema) -> bool:
     )
 
 
-def _is_default(argument: Any, value: Value) -> bool:
+def _is_default(argument: Argument, value: Value) -> bool:
     if argument.default is NO_DEFAULT:
         return False
     if value.is_constant():
@@ -625,7 +626,7 @@ def _python(w: _Writer, node: Node) -> None:
     w.assign(node, f"_given_back({function}({given}), {kind}, {name!r}, {told})")
 
 
-def _given_back(value: Any, kind: Type, name: str, told: bool) -> Any:
+def _given_back(value: object, kind: Type, name: str, told: bool) -> Tensor | None:
     """What a function of Python returned, if it is of the type that it is annotated with.
 
     One without an annotation may return nothing where nobody reads it.
@@ -737,7 +738,7 @@ def cast(value: Any, kind: Type, exact: bool = False) -> Any:
     raise TypeError
 
 
-def _near(value: Any, kind: Type) -> Any:
+def _near(value: Any, kind: Type) -> int | float | str:
     """A number for a number; a tensor of one element is none, unless Python says so."""
     if kind is T.INT:
         if isinstance(value, (fb.dtype, fb.layout, fb.memory_format)):
@@ -754,7 +755,7 @@ def _near(value: Any, kind: Type) -> Any:
     raise TypeError
 
 
-def _object(value: Any, kind: Type, exact: bool) -> Any:
+def _object(value: object, kind: Type, exact: bool) -> Any:
     if kind is T.NUMBER or kind is T.COMPLEX:
         if isinstance(value, (int, float, complex)) and not isinstance(value, bool):
             return complex(value) if kind is T.COMPLEX and not exact else value
@@ -847,7 +848,7 @@ _MISSING: Any = type("Missing", (), {})()
 def _cast_argument(function: ScriptFunction) -> Callable[[Any, int], Any]:
     skip = 1 if function.owner is not None else 0
 
-    def cast_argument(value: Any, at: int) -> Any:
+    def cast_argument(value: object | None, at: int) -> object:
         argument = function.schema.arguments[at + skip]
         if value is _MISSING:
             raise RuntimeError(

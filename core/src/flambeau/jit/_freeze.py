@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import nn
@@ -16,12 +16,17 @@ from flambeau.jit._modules import RecursiveScriptModule, ScriptModule, mangled, 
 from flambeau.jit._types import ClassType
 from flambeau.jit.passes import _frozen
 
+if TYPE_CHECKING:
+    from flambeau.jit._trace import TopLevelTracedModule
+    from flambeau.nn.module import Module
+
+
 _SIMPLE = {bool: T.BOOL, int: T.INT, float: T.FLOAT, str: T.STR}
 
 
 def freeze(
     mod: Any, preserved_attrs: Sequence[str] | None = None, optimize_numerics: bool = True
-) -> Any:
+) -> RecursiveScriptModule:
     """A scripted module in which parameters and attributes are constants, for inference.
 
     Kept as attributes are those that are asked for and those that the program writes.
@@ -75,7 +80,9 @@ def freeze(
     return _module(mod, kind, graphs, {name for at, name in kept if at == id(mod)})
 
 
-def optimize_for_inference(mod: Any, other_methods: Sequence[str] | None = None) -> Any:
+def optimize_for_inference(
+    mod: RecursiveScriptModule | TopLevelTracedModule, other_methods: Sequence[str] | None = None
+) -> RecursiveScriptModule:
     """`freeze` a scripted module, if it is not, and simplify what is left.
 
     Args:
@@ -129,7 +136,7 @@ def _simplify(graph: Graph, numerics: bool) -> None:
     passes.clean(graph)
 
 
-def _objects(graph: Graph, module: Any) -> dict[Value, Any]:
+def _objects(graph: Graph, module: Module) -> dict[Value, Any]:
     """The modules that values of a graph are."""
     found: dict[Value, Any] = {graph.block.inputs_[0]: module}
     for node in graph.block.all_nodes():
@@ -140,7 +147,7 @@ def _objects(graph: Graph, module: Any) -> dict[Value, Any]:
     return found
 
 
-def _assigned(graph: Graph, module: Any) -> set[tuple[int, str]]:
+def _assigned(graph: Graph, module: Module) -> set[tuple[int, str]]:
     """The attributes that a graph assigns to."""
     objects = _objects(graph, module)
     return {
@@ -150,7 +157,7 @@ def _assigned(graph: Graph, module: Any) -> set[tuple[int, str]]:
     }
 
 
-def _reads(graph: Graph, module: Any) -> list[tuple[Node, Any, Any]]:
+def _reads(graph: Graph, module: Module) -> list[tuple[Node, Any, Any]]:
     """The nodes that read attributes of modules, with the module and what is read."""
     objects = _objects(graph, module)
     found = []
@@ -161,7 +168,7 @@ def _reads(graph: Graph, module: Any) -> list[tuple[Node, Any, Any]]:
     return found
 
 
-def _constant(node: Node, value: Any, kind: T.Type) -> None:
+def _constant(node: Node, value: object, kind: T.Type) -> None:
     attributes = {} if value is None else {"value": value}
     made = Node("prim::Constant", (), (kind,), attributes, node.place)
     made.insert_before(node)
@@ -169,7 +176,7 @@ def _constant(node: Node, value: Any, kind: T.Type) -> None:
     node.destroy()
 
 
-def _fold_numbers(graph: Graph, module: Any, kept: set[tuple[int, str]]) -> None:
+def _fold_numbers(graph: Graph, module: Module, kept: set[tuple[int, str]]) -> None:
     for node, of, value in _reads(graph, module):
         if (id(of), node.attributes["name"]) in kept:
             continue
@@ -179,7 +186,7 @@ def _fold_numbers(graph: Graph, module: Any, kept: set[tuple[int, str]]) -> None
             _constant(node, value, _SIMPLE[type(value)])
 
 
-def _written_tensors(graphs: Any, module: Any) -> set[int]:
+def _written_tensors(graphs: Any, module: Module) -> set[int]:
     """The tensors among the attributes that the graphs write to."""
     found = set()
     for graph in graphs:
@@ -190,7 +197,7 @@ def _written_tensors(graphs: Any, module: Any) -> set[int]:
     return found
 
 
-def _fold_tensors(graph: Graph, module: Any, kept: set[tuple[int, str]], held: set[int]) -> None:
+def _fold_tensors(graph: Graph, module: Module, kept: set[tuple[int, str]], held: set[int]) -> None:
     plain: dict[int, Any] = {}
     for node, of, value in _reads(graph, module):
         if not isinstance(value, fb.Tensor) or id(value) in held:
@@ -209,7 +216,9 @@ def _set_method(kind: ClassType, name: str, graph: Graph) -> None:
     kind.methods[name] = made
 
 
-def _module(module: Any, kind: ClassType, graphs: dict[str, Graph], asked: set[str]) -> Any:
+def _module(
+    module: Module, kind: ClassType, graphs: dict[str, Graph], asked: set[str]
+) -> RecursiveScriptModule:
     """A module with these graphs and the attributes that they still read."""
     names = set(asked)
     for graph in graphs.values():
@@ -217,7 +226,7 @@ def _module(module: Any, kind: ClassType, graphs: dict[str, Graph], asked: set[s
         for reader, _ in of.readers:
             if isinstance(reader, Node) and "name" in reader.attributes:
                 names.add(reader.attributes["name"])
-    made: Any = RecursiveScriptModule.__new__(RecursiveScriptModule)
+    made = RecursiveScriptModule.__new__(RecursiveScriptModule)
     nn.Module.__init__(made)
     made.__dict__.update({"_attribute_types": {}, "_stubs": {}, "training": False})
     frozen = ClassType(mangled(unmangled(kind.name)), module=True, maker=kind.maker)
@@ -244,7 +253,7 @@ def _module(module: Any, kind: ClassType, graphs: dict[str, Graph], asked: set[s
     return made
 
 
-def _hold(made: Any, module: Any, name: str) -> None:
+def _hold(made: RecursiveScriptModule, module: Module, name: str) -> None:
     """Give a module an attribute of another, in the same place."""
     for place in ("_parameters", "_buffers", "_modules"):
         if name in getattr(module, place):

@@ -227,7 +227,7 @@ class Node:
         """Whether it has an attribute."""
         return name in self.attributes
 
-    def __getitem__(self, name: str) -> Any:
+    def __getitem__(self, name: str) -> str:
         return self.attributes[name]
 
     def kindOf(self, name: str) -> str:
@@ -403,7 +403,9 @@ class Graph:
         """Put a node at the end of the block that is written."""
         return self.into.append(node)
 
-    def insert(self, kind: str, *inputs: Value, type: Type = T.TENSOR, **attributes: Any) -> Value:
+    def insert(
+        self, kind: str, *inputs: Value, type: Type = T.TENSOR, **attributes: object
+    ) -> Value:
         """Create a node with one output, put it at the end, and return the output."""
         return self.insertNode(self.create(kind, inputs, (type,), attributes)).output()
 
@@ -485,7 +487,7 @@ class Graph:
             text += inner._text(f"with {kind} = graph", parts)
         return text
 
-    def _text(self, head: Any, parts: list[Any]) -> Any:
+    def _text(self, head: str, parts: list[Any]) -> str:
         self.names, self.parts = self._names(), parts
         given = ",\n      ".join(f"%{self.names[v]} : {v.type().shown}" for v in self.block.inputs_)
         lines = [f"{head}({given}):"]
@@ -503,10 +505,10 @@ class Graph:
             return text
         return re.sub(r" # [^\n\"]*:\d+:\d+$", "", text, flags=re.MULTILINE)
 
-    def _read(self, value: Value) -> Any:
+    def _read(self, value: Value) -> str:
         return "%" + (self.names.get(value) or value.name or "?")
 
-    def print_node(self, node: Node, pad: Any, lines: list[Any]) -> None:
+    def print_node(self, node: Node, pad: str, lines: list[Any]) -> None:
         """Add the lines of a node."""
         if not self.names:
             self.names = self._names()
@@ -542,7 +544,7 @@ def _stem(name: str) -> str:
     return head if dot and tail.isdigit() else name
 
 
-def shown_attribute(value: Any) -> str:
+def shown_attribute(value: object) -> str:
     """An attribute as graphs show it."""
     if isinstance(value, bool):
         return str(int(value))

@@ -8,7 +8,7 @@ import inspect
 import re
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import nn
@@ -21,6 +21,11 @@ from flambeau.jit._graph import Graph
 from flambeau.jit._parts import compiler
 from flambeau.jit._script import Attribute
 from flambeau.jit._types import ClassType, Type
+
+if TYPE_CHECKING:
+    from flambeau.jit._schemas import Schema
+    from flambeau.nn.module import Module
+
 
 _BASE = frozenset(dir(nn.Module())) | {"forward"}
 _CONTAINERS = {
@@ -73,12 +78,12 @@ class ScriptMethod:
         return self.function.code_with_constants
 
     @property
-    def schema(self) -> Any:
+    def schema(self) -> Schema:
         """The signature."""
         self.function.compile()
         return self.function.schema
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph_for(self, *args: object, **kwargs: object) -> Graph:
         """The graph that runs: inlined, and simplified."""
         return self.function.graph_for(*args, **kwargs)
 
@@ -105,14 +110,14 @@ class ScriptModule(nn.Module):
 
     _type_of_script: ClassType
 
-    def __init_subclass__(cls, recursive: bool = False, **kwargs: Any) -> None:
+    def __init_subclass__(cls, recursive: bool = False, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if recursive:
             return
         original = cls.__init__
 
         @functools.wraps(original)
-        def initialise(self: Any, *args: Any, **given: Any) -> None:
+        def initialise(self: Any, *args: object, **given: object) -> None:
             original(self, *args, **given)
             if type(self) is cls:
                 _finish(self)
@@ -124,7 +129,7 @@ class ScriptModule(nn.Module):
         self.__dict__["_attribute_types"] = {}
         self.__dict__["_stubs"] = {}
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         if isinstance(value, Attribute):
             self.__dict__.setdefault("_attribute_types", {})[name] = value.type
             value = value.value
@@ -178,12 +183,12 @@ class ScriptModule(nn.Module):
         state.pop("_bound_methods", None)
         return state
 
-    def __copy__(self) -> Any:
+    def __copy__(self) -> ScriptModule:
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__getstate__())
         return made
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> ScriptModule:
         import copy
 
         made = type(self).__new__(type(self))
@@ -245,7 +250,7 @@ class ScriptModule(nn.Module):
         """The source of `forward`, and the tensors that it names."""
         return self._method("forward").code_with_constants
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph_for(self, *args: object, **kwargs: object) -> Graph:
         """The graph that runs: inlined, and simplified."""
         return self._method("forward").graph_for(*args, **kwargs)
 
@@ -263,7 +268,7 @@ class ScriptModule(nn.Module):
         self.save(buffer, _extra_files)
         return buffer.getvalue()
 
-    def get_debug_state(self, *args: Any, **kwargs: Any) -> Any:
+    def get_debug_state(self, *args: object, **kwargs: object) -> Any:
         """There is none: a graph runs as it is."""
         raise NotImplementedError("scripted modules have no state of an executor to show")
 
@@ -330,11 +335,11 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
 class _Marked:
     """A method that is compiled when the module is made."""
 
-    def __init__(self, fn: Any) -> None:
+    def __init__(self, fn: Callable[..., Any]) -> None:
         self.fn = fn
         self.__doc__ = fn.__doc__
 
-    def __get__(self, of: Any, owner: Any) -> Any:
+    def __get__(self, of: Any, owner: type) -> Any:
         if of is None:
             return self.fn
         if "_type_of_script" not in of.__dict__:
@@ -345,7 +350,7 @@ class _Marked:
         return of._method(self.fn.__name__)
 
 
-def script_method(fn: Any) -> Any:
+def script_method(fn: Callable[..., Any]) -> _Marked:
     """Compile a method of a `ScriptModule`, when an object of the class has been made.
 
     >>> import flambeau as fb
@@ -443,7 +448,7 @@ def _shell(module: Any, memo: dict[int, Any], cls: type[Any]) -> Any:
         return module
     if id(module) in memo:
         return memo[id(module)]
-    made: Any = object.__new__(cls)
+    made = object.__new__(cls)
     nn.Module.__init__(made)
     memo[id(module)] = made
     made.__dict__["_attribute_types"] = {}
@@ -470,7 +475,7 @@ def _shell(module: Any, memo: dict[int, Any], cls: type[Any]) -> Any:
     return made
 
 
-def _copied(value: Any, kind: Type) -> Any:
+def _copied(value: object, kind: Type) -> Any:
     cast = compiler.execute.cast
 
     try:
@@ -479,7 +484,7 @@ def _copied(value: Any, kind: Type) -> Any:
         return value
 
 
-def _compile_entries(module: Any, kind: ClassType) -> None:
+def _compile_entries(module: Module, kind: ClassType) -> None:
     """Compile `forward` and what is exported."""
     if kind.values.get("!compiled"):
         return
@@ -516,7 +521,7 @@ def _name_of(cls: type) -> str:
 
 
 def _type_of(
-    module: Any, children: Mapping[str, Any] | None = None, script: bool = False
+    module: Module, children: Mapping[str, Any] | None = None, script: bool = False
 ) -> ClassType:
     """The type of a module: what it holds, and of which types that is."""
     cls = type(module)
@@ -639,13 +644,13 @@ def _own(cls: type) -> bool:
     return cls.__module__.startswith("flambeau.nn")
 
 
-def _is_simple(value: Any) -> bool:
+def _is_simple(value: object | None) -> bool:
     if isinstance(value, (tuple, list)) and not isinstance(value, list):
         return all(map(_is_simple, value))
     return isinstance(value, _SIMPLE)
 
 
-def _callable(value: Any) -> bool:
+def _callable(value: object) -> bool:
     return (
         isinstance(value, ScriptFunction)
         or inspect.isroutine(value)
@@ -653,7 +658,7 @@ def _callable(value: Any) -> bool:
     )
 
 
-def _names(module: Any, cls: type) -> list[str]:
+def _names(module: Module, cls: type) -> list[str]:
     """The names of what a module holds besides parameters, buffers and modules."""
     found = [n for n in vars(module) if n not in _BASE and not n.startswith("_attribute_types")]
     known = set(found)
@@ -690,15 +695,15 @@ def _hints(cls: type) -> dict[str, Any]:
     return found
 
 
-def _is_optional(hint: Any) -> bool:
+def _is_optional(hint: object) -> bool:
     return type(None) in typing.get_args(hint)
 
 
-def _is_final(hint: Any) -> bool:
+def _is_final(hint: object) -> bool:
     return hint is typing.Final or typing.get_origin(hint) is typing.Final
 
 
-def _attribute_type(cls: type, value: Any, hint: Any) -> Type:
+def _attribute_type(cls: type, value: object, hint: object | None) -> Type:
     if hint is not None:
         resolver = None
         if isinstance(hint, str):
@@ -712,7 +717,7 @@ def _attribute_type(cls: type, value: Any, hint: Any) -> Type:
     return _annotations.of_value(value)
 
 
-def _compiler(module: Any, cls: type, kind: ClassType) -> Callable[[str], ScriptFunction | None]:
+def _compiler(module: Module, cls: type, kind: ClassType) -> Callable[[str], ScriptFunction | None]:
     """What compiles a method when it is first called."""
     replaced = {name: value for name, value in vars(module).items() if inspect.ismethod(value)}
 

@@ -7,7 +7,11 @@ module here reaches those above it through `compiler`, when it first needs them.
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
 
 _HERE = frozenset(
     """archive code decorators execute graph modules old_reader planned reader schemas script
@@ -20,7 +24,7 @@ _TRACING = frozenset("interpret patches graphs recorder".split())
 class _Parts:
     """Modules of this package: ``compiler.calls`` is ``flambeau.jit._frontend.calls``."""
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> ModuleType:
         if name.startswith("_"):
             raise AttributeError(name)
         path = f"._{name}" if name in _HERE else f"._frontend.{name}"

@@ -27,7 +27,9 @@ from flambeau.plans.capture import busy
 from flambeau.plans.compiled import Compiled, narrowing
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._schemas import Schema
     from flambeau.plans.entry import Entry
 
 _AFTER = 6  # calls of a function that run as they are before it is looked at
@@ -83,7 +85,7 @@ def _look(node: Node) -> None:
         raise _UnfitError
 
 
-def _draws(node: Node, schema: Any) -> bool:
+def _draws(node: Node, schema: Schema | None) -> bool:
     """Whether all that a node does besides computing is to draw random numbers."""
     writes = schema.writes if schema is not None else node.kind.endswith("_")
     return is_random(node) and not writes
@@ -237,12 +239,12 @@ class Planned:
 
 
 @cache
-def _plans_on(be: Any) -> bool:
+def _plans_on(be: BoundBackend) -> bool:
     """Whether a device has arrays of the host's memory, whose strides are at hand."""
     return be.device.type == "cpu" and be.strided and hasattr(be.array, "strides")
 
 
-def _kind(values: Sequence[Any], leaves: list[Any]) -> Any:
+def _kind(values: Sequence[Any], leaves: list[Any]) -> tuple[Any, ...] | None:
     """What calls with one plan have in common; None if there can be none."""
     records = recording()
     parts: list[Any] = []

@@ -9,7 +9,7 @@ import keyword
 import math
 import textwrap
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import nn
@@ -30,6 +30,13 @@ from flambeau.serialization._budget import LARGEST, Budget, current, shown
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._interpreter import Interpreter
 from flambeau.serialization._source import Source as Bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau._tensor.tensor import Tensor
+    from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
+
 
 _MOST_CODE = 1 << 26  # bytes of one source
 
@@ -59,7 +66,7 @@ def _build(values: Any) -> list[Any]:
     return values
 
 
-def _tagged(value: Any, tag: Any) -> Any:
+def _tagged(value: object, tag: Any) -> Any:
     """A value whose type is known from the code as well."""
     return value
 
@@ -83,7 +90,7 @@ class _Values(_load._Reader):
         self.made: dict[str, type] = {}
         self.table: Any = None
 
-    def _numbered(self, at: Any) -> Any:
+    def _numbered(self, at: Any) -> Tensor:
         """A tensor of an older archive, by its number."""
         return self.table.tensor(at)
 
@@ -115,7 +122,9 @@ class _Values(_load._Reader):
         finally:
             current.reset(token)
 
-    def unpickled(self, source: Bytes, start: int, persistent: Any) -> tuple[Any, int]:
+    def unpickled(
+        self, source: Bytes, start: int, persistent: Callable[..., Any]
+    ) -> tuple[Any, int]:
         machine = Interpreter(
             source,
             find=self._find,
@@ -126,7 +135,7 @@ class _Values(_load._Reader):
         )
         return machine.run(start)
 
-    def _find(self, module: str, name: str) -> Any:
+    def _find(self, module: str, name: str) -> Callable[..., Any]:
         if self.table is not None:
             if name == "build_tensor_from_id" and module == "torch.jit._pickle":
                 return self._numbered
@@ -140,7 +149,7 @@ class _Values(_load._Reader):
         found = _FUNCTIONS.get((module, name))
         return _names.find_safe(module, name) if found is None else found
 
-    def _may_call(self, func: Any) -> bool:
+    def _may_call(self, func: Callable[..., Any]) -> bool:
         if func == self._numbered:
             return True
         if isinstance(func, type):
@@ -160,7 +169,7 @@ class _Values(_load._Reader):
                     f"storage {shown(key)} should have {shown(size)} bytes, its record has not",
                     self.path,
                 )
-            data: Any = self.archive.read(name)
+            data = self.archive.read(name)
             if self._swap and kind is not None and kind.itemsize > 1:
                 data = swapped(bytes(data), kind.to_real().itemsize)
             dtype = kind or fb.uint8
@@ -409,7 +418,7 @@ def _texts(node: ast.expr) -> list[str]:
     return found
 
 
-def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> Any:
+def read(f: Any, map_location: Any, extra: dict[str, Any] | None) -> ScriptModule:
     """The module of an archive."""
     with _load._opened(f, False) as (source, _, finish):
         values = _Values(source, map_location)
@@ -499,7 +508,7 @@ class _Builder:
             found = self.made[id(value)] = tuple(self.value(each) for each in value)
         return found
 
-    def _object(self, given: _Object) -> Any:
+    def _object(self, given: _Object) -> RecursiveScriptModule:
         found = self.made.get(id(given))
         if found is not None:
             return found
@@ -515,7 +524,7 @@ class _Builder:
                     raise CheckpointError(f"{shown(given.name)} has no value of {shown(name)}")
                 made.__dict__[name] = self._of(each, name, self.value(state[name]))
             return made
-        module: Any = _modules.RecursiveScriptModule.__new__(_modules.RecursiveScriptModule)
+        module = _modules.RecursiveScriptModule.__new__(_modules.RecursiveScriptModule)
         nn.Module.__init__(module)
         self.made[id(given)] = module
         module.__dict__["_attribute_types"], module.__dict__["_stubs"] = {}, {}

@@ -179,7 +179,7 @@ _ENUMERATED = {"Mean": 1, "contiguous_format": 0, "long": 4, "strided": 0}
 
 
 def _parse_argument(text: str, keyword_only: bool) -> Argument:
-    default: Any = NO_DEFAULT
+    default = NO_DEFAULT
     if "=" in text:
         text, _, shown = text.partition("=")
     else:

@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 import typing
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau.jit import _decorators
@@ -18,6 +18,11 @@ from flambeau.jit._frontend.values import FunctionRef
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.state import tracing_now
 from flambeau.jit._types import ClassType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import ModuleType
+
 
 V = TypeVar("V")
 
@@ -95,7 +100,7 @@ def _enabled() -> bool:
     return os.environ.get("PYTORCH_JIT", "1") != "0"
 
 
-def _nn() -> Any:
+def _nn() -> ModuleType | None:
     return sys.modules.get("flambeau.nn")
 
 
@@ -223,7 +228,7 @@ def _unwrap_optional(x: V | None) -> V:
     return x
 
 
-def fork(func: Any, *args: Any, **kwargs: Any) -> Future:
+def fork(func: Callable[..., Any], *args: object, **kwargs: object) -> Future:
     """A call that may run beside others: it runs at once, and `wait` gives what it returned.
 
     >>> import flambeau as fb

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import nn
@@ -15,6 +15,10 @@ from flambeau.jit._modules import RecursiveScriptModule, ScriptModule
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.graphs import trace_graph
 from flambeau.jit._tracing.state import TracerWarning, user_frame, warn_at
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+    from flambeau.nn.module import Module
 
 
 class TracingCheckError(Exception):
@@ -187,14 +191,19 @@ def trace_module(
     return _traced_module(mod, methods, (check_trace, first, check_tolerance, strict))
 
 
-def _traced_module(module: Any, methods: Mapping[str, Any], checks: Any) -> Any:
+def _traced_module(module: Module, methods: Mapping[str, Any], checks: Any) -> TopLevelTracedModule:
     check, more, tolerance, strict = checks
     made = compiler.modules.traced_shell(module, TopLevelTracedModule)
     kind = made._type_of_script
     for name, (given, named) in methods.items():
         call = module if name == "forward" else getattr(module, name)
 
-        def graph_of(inputs: Any, kwargs: Any, call: Any = call, name: str = name) -> Graph:
+        def graph_of(
+            inputs: tuple[Tensor | tuple[Tensor, ...], ...],
+            kwargs: dict[str, Tensor],
+            call: Any = call,
+            name: str = name,
+        ) -> Graph:
             return trace_graph(
                 call, inputs, kwargs, module=module, kind=kind, strict=strict, name=name
             )[0]
@@ -210,7 +219,7 @@ def _traced_module(module: Any, methods: Mapping[str, Any], checks: Any) -> Any:
 
 
 def _get_trace_graph(
-    f: Any,
+    f: Callable[..., Any],
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
     strict: bool = True,
@@ -259,7 +268,7 @@ def _check(
     func: Callable[..., Any],
     graph: Graph,
     graph_of: Callable[..., Graph],
-    given: Any,
+    given: tuple[Any, ...],
     named: Any,
     more: Any,
     tolerance: float,
@@ -320,7 +329,12 @@ def _flat(what: Any) -> list[Any]:
     return []
 
 
-def _compare(expected: Any, found: Any, tolerance: float, graph: Graph) -> None:
+def _compare(
+    expected: Any,
+    found: Any,
+    tolerance: float,
+    graph: Graph,
+) -> None:
     pairs = zip(_flat(expected), _flat(found), strict=True)
     for at, (wanted, got) in enumerate(pairs):
         try:

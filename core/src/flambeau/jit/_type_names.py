@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flambeau.jit._types import Type
 
 
 class Asked:
@@ -45,7 +48,7 @@ class Asked:
 
     elements = containedTypes
 
-    def getElementType(self) -> Any:
+    def getElementType(self) -> Type:
         """The type of the elements of a list, or of what an Optional holds."""
         return self.args[0]
 

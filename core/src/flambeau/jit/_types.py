@@ -89,9 +89,9 @@ class NamedTupleType(Type):
     maker: Any
 
     def __new__(
-        cls, name: str, fields: Sequence[str], args: Sequence[Type], maker: Any = None
+        cls, name: str, fields: Sequence[str], args: Sequence[Type], maker: type | None = None
     ) -> NamedTupleType:
-        made: Any = object.__new__(cls)
+        made = object.__new__(cls)
         made.kind, made.args = Kind("Tuple"), tuple(args)
         made.name, made.fields, made.maker = name, tuple(fields), maker
         made.defaults = dict(getattr(maker, "_field_defaults", {}))
@@ -124,7 +124,7 @@ class EnumType(Type):
     value_type: Type
 
     def __new__(cls, name: str, maker: Any, value_type: Type) -> EnumType:
-        made: Any = object.__new__(cls)
+        made = object.__new__(cls)
         made.kind, made.args = Kind("Enum"), ()
         made.name, made.maker, made.value_type = name, maker, value_type
         return made
@@ -184,9 +184,9 @@ class ClassType(Type):
     statics: set[str]
 
     def __new__(
-        cls, name: str, *, module: bool = False, interface: bool = False, maker: Any = None
+        cls, name: str, *, module: bool = False, interface: bool = False, maker: type | None = None
     ) -> ClassType:
-        made: Any = object.__new__(cls)
+        made = object.__new__(cls)
         made.kind, made.args, made.name = Kind("Class"), (), name
         made.attributes, made.methods, made.constants = {}, {}, {}
         made.parameters, made.buffers = set(), set()

@@ -6,12 +6,15 @@ Canonical ops take tensors and complete, positional, normalised arguments; the p
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.ops.declaration.table import OPS
 
+if TYPE_CHECKING:
+    from flambeau.ops.declaration.table import Op
 
-def __getattr__(name: str) -> Any:
+
+def __getattr__(name: str) -> Op:
     try:
         return OPS[name]
     except KeyError:

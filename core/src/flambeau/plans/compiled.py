@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.engine import watchers as _watchers
 from flambeau._autograd.modes import recording
@@ -24,6 +24,10 @@ from flambeau.plans import capture as _capture
 from flambeau.plans.entry import Entry, Given, GradOf, RefusedError, Seen
 from flambeau.plans.gradient import captured_backward
 from flambeau.plans.reach import Reach
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 
 __all__ = ["Compiled", "Explanation", "compile", "explain", "reset"]
 
@@ -129,7 +133,7 @@ class Compiled:
         return self._function(*args, **kwargs)
 
     def _captured(
-        self, key: Any, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, key: object, leaves: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
         told = self._told
         told.captures += 1
@@ -198,7 +202,7 @@ class UnusableError(Exception):
 
 
 @functools.cache
-def _layout(be: Any) -> Callable[[Any], Any]:
+def _layout(be: BoundBackend) -> Callable[[Any], Any]:
     """A function that tells arrays of a device apart that lie otherwise in memory."""
     if not be.strided:
         return _nothing
@@ -311,7 +315,7 @@ def compile(
         raise TypeError(f"compile(): a function or module is expected, got {type(model).__name__}")
     kept = (options or {}).get("kept", _KEPT)
     if hasattr(type(model), "forward") and hasattr(model, "named_parameters"):
-        parts: Any = importlib.import_module("flambeau.nn._compiled")
+        parts = importlib.import_module("flambeau.nn._compiled")
         return parts.compiled_module(model, kept, fullgraph)
     return Compiled(model, kept, fullgraph)
 

@@ -8,7 +8,7 @@ those of the pass.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd import engine
 from flambeau._autograd.modes import recording, set_recording
@@ -19,6 +19,10 @@ from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge
 from flambeau.plans.capture import Capture
 from flambeau.plugin.plan import Plan, replayed
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 
 __all__ = ["Backward", "Halves", "captured_backward", "recorded", "with_history"]
 
@@ -149,7 +153,7 @@ class Halves:
         self.early = Plan(first, inputs, [*outputs, *self.saved], dict(constants), *known)
         self.late = Plan(second, [*self.saved, *backward.given], found, dict(constants), *known)
 
-    def compiled(self, be: Any) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    def compiled(self, be: BoundBackend) -> tuple[Callable[..., Any], Callable[..., Any]]:
         """The functions of both plans."""
         compile_plan = be.backend.compile_plan
         early = compile_plan(self.early) or replayed(self.early)

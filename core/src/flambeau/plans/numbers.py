@@ -89,7 +89,7 @@ def _arithmetic(sign: str, function: Callable[..., Any], reflected: bool) -> Cal
 def _decision(name: str) -> Callable[..., Any]:
     plain = getattr(float, name)
 
-    def run(self: Tracked, *args: Any) -> Any:
+    def run(self: Tracked, *args: object) -> Any:
         self.refuse("a number of the optimiser decides what it does")
         return plain(self, *args)
 

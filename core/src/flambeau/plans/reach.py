@@ -15,12 +15,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.record import is_tensor
 from flambeau._types.device import device as Device
 from flambeau._types.dtype import dtype as DType
 from flambeau._types.size import Size
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 __all__ = ["Check", "Reach", "changes"]
 
@@ -186,7 +190,7 @@ class Reach:
             some = tuple(self._empty)
             self.checks.append(Check("any({get}) is {held}", some, False, "what was empty"))
 
-    def _visit(self, value: Any, name: str) -> None:
+    def _visit(self, value: object | None, name: str) -> None:
         if _is_plain(value) or id(value) in self._seen:
             return
         self._seen[id(value)] = value
@@ -217,7 +221,7 @@ class Reach:
         elif hasattr(value, "__dict__"):
             self.attributes(value, name)
 
-    def _tensor(self, t: Any, name: str) -> None:
+    def _tensor(self, t: Tensor, name: str) -> None:
         self.tensors[id(t)] = t, name
         if t._grad is not None:
             self.tensors.setdefault(id(t._grad), (t._grad, f"{name}.grad"))
@@ -303,7 +307,7 @@ def _is_called(name: str) -> bool:
     return name == "forward" or (name[:2] == "__" and name not in _AT_REST)
 
 
-def _is_plain(value: Any) -> bool:
+def _is_plain(value: object | None) -> bool:
     if isinstance(value, _PLAIN):
         return True
     return type(value) is tuple and len(value) <= _MANY and all(map(_is_plain, value))

@@ -21,7 +21,7 @@ def step_unless(plainly: Callable[..., Any], capture: Any) -> Callable[..., Any]
     """
 
     def run(
-        scaler: object, optimizer: Any, state: dict[str, Any], *args: Any, **kwargs: Any
+        scaler: object, optimizer: Any, state: dict[str, Any], *args: object, **kwargs: object
     ) -> Any:
         found = list(state["found_inf_per_device"].values())
         in_place = capture.be.strided and all(t._be is capture.be for t in found)
@@ -65,7 +65,7 @@ def _unless(
     calls: Callable[..., Any],
     written: Sequence[tuple[Any, int]],
     skips: object,
-    *given: Any,
+    *given: object,
 ) -> None:
     if not item(skips):
         calls(*given)

@@ -118,7 +118,7 @@ class Registry:
         order = (impl.plugin_name for impl in reversed(self._implementations(hook)))
         return list(dict.fromkeys(name for name in order if name in chosen))
 
-    def ask(self, hook: str, plugin: str, **arguments: Any) -> Iterator[Any]:
+    def ask(self, hook: str, plugin: str, **arguments: object) -> Iterator[Any]:
         """The answers of one plugin to one hook that are not None."""
         others = [i.plugin for i in self._implementations(hook) if i.plugin_name != plugin]
         answer = self._manager.subset_hook_caller(hook, others)(**arguments)

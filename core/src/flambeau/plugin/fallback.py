@@ -114,7 +114,7 @@ class CpuFallback:
         return self._kernel(op, device, cpu.backend, kernel)
 
     def _kernel(self, op: str, device: Backend, cpu: Backend, kernel: Kernel) -> Kernel:
-        def run_on_cpu(*args: Any) -> Any:
+        def run_on_cpu(*args: object) -> Any:
             # Asked at each call: this kernel may be kept beyond the block that switched it on.
             if not is_cpu_fallback_enabled():
                 raise self._missing_kernel_error(op, device.device_type)
@@ -125,7 +125,7 @@ class CpuFallback:
                 return tuple(home(part, index) for part in result)
             return home(result, index)
 
-        def home(result: Any, index: int) -> Any:
+        def home(result: object, index: int) -> Any:
             array = result if isinstance(result, cpu.array) else cpu.to_array(result)
             return _copied(array, cpu, device, index)
 

@@ -281,7 +281,7 @@ def reading(numbers: Sequence[Number]) -> Callable[[], list[Any]]:
     names: dict[str, Any] = {}
     known: dict[int, str] = {}
 
-    def name(value: Any) -> str:
+    def name(value: object) -> str:
         found = known.setdefault(id(value), f"x{len(known)}")
         names[found] = value
         return found

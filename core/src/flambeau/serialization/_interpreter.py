@@ -216,7 +216,7 @@ class Interpreter:
         self._put_into(held, items)
         self._nested(frozenset(held))
 
-    def _global(self, module: Any, name: Any) -> None:
+    def _global(self, module: str, name: str) -> None:
         if type(module) is not str or type(name) is not str:
             raise self._refused("a global whose name is no string")
         try:

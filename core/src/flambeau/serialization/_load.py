@@ -11,7 +11,7 @@ import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._memory.views import storage_of
 from flambeau._storages.foreign import Memory, tensor_over
@@ -29,6 +29,10 @@ from flambeau.serialization._rebuild import check_positions
 from flambeau.serialization._source import FileSource, Source
 from flambeau.serialization._stream import read_stream
 
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
+
 _KINDS = {legacy_name(d): d for d in D.ALL}
 _SMALL = 1 << 14  # bytes of a storage that are copied once more, which costs less than to arrange
 _LONGEST = 1000  # characters of the key and the place of a storage
@@ -42,7 +46,7 @@ def load(
     weights_only: bool | None = None,
     mmap: bool | None = None,
     verify: bool | None = None,
-    **pickle_load_args: Any,
+    **pickle_load_args: object,
 ) -> Any:
     """Read what `save`, or PyTorch's, wrote.
 
@@ -135,7 +139,7 @@ def _as_asked(weights_only: bool | None) -> bool:
     return only or weights_only is not False
 
 
-def verify(f: Any) -> None:
+def verify(f: Callable[..., Any]) -> None:
     """Compare the checksums of all records of an archive; nothing is loaded.
 
     Raises:
@@ -323,7 +327,7 @@ class _Reader:
             raise CheckpointError(text, self.path)
         return dtype, key, location, count
 
-    def typed(self, known: Any, kind: Any, count: int, key: str) -> Any:
+    def typed(self, known: Any, kind: Any, count: int, key: str) -> TypedStorage:
         """The storage object of an id; ids of one key must agree."""
         if known[0] is not kind or known[1] != count:
             raise CheckpointError(
@@ -350,7 +354,9 @@ class _Reader:
                 return found
         return self.placed(self.archive.read(name, verify=self.verify), dtype, location)
 
-    def _read_into(self, name: str, size: int, dtype: Any, location: str) -> Any:
+    def _read_into(
+        self, name: str, size: int, dtype: DType, location: str
+    ) -> UntypedStorage | None:
         """A storage into whose memory a record is read; None where the host does not see it."""
         target = direct(location, self.map_location)
         room = visible(size, dtype, "cpu" if target is None else target)
@@ -360,19 +366,21 @@ class _Reader:
         self.archive.read_into(name, memory, verify=self.verify)
         return storage if target is not None else restored(storage, location, self.map_location)
 
-    def placed(self, view: object, dtype: Any, location: str) -> UntypedStorage:
+    def placed(self, view: object, dtype: DType, location: str) -> UntypedStorage:
         """A storage of a copy of bytes, where `map_location` wants it."""
         target = direct(location, self.map_location)
         if target is not None:
             return made(view, dtype, target)
         return restored(made(view, dtype, "cpu"), location, self.map_location)
 
-    def _over_map(self, view: memoryview, dtype: Any) -> UntypedStorage:
+    def _over_map(self, view: memoryview, dtype: DType) -> UntypedStorage:
         count = view.nbytes // dtype.itemsize
         st = storage_of(tensor_over(Memory(view, (count,), (1,), dtype), dtype))
         return UntypedStorage._of(st)
 
-    def unpickled(self, source: Source, start: int, persistent: Any) -> tuple[Any, int]:
+    def unpickled(
+        self, source: Source, start: int, persistent: Callable[..., Any]
+    ) -> tuple[Any, int]:
         """The object of a pickle, and where it ends."""
         if not self.weights_only:
             return self._unrestricted(source, start, persistent)
@@ -387,13 +395,15 @@ class _Reader:
         )
         return machine.run(start)
 
-    def _unrestricted(self, source: Source, start: int, persistent: Any) -> tuple[Any, int]:
+    def _unrestricted(
+        self, source: Source, start: int, persistent: Callable[..., Any]
+    ) -> tuple[Any, int]:
         class Unpickler(self.module.Unpickler):  # type: ignore[misc, name-defined]
-            def find_class(self, module: str, name: str) -> Any:
+            def find_class(self, module: str, name: str) -> Callable[..., Any]:
                 found = _names.find_any(module, name)
                 return super().find_class(module, name) if found is None else found
 
-            def persistent_load(self, pid: object) -> Any:
+            def persistent_load(self, pid: object) -> TypedStorage:
                 return persistent(pid)
 
         file = source.stream(start)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.bound import bind
@@ -20,13 +20,17 @@ from flambeau.plugin.host import host
 from flambeau.serialization._budget import shown
 from flambeau.serialization._source import Source
 
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
+
 MapLocation = Callable[[Any, str], Any] | Device | str | dict[str, str] | None
 
 _Tagger = Callable[[Any], str | None]
 _Restorer = Callable[[Any, str], Any]
 
 
-def _tag(storage: Any) -> str | None:
+def _tag(storage: UntypedStorage) -> str | None:
     found = getattr(storage, "device", None)
     if not isinstance(found, Device):  # no storage of ours, nor a tensor
         return None
@@ -138,7 +142,7 @@ def direct(location: str, map_location: MapLocation) -> Device | None:
     return target if known else None
 
 
-def visible(size: int, dtype: Any, device: Any) -> tuple[UntypedStorage, memoryview] | None:
+def visible(size: int, dtype: DType, device: Any) -> tuple[UntypedStorage, memoryview] | None:
     """A new storage of `size` bytes, whose numbers are not set, and its memory.
 
     None where the host does not see the device's memory.
@@ -170,7 +174,7 @@ def fill(storage: UntypedStorage, source: Source, start: int, size: int) -> None
         source.into(start, memory[:size])
 
 
-def made(view: Any, dtype: Any, device: Any) -> UntypedStorage:
+def made(view: Any, dtype: DType, device: Any) -> UntypedStorage:
     """A storage on a device from a copy of little-endian bytes."""
     be = bind(device)
     count = memoryview(view).nbytes // dtype.itemsize

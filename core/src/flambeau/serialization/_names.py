@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Iterator, Sequence
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._storages.typed import LEGACY, TypedStorage, legacy_name
 from flambeau._storages.untyped import UntypedStorage
@@ -16,6 +16,10 @@ from flambeau._types.device import device as Device
 from flambeau._types.layout import strided
 from flambeau._types.size import Size
 from flambeau.serialization import _rebuild as R
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 _FUNCTIONS: dict[tuple[str, str], Any] = {
     ("torch._utils", "_rebuild_tensor"): R.rebuild_tensor,
@@ -117,7 +121,7 @@ def safe_globals(safe_globals: Sequence[Any]) -> Iterator[None]:
         _safe = before
 
 
-def find_safe(module: str, name: str) -> Any:
+def find_safe(module: str, name: str) -> Callable[..., Any]:
     """The object that a file names.
 
     Raises:
@@ -133,7 +137,7 @@ def find_safe(module: str, name: str) -> Any:
     return _FUNCTIONS[key] if key in _FUNCTIONS else _VALUES[key]
 
 
-def may_call(func: Any) -> bool:
+def may_call(func: Callable[..., Any]) -> bool:
     """Whether a pickle may call `func`."""
     # What a file has made is not hashed: only functions can be among them.
     known = type(func) is FunctionType and func in _CALLABLE
@@ -160,7 +164,7 @@ def find_any(module: str, name: str) -> Any:
 
     path = "flambeau" + module[len(module.partition(".")[0]) :]
     try:
-        found: Any = importlib.import_module(path)
+        found = importlib.import_module(path)
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:

@@ -78,7 +78,7 @@ class StorageTable:
         return pid
 
 
-def host_bytes(st: Storage) -> Any:
+def host_bytes(st: Storage) -> memoryview[int] | bytes:
     """The memory of a storage as something with the buffer protocol, not copied if possible."""
     be = st._be
     if be.strided and sys.byteorder == "little":
@@ -157,7 +157,7 @@ class TorchPickler(_Pickler):
         self._sources: set[type] = set()
         self._tuples = 0
 
-    def persistent_id(self, obj: Any) -> Any:
+    def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
         kind = type(obj)
         if kind is Stored:
             return self._table.id_of(obj, legacy=self._legacy)
@@ -207,7 +207,7 @@ class TorchPickler(_Pickler):
         super().save_tuple(obj)
         self._tuples -= 1
 
-    def save_type(self, obj: Any) -> None:
+    def save_type(self, obj: type) -> None:
         if obj in WRITTEN:
             self.save_global(obj)
         else:

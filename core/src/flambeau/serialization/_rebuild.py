@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import math
 from collections import Counter, OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._api.functions import empty
 from flambeau._memory.views import storage_of
@@ -25,6 +25,12 @@ from flambeau._types.size import Size
 from flambeau.serialization._budget import DIMENSIONS, LARGEST, Budget, current, shown
 from flambeau.sparse._coo import SparseTensor
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau._types.dtype import dtype as DType
+
+
 _ENTRY = 100  # bytes of an entry of a dict, about
 
 
@@ -40,7 +46,7 @@ def _budget() -> Budget:
     return current.get(None) or Budget(None)
 
 
-def _ints(values: Any, what: str) -> tuple[int, ...]:
+def _ints(values: object, what: str) -> tuple[int, ...]:
     if not isinstance(values, (tuple, list)) or len(values) > DIMENSIONS:
         raise ValueError(f"{what} {shown(values)} is no tuple of at most {DIMENSIONS} integers")
     if not all(type(v) is int and 0 <= v < LARGEST for v in values):
@@ -56,7 +62,7 @@ def _shape(values: object) -> tuple[int, ...]:
 
 
 def _view(
-    storage: UntypedStorage, dtype: Any, offset: object, size: object, stride: object
+    storage: UntypedStorage, dtype: DType, offset: object, size: object, stride: object
 ) -> Tensor:
     if isinstance(dtype, UnknownDtype):
         raise TypeError(f"flambeau has no dtype torch.{dtype.name}")
@@ -81,7 +87,7 @@ def _view(
     return tensor_in(storage._st, dtype, start, shape, steps)
 
 
-def _empty(storage: UntypedStorage, dtype: Any, shape: tuple[int, ...]) -> Tensor:
+def _empty(storage: UntypedStorage, dtype: DType, shape: tuple[int, ...]) -> Tensor:
     return empty(shape, dtype=dtype, device=storage.device)
 
 
@@ -113,7 +119,7 @@ def rebuild_tensor_v3(
     stride: object,
     requires_grad: object,
     backward_hooks: object,
-    dtype: Any,
+    dtype: DType,
     metadata: object = None,
 ) -> Tensor:
     """A tensor over untyped bytes."""
@@ -123,7 +129,7 @@ def rebuild_tensor_v3(
     return t.requires_grad_(True) if requires_grad is True else t
 
 
-def rebuild_parameter(data: object, requires_grad: object, backward_hooks: object = None) -> Any:
+def rebuild_parameter(data: object, requires_grad: object, backward_hooks: object = None) -> Tensor:
     """A parameter."""
     from flambeau.nn import Parameter
 
@@ -134,12 +140,12 @@ def rebuild_parameter(data: object, requires_grad: object, backward_hooks: objec
 
 def rebuild_parameter_with_state(
     data: object, requires_grad: object, backward_hooks: object, state: object
-) -> Any:
+) -> Tensor:
     """A parameter with attributes that the user has set."""
     return _with_attributes(rebuild_parameter(data, requires_grad), state)
 
 
-def rebuild_meta(dtype: Any, size: object, stride: object, requires_grad: object) -> Tensor:
+def rebuild_meta(dtype: DType, size: object, stride: object, requires_grad: object) -> Tensor:
     """A tensor on ``meta``: shape and dtype only."""
     if not isinstance(dtype, D.dtype):
         raise TypeError(f"{shown(dtype)} is no dtype that flambeau has")
@@ -214,7 +220,7 @@ def check_positions(t: Any, budget: Budget) -> None:
         raise ValueError(f"a position of a sparse tensor lies outside of its size {t.shape}")
 
 
-def rebuild_from_type(func: Any, kind: object, args: Any, state: Any) -> Tensor:
+def rebuild_from_type(func: Callable[..., Any], kind: object, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or with attributes that the user has set."""
     if not any(func is f for f in TENSOR_MAKERS) or type(args) is not tuple:
         raise TypeError(f"{shown(func)} does not make tensors")
@@ -230,7 +236,7 @@ def rebuild_from_type(func: Any, kind: object, args: Any, state: Any) -> Tensor:
     return _with_attributes(t, state)
 
 
-def _with_attributes(t: Tensor, state: Any) -> Tensor:
+def _with_attributes(t: Tensor, state: object) -> Tensor:
     if not state:
         return t
     if type(state) is not dict:

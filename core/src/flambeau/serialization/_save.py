@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._storages.typed import LEGACY, FloatStorage
@@ -24,6 +24,10 @@ from flambeau.serialization._pickler import (
     reduced,
 )
 from flambeau.serialization._stream import LEGACY_MAGIC, LEGACY_PROTOCOL
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 AS_ARCHIVES = True
 """Whether checkpoints are archives where nothing else is said, and not streams as before 1.6."""
@@ -117,7 +121,7 @@ def _pickled(
     return out.getvalue()
 
 
-def storage_class(dtype: Any) -> Any:
+def storage_class(dtype: DType) -> Any:
     """The storage class of a dtype: Python cannot import it under its name."""
     return LEGACY[dtype]
 
@@ -126,10 +130,10 @@ def _foreign_pickler(
     module: Any, out: BytesIO, protocol: int, table: StorageTable, legacy: bool
 ) -> Any:
     class Pickler(module.Pickler):  # type: ignore[misc]
-        def persistent_id(self, obj: object) -> Any:
+        def persistent_id(self, obj: object) -> object:
             return table.id_of(obj, legacy=legacy) if type(obj) is Stored else None
 
-        def reducer_override(self, obj: Any) -> Any:
+        def reducer_override(self, obj: Any) -> object:
             if type(obj) is type(FloatStorage) and obj.dtype in LEGACY:
                 return storage_class, (obj.dtype,)
             found = reduced(obj)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import struct
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._storages.typed import TypedStorage
 from flambeau._storages.untyped import UntypedStorage
@@ -13,6 +13,10 @@ from flambeau._types import dtype as D
 from flambeau.serialization._budget import shown
 from flambeau.serialization._errors import CheckpointError
 from flambeau.serialization._locations import fill
+
+if TYPE_CHECKING:
+    from flambeau.serialization._load import _Reader
+
 
 LEGACY_MAGIC = 0x1950A86A20F9469CFC6C
 LEGACY_PROTOCOL = 1001
@@ -22,7 +26,7 @@ class SourceChangeWarning(Warning):
     """The source of a pickled module's class is not what it was when the file was written."""
 
 
-def read_stream(reader: Any) -> Any:
+def read_stream(reader: _Reader) -> Any:
     """The object of a stream; `reader` is the file being read.
 
     Raises:
@@ -36,7 +40,7 @@ def read_stream(reader: Any) -> Any:
     def plain(pid: object) -> Any:
         raise CheckpointError("a storage where none can be", path)
 
-    def stored(pid: Any) -> Any:
+    def stored(pid: Any) -> TypedStorage:
         nonlocal promised
         pid = _as_texts(pid)
         if type(pid) is tuple and pid and pid[0] == "module" and len(pid) == 4:
@@ -128,7 +132,7 @@ def _compare_source(cls: Any, file: object, source: object) -> None:
         )
 
 
-def _as_texts(values: Any) -> Any:
+def _as_texts(values: object) -> Any:
     """A tuple or list whose byte strings, which files of Python 2 may have, are texts."""
     if type(values) is not tuple and type(values) is not list:
         return values

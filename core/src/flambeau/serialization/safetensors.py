@@ -16,7 +16,7 @@ import os
 import re
 import struct
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._storages.typed import TypedStorage
 from flambeau._tensor.tensor import Tensor
@@ -30,6 +30,10 @@ from flambeau.serialization._files import replacing
 from flambeau.serialization._locations import made, visible
 from flambeau.serialization._rebuild import rebuild_tensor
 from flambeau.serialization._source import FileSource, Source
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
+
 
 _CODES = {
     D.bool_: "BOOL",
@@ -124,7 +128,9 @@ def _checksum(entries: Mapping[str, Any], strings: Mapping[str, str], sums: Any)
     return f"flambeau-crc32:{crc32(text.encode()):08x}"
 
 
-def load_file(filename: Any, device: Any = "cpu", *, verify: bool = True) -> dict[str, Tensor]:
+def load_file(
+    filename: Any, device: DeviceLike = "cpu", *, verify: bool = True
+) -> dict[str, Tensor]:
     """The named tensors of a file.
 
     Args:
@@ -300,7 +306,7 @@ def _sniff(head: bytes) -> bool:
     return len(head) > 8 and head[8:9] == b"{" and int.from_bytes(head[:8], "little") <= _MOST
 
 
-def _load(data: object, path: str, map_location: object, weights_only: bool) -> Any:
+def _load(data: object, path: str, map_location: object, weights_only: bool) -> dict[str, Tensor]:
     return read(Source(data, path), map_location)
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
@@ -33,6 +33,7 @@ from flambeau.ops.creation.ranges import _vector
 from flambeau.ops.spectra.signal_windows import bessel_i0
 
 if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
     from flambeau._types.layout import layout as Layout
 
 
@@ -57,8 +58,8 @@ def bartlett(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """The triangle 1 - |2k/(N-1) - 1|.
@@ -100,8 +101,8 @@ def cosine(
     *,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """sin(π(k + 1/2)/N).
@@ -125,8 +126,8 @@ def exponential(
     tau: float = 1.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """exp(-|k - center|/tau), with the middle of the window as the default center.
@@ -157,8 +158,8 @@ def gaussian(
     std: float = 1.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """exp(-((k - (N-1)/2)/std)²/2).
@@ -186,8 +187,8 @@ def general_cosine(
     a: Iterable[float],
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """Σ_i (-1)^i a_i cos(2πik/(N-1)).
@@ -278,8 +279,8 @@ def kaiser(
     beta: float = 12.0,
     sym: bool = True,
     dtype: DType | None = None,
-    layout: Any = None,
-    device: Any = None,
+    layout: Layout | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
 ) -> Tensor:
     """I0(beta sqrt(1 - (2k/(N-1) - 1)²)) / I0(beta), with I0 the modified Bessel function.
@@ -329,7 +330,7 @@ def _made(
     value: Callable[[float, float], float],
     sym: bool,
     dtype: DType | None,
-    layout: Any,
+    layout: Layout | None,
     device: object,
     requires_grad: bool,
     alone: float = 1.0,

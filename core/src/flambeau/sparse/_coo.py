@@ -19,7 +19,9 @@ from flambeau._types.layout import sparse_coo
 from flambeau.ops.creation.ranges import arange
 
 if TYPE_CHECKING:
+    from flambeau._autograd.node import RemovableHandle
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
     from flambeau._types.memory_format import memory_format as MemoryFormat
 
 
@@ -48,7 +50,7 @@ class _NoKernels:
     array = _Elsewhere
     error: tuple[type[Exception], ...] = ()
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device: DeviceLike) -> None:
         self.device = device
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -78,10 +80,10 @@ class SparseTensor(Tensor):
     _sorted: bool
     _leaf_hooks_of_values: Any = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         """Sparse tensors are made by `make`; this only takes the place of ``Tensor.__init__``."""
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> SparseTensor:
+    def __new__(cls, *args: object, **kwargs: object) -> SparseTensor:
         """Refused: functions make sparse tensors, and copies are made without arguments.
 
         Raises:
@@ -124,7 +126,7 @@ class SparseTensor(Tensor):
         self._where, self._stored, self._sorted = other._where, other._stored, other._sorted
         return self
 
-    def new(self, *args: Any, device: object = None, size: Any = None) -> Tensor:
+    def new(self, *args: object, device: object = None, size: Any = None) -> Tensor:
         """A sparse tensor of a size, or of indices, values and perhaps a size.
 
         >>> import flambeau as fb
@@ -208,7 +210,7 @@ class SparseTensor(Tensor):
     to_dense.__name__ = "to_dense"
     toDense = to_dense  # noqa: N815 - the name of the 1.0 documents
 
-    def to_sparse(self, *args: Any, **kwargs: Any) -> SparseTensor:
+    def to_sparse(self, *args: object, **kwargs: object) -> SparseTensor:
         """Itself."""
         return self
 
@@ -232,7 +234,7 @@ class SparseTensor(Tensor):
         return self._stored.is_leaf
 
     @property
-    def grad_fn(self) -> Any:
+    def grad_fn(self) -> Tensor:
         """The node that produced the values, or None for leaves."""
         return self._stored.grad_fn
 
@@ -287,7 +289,7 @@ class SparseTensor(Tensor):
             gradient = gradient[tuple(self._where.unbind(0))]
         self._stored.backward(gradient, retain_graph, create_graph, inputs)
 
-    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+    def register_hook(self, hook: Callable[[Any], Any]) -> RemovableHandle:
         """Call ``hook(grad)`` with the sparse gradient whenever it is computed."""
 
         def on_values(grad: Tensor) -> Tensor | None:
@@ -310,7 +312,7 @@ class SparseTensor(Tensor):
         return self
 
     @property
-    def data(self) -> Any:
+    def data(self) -> SparseTensor:
         """The same elements without history."""
         return self.detach()
 
@@ -329,7 +331,7 @@ class SparseTensor(Tensor):
         copy._where = self._where.clone()
         return copy
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
+    def to(self, *args: object, **kwargs: object) -> Any:
         """The tensor in another dtype or on another device, as `Tensor.to`."""
         copy = kwargs.pop("copy", False)
         values = self._stored.to(*args, **kwargs)
@@ -415,7 +417,7 @@ class SparseTensor(Tensor):
         """
         raise RuntimeError("tolist(): not for sparse tensors; use to_dense() first")
 
-    def item(self) -> Any:
+    def item(self) -> Tensor:
         """The value of a one-element tensor as a Python number."""
         if self.numel() != 1:
             raise RuntimeError(
@@ -428,7 +430,7 @@ class SparseTensor(Tensor):
         return self._stored._version
 
     def resize_(
-        self, *sizes: Any, size: object = None, memory_format: MemoryFormat | None = None
+        self, *sizes: object, size: object = None, memory_format: MemoryFormat | None = None
     ) -> NoReturn:
         """Refused: `sparse_resize_` says which dimensions are sparse.
 
@@ -526,7 +528,13 @@ class SparseTensor(Tensor):
         return sparse_repr(self._indices(), self._values(), facts, self._stored)
 
     @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_function__(
+        cls,
+        func: Callable[..., Any],
+        types: tuple[type, ...],
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
+    ) -> Tensor:
         """Run what is defined for sparse tensors; refuse the rest.
 
         Raises:
@@ -538,7 +546,7 @@ class SparseTensor(Tensor):
 
 
 def _handled(name: str) -> Callable[..., Any]:
-    def method(self: SparseTensor, *args: Any, **kwargs: Any) -> Any:
+    def method(self: SparseTensor, *args: object, **kwargs: object) -> object:
         from flambeau.sparse._ops import HANDLERS
 
         return HANDLERS[name](self, *args, **kwargs)
@@ -556,7 +564,7 @@ def _records() -> bool:
     return recording()
 
 
-def _rebuild(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: bool) -> Any:
+def _rebuild(indices: Tensor, values: Tensor, size: tuple[int, ...], coalesced: bool) -> Tensor:
     return SparseTensor.make(indices, values, size, coalesced=coalesced)
 
 

@@ -6,7 +6,7 @@ Within a backward pass such a gradient is a `SparseGradient` of native arrays; i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Node, next_seq
@@ -14,6 +14,11 @@ from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.views import edge
 from flambeau._tensor.tensor import Tensor
 from flambeau.sparse._coo import SparseTensor
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau._types.native import Array
+    from flambeau.ops.declaration.formulas import Formulas
 
 
 class SparseGradient:
@@ -33,12 +38,12 @@ class SparseGradient:
         self.values = values
         self.shape = shape
 
-    def added_to(self, F: Any, dense: Any) -> Any:
+    def added_to(self, F: Formulas, dense: Any) -> Array:
         """The dense sum."""
         rows = tuple(F.slice(self.where, (i,)) for i in range(self.where.shape[0]))
         return F.index_put(dense, rows, self.values, True)
 
-    def as_tensor(self, be: Any) -> SparseTensor:
+    def as_tensor(self, be: BoundBackend) -> SparseTensor:
         """The sparse tensor that ``.grad`` shows."""
         where = wrap(be, be.fresh(self.where), be.dtype_of(self.where))
         values = wrap(be, be.fresh(self.values), be.dtype_of(self.values))
@@ -68,7 +73,7 @@ class SelectionBackward(Node):
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
         """The gradient of the source."""
-        where: Any = self.where if not F.native else self.where._a
+        where = self.where if not F.native else self.where._a
         inner = self.shape[where.shape[0] :]
         count = 1
         for n in g.shape[: len(g.shape) - len(inner)]:

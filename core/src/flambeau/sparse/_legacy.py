@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.bound import home
@@ -11,8 +11,11 @@ from flambeau._types import dtype as D
 from flambeau.ops.creation.sparse import sparse_coo_tensor
 from flambeau.sparse._coo import SparseTensor
 
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
 
-def new(dtype: Any, device: Any, args: tuple[Any, ...]) -> Tensor:
+
+def new(dtype: DType, device: Any, args: tuple[Any, ...]) -> Tensor:
     """What ``(indices, values)``, ``(indices, values, size)``, sizes or nothing stand for."""
     if args and isinstance(args[0], Tensor):
         return sparse_coo_tensor(*args, device=device)
@@ -44,7 +47,7 @@ class _Typed(type):
         return isinstance(instance, SparseTensor) and instance.dtype is cls.dtype
 
 
-def _typed(name: str, dtype: Any) -> Any:
+def _typed(name: str, dtype: DType) -> type:
     text = f"Makes sparse tensors of {dtype}; ``isinstance`` tests layout and dtype."
     return _Typed(name, (SparseTensor,), {"dtype": dtype, "__doc__": text, "__module__": __name__})
 

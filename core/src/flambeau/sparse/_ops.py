@@ -11,7 +11,10 @@ from flambeau._dispatch.keywords import documented
 from flambeau.sparse._coo import SparseTensor, empty, sorted_groups
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
+    from flambeau._types.layout import layout as Layout
 
 
 Handler = Callable[..., Any]
@@ -65,12 +68,12 @@ def _is_number(x: Any) -> bool:
     )
 
 
-def _scaled(x: Any, alpha: Any) -> Any:
+def _scaled(x: Tensor, alpha: Any) -> Any:
     return x if alpha == 1 else x * alpha
 
 
 @handles("add", "__add__", "spadd")
-def add(input: Any, other: Any, *legacy: Any, alpha: object = 1) -> Any:
+def add(input: Any, other: Any, *legacy: object, alpha: object = 1) -> Any:
     """input + alpha * other: sparse for two sparse tensors, dense for dense + sparse."""
     if legacy:
         other, alpha = legacy[0], other
@@ -111,7 +114,7 @@ def add(input: Any, other: Any, *legacy: Any, alpha: object = 1) -> Any:
 
 
 @handles("sub", "subtract", "__sub__")
-def sub(input: object, other: object, *legacy: Any, alpha: Any = 1) -> Any:
+def sub(input: object, other: object, *legacy: object, alpha: Any = 1) -> Any:
     """input - alpha * other."""
     if legacy:
         other, alpha = legacy[0], other
@@ -119,12 +122,12 @@ def sub(input: object, other: object, *legacy: Any, alpha: Any = 1) -> Any:
 
 
 @handles("__radd__")
-def _radd(self: object, other: object) -> Any:
+def _radd(self: object, other: object) -> Tensor:
     return add(other, self)
 
 
 @handles("__rsub__", "rsub")
-def _rsub(self: object, other: object) -> Any:
+def _rsub(self: object, other: object) -> Tensor:
     return sub(other, self)
 
 
@@ -235,7 +238,7 @@ def nan_to_num(input: SparseTensor, *args: Any, **kwargs: Any) -> SparseTensor:
     return once.like(once._stored.nan_to_num(*args, **kwargs))
 
 
-def _cast(dtype: Any) -> Handler:
+def _cast(dtype: DType) -> Handler:
     return lambda input, memory_format=None: input.to(dtype)
 
 
@@ -318,7 +321,7 @@ def mv(input: object, vec: Any) -> Any:
 
 
 @handles("matmul", "__matmul__")
-def matmul(input: Any, other: Any) -> Any:
+def matmul(input: Tensor, other: Tensor) -> Any:
     """`mm` or `mv`, by the number of dimensions."""
     if other.dim() == 1:
         return mv(input, other)
@@ -328,7 +331,7 @@ def matmul(input: Any, other: Any) -> Any:
 
 
 @handles("__rmatmul__")
-def rmatmul(input: object, other: object) -> Any:
+def rmatmul(input: object, other: object) -> Tensor:
     """``other @ input``: the class of the right operand is asked first."""
     return matmul(other, input)
 
@@ -354,7 +357,7 @@ def bmm(input: Any, mat2: Any) -> Any:
 
 
 @handles("addmm", "spaddmm")
-def addmm(input: Any, *args: Any, beta: object = 1, alpha: object = 1) -> Any:
+def addmm(input: Tensor, *args: Any, beta: object = 1, alpha: object = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2)."""
     if len(args) == 4:  # addmm(beta, input, alpha, mat1, mat2), as the 1.0 documents write it
         beta, input, alpha, mat1, mat2 = input, *args
@@ -372,7 +375,7 @@ def addmm(input: Any, *args: Any, beta: object = 1, alpha: object = 1) -> Any:
 
 
 @handles("hspmm", "hsmm")
-def hspmm(mat1: Any, mat2: Any) -> Any:
+def hspmm(mat1: Any, mat2: Any) -> Tensor:
     """Sparse @ dense as a tensor with one sparse and one dense dimension."""
     _need_matrices("hspmm", mat1, mat2)
     if not isinstance(mat1, SparseTensor):
@@ -388,7 +391,7 @@ def hspmm(mat1: Any, mat2: Any) -> Any:
 
 @handles("smm", "sspmm")
 @documented({"mat2": "mat"})
-def smm(input: object, mat: Any) -> Any:
+def smm(input: object, mat: Tensor) -> SparseTensor:
     """Sparse @ dense as a sparse matrix."""
     rows = hspmm(input, mat)
     n = mat.shape[1]
@@ -398,7 +401,7 @@ def smm(input: object, mat: Any) -> Any:
 
 
 @handles("sspaddmm", "saddmm")
-def sspaddmm(input: object, *args: Any, beta: object = 1, alpha: object = 1) -> Any:
+def sspaddmm(input: Tensor, *args: Any, beta: object = 1, alpha: object = 1) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2) with a sparse input and mat1, as a sparse matrix."""
     if len(args) == 4:
         beta, input, alpha, mat1, mat2 = input, *args
@@ -409,7 +412,7 @@ def sspaddmm(input: object, *args: Any, beta: object = 1, alpha: object = 1) -> 
     return add(_scaled(input, beta), _scaled(smm(mat1, mat2), alpha))
 
 
-def _dim(s: Any, dim: int) -> int:
+def _dim(s: Tensor, dim: int) -> int:
     if not -s.dim() <= dim < s.dim():
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-s.dim()}, {s.dim() - 1}], but "
@@ -518,7 +521,7 @@ def cat(tensors: Any, dim: int = 0) -> SparseTensor:
     return SparseTensor.make(fb.cat(where, 1), fb.cat(values), size, coalesced=False)
 
 
-def _padded(x: Any, dim: int, before: int, total: int) -> Any:
+def _padded(x: Tensor, dim: int, before: int, total: int) -> Tensor:
     left, right = list(x.shape), list(x.shape)
     left[dim], right[dim] = before, total - before - x.shape[dim]
     return fb.cat([x.new_zeros(left), x, x.new_zeros(right)], dim)
@@ -580,7 +583,7 @@ def index_select(input: SparseTensor, dim: int, index: Any) -> SparseTensor:
 
 
 @handles("select")
-def select(input: SparseTensor, dim: int, index: int) -> Any:
+def select(input: SparseTensor, dim: int, index: int) -> Tensor:
     """One place along a dimension; dense once no sparse dimension is left."""
     dim = _dim(input, dim)
     if not -input.shape[dim] <= index < input.shape[dim]:
@@ -604,7 +607,7 @@ def select(input: SparseTensor, dim: int, index: int) -> Any:
 
 
 @handles("__getitem__")
-def getitem(input: Any, key: object) -> Any:
+def getitem(input: Any, key: object) -> Tensor:
     """Integers only: ``s[i]``, ``s[i, j]``."""
     keys = key if isinstance(key, tuple) else (key,)
     if any(isinstance(k, bool) or not isinstance(k, int) for k in keys):
@@ -639,7 +642,7 @@ def total(
     size = [m for d, m in enumerate(input._a.shape) if d not in dims]
     left = [d for d in range(n) if d not in dims]
     if not left:
-        result: Any = values.sum(0)
+        result = values.sum(0)
     else:
         where = input._where.index_select(0, fb.tensor(left, device=input.device, dtype=fb.int64))
         sums = SparseTensor.make(where, values, size, coalesced=input._sorted and len(left) == n)
@@ -651,7 +654,7 @@ def total(
 
 
 @handles("norm")
-def norm(input: SparseTensor, p: Any = "fro", *args: Any, **kwargs: Any) -> Any:
+def norm(input: SparseTensor, p: Any = "fro", *args: object, **kwargs: object) -> Tensor:
     """The norm of all elements."""
     if args or kwargs:
         raise RuntimeError("norm: only the norm of all elements is defined for sparse tensors")
@@ -659,7 +662,7 @@ def norm(input: SparseTensor, p: Any = "fro", *args: Any, **kwargs: Any) -> Any:
 
 
 @handles("any")
-def any_nonzero(input: SparseTensor) -> Any:
+def any_nonzero(input: SparseTensor) -> Tensor:
     """Whether a stored element is nonzero."""
     return input.coalesce()._stored.any()
 
@@ -676,7 +679,7 @@ def grouped(input: SparseTensor, dim: int) -> tuple[SparseTensor, Any, int]:
 
 
 @handles("sparse_mask")
-def sparse_mask(input: Any, mask: SparseTensor) -> SparseTensor:
+def sparse_mask(input: Tensor, mask: SparseTensor) -> SparseTensor:
     """The elements of `input` at the positions that `mask` stores."""
     if input.shape != mask.shape:
         raise RuntimeError(
@@ -693,18 +696,18 @@ def sparse_mask(input: Any, mask: SparseTensor) -> SparseTensor:
 def zeros_like(
     input: SparseTensor,
     *,
-    dtype: Any = None,
-    device: Any = None,
+    dtype: DType | None = None,
+    device: DeviceLike | None = None,
     requires_grad: bool = False,
-    **_: Any,
-) -> Any:
+    **_: object,
+) -> Tensor:
     """A sparse tensor of the same size without elements."""
     like = input._stored.new_empty((0,), dtype=dtype, device=device)
     return empty(input._a.shape, like, input.sparse_dim()).requires_grad_(requires_grad)
 
 
 @handles("zeros", "empty")
-def zeros(*shape: Any, size: Any = None, layout: Any = None, **options: Any) -> Any:
+def zeros(*shape: Any, size: Any = None, layout: Layout | None = None, **options: Any) -> Any:
     """A sparse tensor without elements, for a sparse ``out=``."""
     within = shape[0] if shape and isinstance(shape[0], (tuple, list)) else ()
     given = (*shape, *within, size, *options.values())
@@ -720,7 +723,7 @@ def is_nonzero(input: SparseTensor) -> bool:
 
 
 @handles("new_zeros", "new_empty", "new")
-def new_zeros(input: SparseTensor, *size: Any, **options: Any) -> Any:
+def new_zeros(input: SparseTensor, *size: Any, **options: Any) -> Tensor:
     """A sparse tensor of another size without elements."""
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
     wanted, _ = options.pop("requires_grad", False), options.pop("layout", None)
@@ -729,7 +732,7 @@ def new_zeros(input: SparseTensor, *size: Any, **options: Any) -> Any:
 
 
 @handles("is_same_size")
-def is_same_size(input: Any, other: Any) -> bool:
+def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Whether the sizes are equal."""
     return input.shape == other.shape
 
@@ -745,7 +748,7 @@ for _name in (
 
 
 def _writes(compute: Handler) -> Handler:
-    def write(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def write(self: Any, *args: object, **kwargs: object) -> object:
         result = compute(self, *args, **kwargs)
         if isinstance(self, SparseTensor):
             if result.dtype is not self.dtype:
@@ -768,7 +771,7 @@ for _name in ("transpose", "unsqueeze", "addmm", "square"):
 def _writes_elements(name: str) -> Handler:
     write = _writes(HANDLERS[name])
 
-    def checked(self: SparseTensor) -> Any:
+    def checked(self: SparseTensor) -> Tensor:
         if not self.is_coalesced():
             raise RuntimeError(
                 f"{name}_ requires coalesced input; in-place on uncoalesced tensors is not "
@@ -799,7 +802,7 @@ def zero_(self: SparseTensor) -> SparseTensor:
 
 
 @handles("copy_")
-def copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+def copy_(self: Any, src: Any, non_blocking: bool = False) -> Tensor:
     """Take the contents of another sparse tensor, cast and moved as needed."""
     if not isinstance(self, SparseTensor):
         return self.copy_(src.to_dense())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 
 class FileCheck:
@@ -54,7 +53,7 @@ class FileCheck:
         """Something that matches comes after what was found before."""
         return self._add("regex", text)
 
-    def run(self, test_file: object, *more: Any) -> FileCheck:
+    def run(self, test_file: object, *more: object) -> FileCheck:
         """Compare.
 
         Args:

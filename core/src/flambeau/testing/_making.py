@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def make_tensor(
-    *shape: Any,
+    *shape: object,
     dtype: DType,
     device: object,
     low: float | None = None,

@@ -49,7 +49,7 @@ def equal(found: fb.Tensor, wanted: fb.Tensor) -> None:
         raise AssertionError(f"{wrong.shape[0]} of {found.numel()} elements are wrong: {found}")
 
 
-def _sum(size: int, count: int, dtype: Any) -> fb.Tensor:
+def _sum(size: int, count: int, dtype: DType) -> fb.Tensor:
     total = fb.zeros(count, dtype=fb.int64)
     for rank in range(size):
         total += pattern(rank, count, fb.int64)

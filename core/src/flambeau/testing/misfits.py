@@ -39,7 +39,7 @@ def misfits(name: str, samples: int | None = None) -> Iterator[Misfit]:
                 yield Misfit(text, _with(sample.args, place, changed))
 
 
-def _operands(value: Any, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Arr]]:
+def _operands(value: object, place: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], Arr]]:
     if isinstance(value, Arr):
         yield place, value
     elif isinstance(value, (tuple, list)):

@@ -138,7 +138,7 @@ class Sample:
     grad: bool = False
 
 
-def pointwise(array: Arr, *arguments: Any) -> list[Sample]:
+def pointwise(array: Arr, *arguments: object) -> list[Sample]:
     """Samples of an elementwise op: `array` itself, a scalar like it, and no elements."""
     return [
         Sample((array, *arguments), "matrix", True),
@@ -229,7 +229,7 @@ def _nonzero(array: Arr, dtype: DType, count: int, random: Iterator[float]) -> I
     first, last, grid = _bounds(array.low, high, dtype)
     first = max(first, 1)
 
-    def draw() -> Any:
+    def draw() -> object:
         step = first + int(next(random) * (last - first + 1))
         magnitude = _number(step, (first, last, grid), dtype)
         return -magnitude if next(random) < 0.5 and dtype is not uint8 else magnitude

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._types.dtype import int64
 from flambeau.testing.sample_arrays import DTYPE, GENERATOR, Arr, Sample, pointwise
 from flambeau.testing.sample_attention import ATTENTION
@@ -169,7 +167,7 @@ LINALG = {
 }
 
 
-def _reduction(*extra: Any) -> list[Sample]:
+def _reduction(*extra: object) -> list[Sample]:
     """Samples for ops with arguments ``(a, dims, *extra, keepdim)``."""
     return [
         Sample((_MATRIX, (0, 1), *extra, False), "all dimensions", True),

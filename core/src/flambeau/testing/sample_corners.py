@@ -52,7 +52,7 @@ _ROWS = Arr((4, 4), kind="special")
 _TIES = (1, 0, 0, 1, 0, 1, 1)
 
 
-def _literal(*numbers: Any, dtype: DType | None = None, shape: tuple[int, ...] = ()) -> Arr:
+def _literal(*numbers: object, dtype: DType | None = None, shape: tuple[int, ...] = ()) -> Arr:
     return Arr(shape or (len(numbers),), dtype, kind="literal", literal=numbers)
 
 
@@ -343,7 +343,7 @@ def of_composites(
     return found
 
 
-def _lost(value: Any, count: list[int]) -> Any:
+def _lost(value: object | None, count: list[int]) -> Any:
     """The arguments with nothing but NaN in the first floating array."""
     if isinstance(value, Arr) and value.dtype is None and not value.fixed:
         count[0] += 1
@@ -353,7 +353,7 @@ def _lost(value: Any, count: list[int]) -> Any:
     return value
 
 
-def _wild(value: Any, count: list[int]) -> Any:
+def _wild(value: object | None, count: list[int]) -> Any:
     if isinstance(value, Arr):
         if value.dtype is not None or value.fixed:
             return value
@@ -364,7 +364,7 @@ def _wild(value: Any, count: list[int]) -> Any:
     return value
 
 
-def _long(value: Any) -> Any:
+def _long(value: object) -> Any:
     if isinstance(value, Arr):
         return replace(value, shape=(LONG,))
     return type(value)(map(_long, value)) if isinstance(value, (tuple, list)) else value

@@ -36,7 +36,7 @@ _SQUARES = [
 ]
 
 
-def _hermitian(*more: Any) -> list[Sample]:
+def _hermitian(*more: object) -> list[Sample]:
     return [
         Sample((_SPD, *more), "one", True),
         Sample((_SPD_BATCH, *more), "batch", True),
@@ -44,7 +44,7 @@ def _hermitian(*more: Any) -> list[Sample]:
     ]
 
 
-def _rectangles(*more: Any, tall: bool = True) -> list[Sample]:
+def _rectangles(*more: object, tall: bool = True) -> list[Sample]:
     return [
         Sample((_SQUARE, *more), "square", True),
         Sample((_TALL, *more), "tall", tall),

@@ -27,14 +27,16 @@ def _lstm(sizes: tuple[int, ...], projected: bool) -> tuple[Any, ...]:
     return rows, batch, size, out, (*state, _arr(4 * size, out, seed=3), projection)
 
 
-def _lstm_forward(sizes: tuple[int, ...], reverse: bool, projected: bool = False) -> Any:
+def _lstm_forward(
+    sizes: tuple[int, ...], reverse: bool, projected: bool = False
+) -> tuple[Any, ...]:
     rows, _, size, _, parts = _lstm(sizes, projected)
     return _arr(rows, 4 * size), *parts, sizes, reverse
 
 
 def _lstm_backward(
     sizes: tuple[int, ...], reverse: bool, projected: bool = False, given: str = "ohcag"
-) -> Any:
+) -> tuple[Any, ...]:
     rows, batch, size, out, parts = _lstm(sizes, projected)
     shapes = {
         "o": (rows, out),
@@ -54,7 +56,7 @@ def _gates(rows: int, columns: int) -> Arr:
     return Arr((rows, columns), low=0.125, high=0.875, seed=13)
 
 
-def _gru_backward(sizes: tuple[int, ...], reverse: bool, given: str = "ohg") -> Any:
+def _gru_backward(sizes: tuple[int, ...], reverse: bool, given: str = "ohg") -> tuple[Any, ...]:
     rows, batch = sum(sizes), sizes[0]
     shapes = {"o": (rows, 3), "h": (batch, 3), "g": (rows, 12)}
     grads = [
@@ -64,7 +66,9 @@ def _gru_backward(sizes: tuple[int, ...], reverse: bool, given: str = "ohg") -> 
     return *grads, *parts, sizes, reverse
 
 
-def _rnn_backward(kind: str, sizes: tuple[int, ...], reverse: bool, given: str = "oh") -> Any:
+def _rnn_backward(
+    kind: str, sizes: tuple[int, ...], reverse: bool, given: str = "oh"
+) -> tuple[Any, ...]:
     rows, batch = sum(sizes), sizes[0]
     shapes = {"o": (rows, 3), "h": (batch, 3)}
     grads = [
@@ -74,12 +78,12 @@ def _rnn_backward(kind: str, sizes: tuple[int, ...], reverse: bool, given: str =
     return *grads, _arr(batch, 3, seed=1), _arr(3, 3, seed=2), output, kind, sizes, reverse
 
 
-def _gru_forward(sizes: tuple[int, ...], reverse: bool, biased: bool = True) -> Any:
+def _gru_forward(sizes: tuple[int, ...], reverse: bool, biased: bool = True) -> tuple[Any, ...]:
     parts = _arr(sum(sizes), 9), _arr(sizes[0], 3, seed=1), _arr(9, 3, seed=2)
     return *parts, _arr(9, seed=3) if biased else None, sizes, reverse
 
 
-def _rnn_forward(kind: str, sizes: tuple[int, ...], reverse: bool) -> Any:
+def _rnn_forward(kind: str, sizes: tuple[int, ...], reverse: bool) -> tuple[Any, ...]:
     parts = _arr(sum(sizes), 3), _arr(sizes[0], 3, seed=1), _arr(3, 3, seed=2)
     return *parts, kind, sizes, reverse
 
@@ -97,7 +101,9 @@ _STACKS: dict[str, tuple[str, int, bool, int]] = {
 }
 
 
-def _stack(mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...]) -> Any:
+def _stack(
+    mode: str, layers: int, both: bool, each: int, sizes: tuple[int, ...]
+) -> tuple[Any, ...]:
     """The tensors of a stack on rows of 3 numbers: input, hx, cx or None, and the parameters."""
     gates, directions, size = _GATES[mode], 2 if both else 1, 3
     out, seeds = 2 if each % 2 else size, iter(range(2, 99))

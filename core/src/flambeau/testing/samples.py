@@ -90,7 +90,7 @@ def arrange(args: tuple[Any, ...], layout: str) -> tuple[Any, ...]:
     return _mapped(args, lambda v: arranged(v, layout) if isinstance(v, Arr) else v)
 
 
-def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:
+def _mapped(value: object | None, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, (tuple, list)):
         return type(value)([_mapped(item, function) for item in value])
     return function(value)

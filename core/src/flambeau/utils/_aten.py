@@ -82,7 +82,7 @@ def find(name: str) -> Packet | None:
     function = _FUNCTIONS.get(name)
     if function is None and not name.startswith("__"):
         plain = name.removeprefix("special_").removeprefix("linalg_")
-        nn: Any = getattr(fb, "nn", None)  # of a distribution of its own
+        nn = getattr(fb, "nn", None)  # of a distribution of its own
         homes: tuple[Any, ...] = (fb.special, fb.linalg)
         if plain == name:
             homes = (fb, fb.Tensor) if nn is None else (fb, nn.functional, fb.Tensor)
@@ -94,7 +94,7 @@ def find(name: str) -> Packet | None:
     return made
 
 
-def _to_copy(self: fb.Tensor, *, non_blocking: bool = False, **options: Any) -> fb.Tensor:
+def _to_copy(self: fb.Tensor, *, non_blocking: bool = False, **options: object) -> fb.Tensor:
     chosen = {name: value for name, value in options.items() if value is not None}
     chosen.pop("layout", None)
     chosen.pop("pin_memory", None)

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._dispatch.dispatch import wrap
 from flambeau.ops import OPS
 from flambeau.utils import _aten
 from flambeau.utils._aten import Overload, Packet
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 
 __all__ = ["Call", "arrays", "call_of", "tensors"]
 
@@ -39,7 +43,7 @@ _OVERLOAD = {
 """Ops whose arguments are those of PyTorch's op of the same name, with its overload."""
 
 
-def tensors(value: Any, be: Any) -> Any:
+def tensors(value: Any, be: BoundBackend) -> Any:
     """Arrays of a backend as tensors without history, in lists too."""
     if type(value) is be.array:
         return wrap(be, value, be.dtype_of(value))
@@ -55,7 +59,7 @@ def arrays(value: Any) -> Any:
     return tuple(map(arrays, value)) if isinstance(value, (list, tuple)) else value
 
 
-def call_of(name: str, args: tuple[Any, ...], be: Any) -> Call:
+def call_of(name: str, args: tuple[Any, ...], be: BoundBackend) -> Call:
     """The call of PyTorch's op that stands for a kernel's, or one of flambeau's own name.
 
     Args:
@@ -74,13 +78,13 @@ def call_of(name: str, args: tuple[Any, ...], be: Any) -> Call:
 _packets: dict[tuple[str, int], Packet] = {}
 
 
-def _own(name: str, be: Any) -> Overload:
+def _own(name: str, be: BoundBackend) -> Overload:
     """An op of this library, as one of the namespace ``flambeau``."""
     op = OPS.get(name)
     key = (name, 0 if op is not None and op.inputs_at else id(be))
     if (found := _packets.get(key)) is None:
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             where = next((a._be for a in _flat(args) if isinstance(a, fb.Tensor)), be)
             result = getattr(where, name)(*_natives(args))
             if result is None:  # it wrote into the first
@@ -111,7 +115,7 @@ def _natives(args: Any) -> list[Any]:
     ]
 
 
-def _aten_call(name: str, overload: str, *args: Any, **kwargs: Any) -> Call | None:
+def _aten_call(name: str, overload: str, *args: object, **kwargs: object) -> Call | None:
     packet = _aten.find(name)
     return None if packet is None else (getattr(packet, overload), args, kwargs)
 

@@ -62,7 +62,7 @@ class CustomOp:
             self._kernels[ALL] = function
             self.__doc__ = function.__doc__
 
-    def _function(self, *args: Any, **kwargs: Any) -> Any:
+    def _function(self, *args: object, **kwargs: object) -> Any:
         device = device_of_all((*args, *kwargs.values()))
         kernel = self._kernels.get(device) or self._kernels.get(ALL)
         if kernel is None:
@@ -88,11 +88,13 @@ class CustomOp:
     def __repr__(self) -> str:
         return f"<CustomOpDef({self._name})>"
 
-    def register_fake(self, fn: Any = None, /) -> Any:
+    def register_fake(self, fn: Callable[..., Any] | None = None, /) -> Any:
         """Say which shape the result has; a compiler would ask."""
         return (lambda function: function) if fn is None else fn
 
-    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
+    def register_kernel(
+        self, device_types: Any, fn: Callable[..., Any] | None = None, /
+    ) -> Callable[..., Any]:
         """Give another function for a type of devices, or for several; all if None."""
         types = [device_types] if isinstance(device_types, str) else device_types or [ALL]
 
@@ -152,7 +154,7 @@ class Overloads(CustomOp):
             raise AttributeError(f"the op '{self._name}' has no overload without a name")
         return self._ops[""]
 
-    def register_kernel(self, device_types: Any, fn: Any = None, /) -> Any:
+    def register_kernel(self, device_types: Any, fn: Callable[..., Any] | None = None, /) -> Any:
         """Refuse: each overload has functions of its own."""
         raise self._ambiguous()
 
@@ -293,7 +295,7 @@ def _takes(schema: str, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> boo
     return not by_place and not left
 
 
-def _is(value: Any, kind: str) -> bool:
+def _is(value: object, kind: str) -> bool:
     """Whether a value is of a schema's type; those that are not known here let in everything."""
     if kind.endswith("?"):
         return value is None or _is(value, kind[:-1])

@@ -5,12 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._autograd.modes import no_grad
 from flambeau.autograd import _recorder
 from flambeau.utils import _aten_calls
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 
 __all__ = [
     "TorchDispatchMode",
@@ -58,7 +62,7 @@ class TorchDispatchMode:
         pass
 
     def __torch_dispatch__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """What an op makes; derived classes say it.
 
@@ -67,7 +71,7 @@ class TorchDispatchMode:
         """
         raise NotImplementedError(f"{type(self).__name__} has no __torch_dispatch__ of its own")
 
-    def __enter__(self) -> Any:
+    def __enter__(self) -> TorchDispatchMode:
         _recorder.handle(self._instead)
         _stack.modes = (*_stack.modes, self)
         return self
@@ -82,7 +86,7 @@ class TorchDispatchMode:
         return False
 
     def _instead(
-        self, name: str, kernel: Callable[..., Any], args: tuple[Any, ...], be: Any
+        self, name: str, kernel: Callable[..., Any], args: tuple[Any, ...], be: BoundBackend
     ) -> Any:
         """What the mode makes of a call of a kernel, as arrays."""
         before = _stack.modes

@@ -57,7 +57,7 @@ class _Entry:
         self.result = result
         self.versions = _versions(result)
 
-    def value(self, func: Any, may_have_changed: bool) -> Any:
+    def value(self, func: Callable[..., Any], may_have_changed: bool) -> Any:
         if not may_have_changed and _versions(self.result) != self.versions:
             raise RuntimeError(
                 f"the result of {func}, kept by a selective checkpoint, has been modified in place "
@@ -66,7 +66,7 @@ class _Entry:
         return self.result
 
 
-def _versions(result: Any) -> list[int]:
+def _versions(result: object) -> list[int]:
     several = result if isinstance(result, (list, tuple)) else (result,)
     return [t._version for t in several if isinstance(t, fb.Tensor)]
 
@@ -81,7 +81,9 @@ class _Keeping(TorchDispatchMode):
     def __init__(self, policy: Callable[..., Any], results: _Results) -> None:
         self._policy, self._results = policy, results
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         kwargs = kwargs or {}
         result = func(*args, **kwargs)
         context = SelectiveCheckpointContext(is_recompute=False, op_output=result)
@@ -97,7 +99,9 @@ class _Repeating(TorchDispatchMode):
     def __init__(self, results: _Results, may_have_changed: bool) -> None:
         self._results, self._may_have_changed = results, may_have_changed
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    def __torch_dispatch__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
         if not (waiting := self._results.get(func)):
             raise RuntimeError(
                 f"{func} encountered during backward but not found in storage: the checkpointed "
@@ -154,7 +158,7 @@ def _keeping(ops: Sequence[Any]) -> Callable[..., CheckpointPolicy]:
             )
     kept = set(ops)
 
-    def policy(context: Any, op: Any, *args: Any, **kwargs: Any) -> CheckpointPolicy:
+    def policy(context: Any, op: Any, *args: object, **kwargs: object) -> CheckpointPolicy:
         return CheckpointPolicy.MUST_SAVE if op in kept else CheckpointPolicy.PREFER_RECOMPUTE
 
     return policy

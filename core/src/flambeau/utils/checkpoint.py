@@ -54,14 +54,14 @@ class CheckpointError(RuntimeError):
 
 def checkpoint(
     function: Callable[..., Any],
-    *args: Any,
+    *args: object,
     use_reentrant: bool | None = None,
     context_fn: Callable[[], ContextPair] | None = None,
     determinism_check: str = "default",
     debug: bool = False,
     early_stop: bool = True,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """The result of ``function(*args, **kwargs)``, whose intermediate values are not kept.
 
@@ -126,7 +126,7 @@ def checkpoint_sequential(
     use_reentrant: bool | None = None,
     *,
     preserve_rng_state: bool = True,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> Any:
     """The result of calling `functions` one after the other, in segments that are checkpointed.
 
@@ -184,7 +184,7 @@ def _warn_of_form(name: str) -> bool:
 
 
 def _in_sequence(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    def run(value: Any) -> Any:
+    def run(value: object) -> Any:
         for function in functions:
             value = function(value)
         return value
@@ -209,7 +209,7 @@ def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
     yield
 
 
-def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+def get_device_states(*args: object) -> tuple[list[int], list[Tensor]]:
     """The accelerators that arguments live on, and the states of their generators.
 
     >>> import flambeau as fb
@@ -381,7 +381,7 @@ class _Reentrant(Function):
         return None, None, *(a.grad if isinstance(a, Tensor) else None for a in args)
 
 
-def _tensors(value: Any) -> Iterator[Tensor]:
+def _tensors(value: object) -> Iterator[Tensor]:
     """The tensors in nested tuples, lists and dicts."""
     if isinstance(value, Tensor):
         yield value

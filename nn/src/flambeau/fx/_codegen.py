@@ -13,6 +13,7 @@ from flambeau.fx._operators import INPLACE, OPERATORS
 from flambeau.fx.node import Node, map_arg, qualified_name, type_name
 
 if TYPE_CHECKING:
+    from flambeau import Tensor
     from flambeau.fx.graph import Graph
 
 __all__ = ["CodeGen", "PythonCode"]
@@ -52,7 +53,7 @@ class CodeGen:
         """The line that ends the function."""
         return f"return {output_args}"
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: Any) -> tuple[Tensor | str, ...]:
         """The arguments of the function as the values of the graph's inputs."""
         return args
 

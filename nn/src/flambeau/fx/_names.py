@@ -6,9 +6,13 @@ import builtins
 import keyword
 import re
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    pass
+
 
 OWN_GLOBALS: dict[str, Any] = {
     "inf": inf,
@@ -33,7 +37,7 @@ class Namespace:
         self._used: set[str] = set()
         self._counts: dict[str, int] = {}
 
-    def create_name(self, candidate: str, obj: Any) -> str:
+    def create_name(self, candidate: str, obj: object) -> str:
         """A name like `candidate`, noted as the one of an object if there is one."""
         if obj is not None and obj in self._owners:
             return self._owners[obj]

@@ -14,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.fx.graph import Graph
@@ -28,6 +28,10 @@ from flambeau.fx.proxy import (
     TracerBase,
 )
 from flambeau.nn import Module, Parameter, Sequential
+
+if TYPE_CHECKING:
+    from flambeau.fx.node import Node
+
 
 __all__ = ["PH", "PHBase", "Tracer", "is_fx_symbolic_tracing", "symbolic_trace", "wrap"]
 
@@ -53,7 +57,7 @@ _wrapped: dict[tuple[int, str], dict[str, Any]] = {}
 """The namespaces in which functions are kept as one node, with the functions' names."""
 
 
-def wrap(fn_or_name: str | Callable[..., Any]) -> Any:
+def wrap(fn_or_name: str | Callable[..., Any]) -> Callable[..., Any] | str:
     """Keep calls of a function as one node: it is not looked into when programs are traced.
 
     To be called at the top level of the module that calls the function, with its name, or as a
@@ -96,7 +100,7 @@ class _Patches:
         self._undo: list[Callable[[], None]] = []
         self._seen: set[int] = set()
 
-    def item(self, namespace: dict[str, Any], name: str, value: Any) -> None:
+    def item(self, namespace: dict[str, Any], name: str, value: Callable[..., Any]) -> None:
         if name in namespace:
             self._undo.append(functools.partial(namespace.__setitem__, name, namespace[name]))
         else:
@@ -187,7 +191,7 @@ False), kwargs = {})
         forward: Callable[..., Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> Any:
+    ) -> Proxy:
         """What a call of a submodule gives: a proxy, or the result of tracing its ``forward``."""
         path = self.path_of_module(m)
         with ScopeContextManager(self.scope, Scope(path, type(m))):
@@ -214,7 +218,7 @@ False), kwargs = {})
             if value is attr_val:
                 if name not in parameter_proxy_cache:
 
-                    def of_parameter(node: Any, name: str = name) -> Proxy:
+                    def of_parameter(node: Node, name: str = name) -> Proxy:
                         return ParameterProxy(self, node, name, attr_val)
 
                     make = of_parameter if self.param_shapes_constant else None
@@ -309,7 +313,9 @@ False), kwargs = {})
             return dict(zip(names, concrete, strict=True))
         return dict(concrete or {})
 
-    def _input(self, name: str, default: object, concrete: dict[str, Any], function: Any) -> Any:
+    def _input(
+        self, name: str, default: object, concrete: dict[str, Any], function: Callable[..., Any]
+    ) -> Any:
         given = () if default is inspect.Parameter.empty else (default,)
         kind = _annotation(function, name)
         if name not in concrete or concrete[name] is PH:
@@ -334,7 +340,7 @@ False), kwargs = {})
             )
         return value
 
-    def _star(self, name: str) -> Any:
+    def _star(self, name: str) -> Proxy:
         return self.create_proxy("placeholder", name, (), {})
 
     def trace(
@@ -387,7 +393,7 @@ False), kwargs = {})
         return self.graph
 
     @contextlib.contextmanager
-    def _patched(self, fn: Any) -> Iterator[None]:
+    def _patched(self, fn: Callable[..., Any]) -> Iterator[None]:
         """A block in which modules, functions and what is wrapped make nodes, on this thread."""
         owner = threading.get_ident()
         cache: dict[str, Any] = {}
@@ -396,7 +402,7 @@ False), kwargs = {})
         with contextlib.ExitStack() as namespaces:
             seen: set[int] = set()
 
-            def look_at(function: Any) -> None:
+            def look_at(function: Callable[..., Any]) -> None:
                 """See to the functions that a program has in its own namespace."""
                 namespace = getattr(function, "__globals__", None)
                 if namespace is not None and id(namespace) not in seen:
@@ -404,7 +410,7 @@ False), kwargs = {})
                     namespaces.enter_context(fb.overrides.offering_calls(namespace))
                     self._autowrap(patches, namespace)
 
-            def call(module: Module, *args: Any, **kwargs: Any) -> Any:
+            def call(module: Module, *args: object, **kwargs: object) -> Any:
                 if threading.get_ident() != owner:
                     return plain_call(module, *args, **kwargs)
 
@@ -414,7 +420,7 @@ False), kwargs = {})
 
                 return self.call_module(module, forward, args, kwargs)
 
-            def get(module: Module, name: str) -> Any:
+            def get(module: Module, name: str) -> object:
                 value = plain_getattr(module, name)
                 if threading.get_ident() != owner:
                     return value
@@ -439,7 +445,7 @@ False), kwargs = {})
             if not name.startswith("_") and id(value) in self._autowrapped:
                 patches.item(namespace, name, _keeping(value))
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tracer:
         new = type(self).__new__(type(self))
         for name, value in vars(self).items():
             if name == "_autowrap_search":
@@ -458,7 +464,7 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose calls with a proxy are one node."""
 
     @functools.wraps(function)
-    def kept(*args: Any, **kwargs: Any) -> Any:
+    def kept(*args: object, **kwargs: object) -> object:
         proxy = _find_proxy(args, kwargs)
         if proxy is None:
             return function(*args, **kwargs)
@@ -469,7 +475,7 @@ def _keeping(function: Callable[..., Any]) -> Callable[..., Any]:
     return kept
 
 
-def _find_proxy(*places: Any) -> Proxy | None:
+def _find_proxy(*places: object) -> Proxy | None:
     for place in places:
         if isinstance(place, Proxy):
             return place
@@ -502,7 +508,7 @@ def _by_place(called: Callable[..., Any], function: Callable[..., Any]) -> Calla
         count, names = code.co_argcount, code.co_varnames
 
         @functools.wraps(called)
-        def by_name(*args: Any) -> Any:
+        def by_name(*args: object) -> object:
             return called(*args[:count], **dict(zip(names[count:], args[count:], strict=False)))
 
         return by_name
@@ -521,7 +527,7 @@ def _by_place(called: Callable[..., Any], function: Callable[..., Any]) -> Calla
     return made
 
 
-def _annotation(function: Any, name: str) -> Any:
+def _annotation(function: Callable[..., Any], name: str) -> Any:
     """The type that a function gives a parameter or its result, if any.
 
     Those of flambeau's own modules say no more than that they take what PyTorch's do.

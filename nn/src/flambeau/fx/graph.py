@@ -15,6 +15,7 @@ from flambeau.overrides import all_take_as_annotated
 if TYPE_CHECKING:
     from flambeau.fx.graph_module import GraphModule
     from flambeau.fx.proxy import TracerBase
+    from flambeau.nn import Module
 
 __all__ = ["CodeGen", "Graph", "PythonCode"]
 
@@ -307,7 +308,9 @@ class Graph:
 
         return block()
 
-    def python_code(self, root_module: str, *, verbose: bool = False, **options: Any) -> PythonCode:
+    def python_code(
+        self, root_module: str, *, verbose: bool = False, **options: object
+    ) -> PythonCode:
         """The graph as a function ``forward``.
 
         Args:
@@ -337,7 +340,7 @@ class Graph:
         finally:
             self._codegen._body_transformer = before
 
-    def process_inputs(self, *args: Any) -> Any:
+    def process_inputs(self, *args: object) -> Any:
         """The arguments of a call as the values of the inputs."""
         return self._codegen.process_inputs(*args)
 
@@ -383,7 +386,7 @@ class Graph:
                 self._lint_path(module, node)
 
     @staticmethod
-    def _lint_path(module: Any, node: Node) -> None:
+    def _lint_path(module: Module, node: Node) -> None:
         path = str(node.target)
         if not _has_path(module, path):
             raise RuntimeError(f"Node {node} target {path} references nonexistent attribute")

@@ -7,7 +7,7 @@ import itertools
 import linecache
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.fx._codegen import PythonCode
@@ -15,6 +15,10 @@ from flambeau.fx._names import OWN_GLOBALS
 from flambeau.fx.graph import Graph
 from flambeau.nn import Module, Parameter
 from flambeau.overrides import all_take_as_annotated
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["GraphModule", "reduce_graph_module"]
 
@@ -41,7 +45,7 @@ class GraphModule(Module):
     tensor([1.])
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> GraphModule:
+    def __new__(cls, *args: object, **kwargs: object) -> GraphModule:
         # Each object has its own `forward`, which Python looks for in the class.
         for base in cls.__mro__:
             if base.__qualname__ != "GraphModuleImpl":
@@ -115,7 +119,7 @@ class GraphModule(Module):
         Returns:
             False, and nothing is done, if something that is no module is in the way.
         """
-        at: Any = self
+        at = self
         *prefix, name = target.split(".")
         for part in prefix:
             below = getattr(at, part, None)
@@ -135,7 +139,7 @@ class GraphModule(Module):
             whether there was one.
         """
         *prefix, name = target.split(".")
-        at: Any = self
+        at = self
         for part in prefix:
             at = getattr(at, part, None)
             if not isinstance(at, Module):
@@ -159,7 +163,7 @@ class GraphModule(Module):
         for name in unused:
             self.delete_submodule(name)
 
-    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+    def print_readable(self, print_output: bool = True, **options: object) -> str:
         """The code of this module and of the graph modules in it, as classes.
 
         Args:
@@ -299,7 +303,7 @@ def reduce_graph_module(body: dict[str, Any], import_block: str) -> GraphModule:
     return made
 
 
-def _forward_of(text: str, names: dict[str, Any]) -> Any:
+def _forward_of(text: str, names: dict[str, Any]) -> Callable[..., Any]:
     """The function ``forward`` of generated code; tracebacks show its lines."""
     file = f"<eval_with_key>.{next(_numbers)}"
     namespace = dict(names)
@@ -335,7 +339,7 @@ def _imports(names: dict[str, Any]) -> str:
 def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     """Let a module have what another one has at a path."""
     *prefix, field = target.split(".")
-    source: Any = from_module
+    source = from_module
     for part in prefix:
         below = getattr(source, part)
         inner = getattr(to_module, part, None)

@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 __all__ = ["immutable_dict", "immutable_list"]
 
 
-def _refuse(self: object, *args: Any, **kwargs: Any) -> NoReturn:
+def _refuse(self: object, *args: object, **kwargs: object) -> NoReturn:
     raise TypeError(
         f"'{type(self).__name__}' object does not support mutation. If you are attempting to "
         "modify the kwargs or args of a torch.fx.Node object,\ninstead create a new copy of it "

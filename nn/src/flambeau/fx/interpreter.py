@@ -152,7 +152,7 @@ class Interpreter:
         Raises:
             RuntimeError: nothing.
         """
-        value: Any = self.module
+        value = self.module
         names = target.split(".")
         for i, name in enumerate(names):
             if not hasattr(value, name):
@@ -214,25 +214,25 @@ class Transformer(Interpreter):
 
     def placeholder(
         self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    ) -> Proxy:
         """A new input."""
         default = args[0] if args else ...
         return Proxy(self.new_graph.placeholder(str(target), default_value=default), self.tracer)
 
-    def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Any:
+    def get_attr(self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]) -> Proxy:
         """A new node for the attribute."""
         return self.tracer.create_proxy("get_attr", target, args, kwargs)
 
     def call_module(
         self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    ) -> Proxy:
         """What calling the submodule with proxies gives, which is one node."""
         submodule = self.fetch_attr(str(target))
         return self.tracer.call_module(submodule, submodule.forward, args, kwargs)
 
     def call_function(
         self, target: Target, args: tuple[Argument, ...], kwargs: dict[str, Any]
-    ) -> Any:
+    ) -> Proxy:
         """A new node for the call."""
         if not callable(target):
             raise AssertionError(f"a function is expected, got {target!r}")

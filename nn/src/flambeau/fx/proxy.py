@@ -123,7 +123,7 @@ class TracerBase:
             for k, v in a.items():
                 key = self.create_arg(k)
 
-                def refuse(x: Any, key: object = key) -> Any:
+                def refuse(x: Any, key: object = key) -> Proxy:
                     if isinstance(x, Node):
                         raise RuntimeError(
                             f"Keys for dictionaries used as an argument cannot contain a Node. "
@@ -169,7 +169,7 @@ class TracerBase:
             "errors"
         )
 
-    def keys(self, obj: Proxy) -> Any:
+    def keys(self, obj: Proxy) -> Proxy:
         """What ``obj.keys()`` gives, which is wanted for ``**obj``."""
         return Attribute(obj, "keys")()
 
@@ -211,7 +211,7 @@ class Proxy:
     def __repr__(self) -> str:
         return f"Proxy({self.node.name})"
 
-    def __getattr__(self, k: str) -> Any:
+    def __getattr__(self, k: str) -> Proxy:
         return Attribute(self, k)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -236,7 +236,7 @@ class Proxy:
     def __iter__(self) -> Iterator[Any]:
         return self.tracer.iter(self)
 
-    def __abs__(self) -> Any:
+    def __abs__(self) -> Proxy:
         return self.tracer.create_proxy("call_function", operator.abs, (self,), {})
 
     def __bool__(self) -> bool:
@@ -251,14 +251,14 @@ class Proxy:
             "recorded, please call torch.fx.wrap('len') at module scope"
         )
 
-    def keys(self) -> Any:
+    def keys(self) -> Proxy:
         """The keys, as the tracer gives them."""
         return self.tracer.keys(self)
 
     @classmethod
     def __torch_function__(
         cls,
-        func: Any,
+        func: Callable[..., Any],
         types: object,
         args: tuple[Any, ...] = (),
         kwargs: object = None,
@@ -266,7 +266,7 @@ class Proxy:
         kwargs = kwargs or {}
         tracers: dict[Any, None] = {}
 
-        def note(a: Any) -> Any:
+        def note(a: object) -> object:
             if isinstance(a, Proxy):
                 tracers.setdefault(a.tracer)
             return a

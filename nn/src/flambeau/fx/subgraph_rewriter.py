@@ -255,7 +255,7 @@ def _replace(
             f"the pattern has {len(found.placeholder_nodes)} inputs, its replacement {len(inputs)}"
         )
 
-    def current(a: Any) -> Any:
+    def current(a: Node) -> Any:
         while isinstance(a, Node) and a in moved:
             a = moved[a]
         return a
@@ -297,7 +297,7 @@ def _replace(
 def _use_value(node: Node, value: object) -> None:
     """Let the users of a node take a constant instead."""
 
-    def swap(n: Node) -> Any:
+    def swap(n: Node) -> object:
         return value if n is node else n
 
     for user in list(node.users):
@@ -310,12 +310,12 @@ def _adopt(gm: GraphModule, replacement: Module) -> None:
         if node.op not in ("call_module", "get_attr"):
             continue
         path = str(node.target)
-        have: Any = gm
+        have = gm
         for name in path.split("."):
             have = getattr(have, name, None)
         if have is not None:
             continue
-        value: Any = replacement
+        value = replacement
         for name in path.split("."):
             value = getattr(value, name, None)
         if value is None:

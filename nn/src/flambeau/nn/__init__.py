@@ -17,6 +17,8 @@ from flambeau.nn.parameter import (
 )
 
 if TYPE_CHECKING:
+    from types import ModuleType
+
     from flambeau.nn import attention as attention
 
 __all__ = [
@@ -36,7 +38,7 @@ __all__ = [
 __all__ += modules.__all__
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> ModuleType:
     if name == "attention":  # few programs choose kernels
         return importlib.import_module("flambeau.nn.attention")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,7 +31,7 @@ class _Boundary(Function):
         return tensors
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> Any:
+    def backward(ctx: Any, *grads: Any) -> Any:
         return None, *ctx.on_grad(grads)
 
 
@@ -132,7 +132,7 @@ def _spread(grads: Gradients, places: Sequence[int], count: int) -> Gradients:
     return tuple(found.get(place) for place in range(count))
 
 
-def _as_tuple(grads: Any, count: int, who: str, what: str) -> Gradients:
+def _as_tuple(grads: Tensor | tuple[Tensor, ...], count: int, who: str, what: str) -> Gradients:
     if not isinstance(grads, tuple):
         grads = (grads,)
     if len(grads) != count:
@@ -143,7 +143,7 @@ def _as_tuple(grads: Any, count: int, who: str, what: str) -> Gradients:
 
 
 def attach_legacy_hooks(
-    module: object, args: tuple[Any, ...], result: Any, hooks: list[Any]
+    module: object, args: tuple[Any, ...], result: Tensor | tuple[Tensor, ...], hooks: list[Any]
 ) -> None:
     """Register `hooks` on the last node of the graph behind `result`, if there is one."""
     tensor = result

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.nn import _global_hooks
 from flambeau.nn._backward_hooks import BackwardHooks, attach_legacy_hooks
 from flambeau.nn._global_hooks import CallHook
 from flambeau.overrides import misfit
+
+if TYPE_CHECKING:
+    from flambeau.nn.module import Module
 
 
 def call_with_hooks(module: object, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -22,7 +25,7 @@ def call_with_hooks(module: object, args: tuple[Any, ...], kwargs: dict[str, Any
         raise
 
 
-def refused_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+def refused_call(module: Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
     """What to raise after an attribute was missing in a module of ours; None if not for that.
 
     In modules of others the annotations of `forward` say what their authors mean by them.
@@ -33,7 +36,7 @@ def refused_call(module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
     return misfit(forward, (module, *args), kwargs, type(module).__name__)
 
 
-def watched(module: Any) -> bool:
+def watched(module: Module) -> bool:
     """Whether hooks see the calls of a module, its own or global ones."""
     own = module.__dict__
     return bool(
@@ -111,14 +114,14 @@ class _Call:
                     )
 
 
-def _forward_pre_hooks(module: Any) -> Iterator[CallHook]:
+def _forward_pre_hooks(module: Module) -> Iterator[CallHook]:
     for _, hook in _global_hooks.of_kind("forward_pre"):
         yield hook
     for key, function in list(module._forward_pre_hooks.items()):
         yield CallHook("forward_pre", function, key in module._forward_pre_hooks_with_kwargs)
 
 
-def _forward_hooks(module: Any) -> Iterator[tuple[int, CallHook]]:
+def _forward_hooks(module: Module) -> Iterator[tuple[int, CallHook]]:
     yield from _global_hooks.of_kind("forward")
     for key, function in list(module._forward_hooks.items()):
         with_kwargs = key in module._forward_hooks_with_kwargs
@@ -126,7 +129,7 @@ def _forward_hooks(module: Any) -> Iterator[tuple[int, CallHook]]:
         yield key, CallHook("forward", function, with_kwargs, always_call)
 
 
-def _backward_hooks(module: Any) -> tuple[list[Any], list[Any], list[Any]]:
+def _backward_hooks(module: Module) -> tuple[list[Any], list[Any], list[Any]]:
     """The full, the legacy and the pre hooks of backward, the global ones first."""
     full, legacy, pre = (
         [hook.function for _, hook in _global_hooks.of_kind(kind)]

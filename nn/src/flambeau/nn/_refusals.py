@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau import Tensor
 
@@ -11,7 +9,7 @@ _MANY = 1 << 14
 _LEAST = 4096  # bytes that a module takes without its parameters
 
 
-def require_tensors(where: str, **given: Any) -> None:
+def require_tensors(where: str, **given: object) -> None:
     """Refuse what is no tensor among the arguments of these names.
 
     Raises:
@@ -24,7 +22,7 @@ def require_tensors(where: str, **given: Any) -> None:
             )
 
 
-def refused(error: AttributeError, where: str, **given: Any) -> Exception:
+def refused(error: AttributeError, where: str, **given: object) -> Exception:
     """What to raise after an attribute was missing: an argument may be no tensor.
 
     For functions in which a check beforehand would be felt.

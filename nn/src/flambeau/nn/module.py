@@ -18,7 +18,7 @@ from flambeau.overrides import methods_take_as_annotated
 __all__ = ["Module", "_IncompatibleKeys"]
 
 
-def _forward_unimplemented(self: object, *input: Any) -> None:
+def _forward_unimplemented(self: object, *input: object) -> None:
     """The computation of a call, which every subclass defines.
 
     >>> import flambeau as fb
@@ -69,11 +69,11 @@ class Module(HookRegistration, StateDict, Conversion):
     call_super_init: bool = False
     forward: Callable[..., Any] = _forward_unimplemented
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         methods_take_as_annotated(cls)
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         if not self.call_super_init and (args or kwargs):
             extra = (
                 f"got an unexpected keyword argument '{next(iter(kwargs))}'"
@@ -221,7 +221,7 @@ class Module(HookRegistration, StateDict, Conversion):
         >>> fb.nn.Sequential(fb.nn.Sequential(fb.nn.ReLU())).get_submodule("0.0")
         ReLU()
         """
-        module: Any = self
+        module = self
         for part in target.split(".") if target else ():
             if not hasattr(module, part):
                 raise AttributeError(f"{module._get_name()} has no attribute `{part}`")

@@ -141,7 +141,7 @@ class UninitializedTensorMixin:
     cls_to_become: type[Tensor]
     _stand_in: Tensor  # empty, of the dtype and on the device that the values will have
 
-    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+    def __new__(cls, *args: object, **kwargs: object) -> Any:
         raise TypeError(f"{cls.__name__} is a base; make an UninitializedParameter or -Buffer")
 
     @property
@@ -207,7 +207,7 @@ class UninitializedTensorMixin:
         """An uninitialised one that will have the dtype and device of `values`."""
         raise NotImplementedError
 
-    def to(self, *args: Any, **kwargs: Any) -> Any:
+    def to(self, *args: object, **kwargs: object) -> Any:
         """As ``Tensor.to``: what the values will be."""
         return self._like(self._stand_in.to(*args, **kwargs))
 
@@ -247,7 +247,7 @@ class UninitializedTensorMixin:
             "initialize the parameters before calling `module.share_memory()`."
         )
 
-    def __repr__(self, **unused: Any) -> str:
+    def __repr__(self, **unused: object) -> str:
         return f"<{type(self).__name__}>"
 
     @takes_as_annotated
@@ -258,7 +258,7 @@ class UninitializedTensorMixin:
 
 
 def _empty(cls: type, device: Device, dtype: fb.dtype | None, requires_grad: bool) -> Any:
-    new: Any = object.__new__(cls)
+    new = object.__new__(cls)
     values = fb.empty(0, device=device, dtype=dtype)
     new._stand_in, new._be, new.dtype, new._rg = (
         values,

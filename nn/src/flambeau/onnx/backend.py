@@ -17,7 +17,7 @@ class _Prepared(BackendRep):
     def __init__(self, model: ONNXModule) -> None:
         self.model = model
 
-    def run(self, inputs: Any, **kwargs: Any) -> tuple[Any, ...]:
+    def run(self, inputs: Any, **kwargs: object) -> tuple[Any, ...]:
         """The outputs for a sequence of arrays."""
         try:
             with fb.no_grad():
@@ -33,7 +33,7 @@ class FlambeauBackend(Backend):
     """Runs models on flambeau's CPU; what it lacks raises `BackendIsNotSupposedToImplementIt`."""
 
     @classmethod
-    def prepare(cls, model: object, device: str = "CPU", **kwargs: Any) -> BackendRep:
+    def prepare(cls, model: object, device: str = "CPU", **kwargs: object) -> BackendRep:
         """A model that can be run."""
         try:
             return _Prepared(ONNXModule(model))
@@ -41,7 +41,7 @@ class FlambeauBackend(Backend):
             raise _not_supposed(error) from error
 
     @classmethod
-    def run_model(cls, model: object, inputs: object, device: str = "CPU", **kwargs: Any) -> Any:
+    def run_model(cls, model: object, inputs: object, device: str = "CPU", **kwargs: object) -> Any:
         """The outputs of a model for a sequence of arrays."""
         return cls.prepare(model, device).run(inputs)
 

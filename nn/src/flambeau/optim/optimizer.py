@@ -96,7 +96,7 @@ class Optimizer:
     _optimizer_load_state_dict_pre_hooks: OrderedDict[int, Hook]
     _optimizer_load_state_dict_post_hooks: OrderedDict[int, Hook]
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         methods_take_as_annotated(cls)
         if "step" in cls.__dict__:
@@ -381,7 +381,7 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(step)
-    def hooked(*args: Any, **kwargs: Any) -> Any:
+    def hooked(*args: Any, **kwargs: Any) -> object:
         self = args[0]
         if type(self).step is not hooked:
             return step(*args, **kwargs)
@@ -405,7 +405,7 @@ def _with_step_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     return hooked
 
 
-def _cast(value: Any, param: Tensor, group: dict[str, Any], key: object = None) -> Any:
+def _cast(value: object, param: Tensor, group: dict[str, Any], key: object = None) -> Any:
     """A copy of the state `value` whose tensors have the dtype and device of `param`."""
     if isinstance(value, Tensor):
         # A copy: the steps that follow write to it, and the caller may load his dict again.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,10 @@ from flambeau_native.extension import native
 from flambeau_numpy.extending import BFLOAT16, THRESHOLD, Array, Kernel, empty
 from flambeau_numpy.extending import KERNELS as NUMPY
 from flambeau_numpy.pointwise import copy_order
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 FLOAT32, FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
 INT32, INT64 = np.dtype(np.int32), np.dtype(np.int64)
@@ -29,7 +33,7 @@ def otherwise(name: str) -> Kernel:
     return NUMPY[name]
 
 
-def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Any = np.empty) -> Array:
+def made(shape: tuple[int, ...], dtype: np.dtype, _empty: Callable[..., Any] = np.empty) -> Array:
     """An uninitialised row-major array."""
     few = prod(shape) * dtype.itemsize < THRESHOLD
     return _empty(shape, dtype) if few else empty(shape, dtype)
@@ -63,7 +67,7 @@ def alike(first: Array, *others: Array | None) -> bool:
     return True
 
 
-def made_like(a: Array, _empty: Any = np.empty, _limit: int = THRESHOLD) -> Array:
+def made_like(a: Array, _empty: Callable[..., Any] = np.empty, _limit: int = THRESHOLD) -> Array:
     """An uninitialised row-major array of the shape and dtype of `a`."""
     return _empty(a.shape, a.dtype) if a.nbytes < _limit else empty(a.shape, a.dtype)
 
@@ -108,7 +112,11 @@ def binary(name: str, function: str = "", general: Kernel | None = None) -> Kern
 
     # A gradient formula calls it for every node: hence no call of `alike` and no ``*numbers``.
     def kernel(
-        a: Array, b: Array, number: object = None, _empty: Any = np.empty, _limit: int = THRESHOLD
+        a: Array,
+        b: Array,
+        number: object = None,
+        _empty: Callable[..., Any] = np.empty,
+        _limit: int = THRESHOLD,
     ) -> Any:
         shape, dtype = a.shape, a.dtype
         if b.shape == shape and b.dtype == dtype and a.flags.c_contiguous and b.flags.c_contiguous:

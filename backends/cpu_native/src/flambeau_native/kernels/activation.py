@@ -24,7 +24,7 @@ from flambeau_numpy.extending.parts import ZERO
 def _make_relu() -> Kernel:
     large, maximum, zero = unary("relu"), np.maximum, ZERO
 
-    def relu(a: Array) -> Any:
+    def relu(a: Array) -> np.ndarray:
         return maximum(a, zero[a.dtype]) if a.size < 2048 else large(a)
 
     return silent(relu)
@@ -81,7 +81,7 @@ def _make_gelu() -> Kernel:
     exact = _form(unary, "gelu", "gelu", "none")
     tanh = _form(unary, "gelu", "gelu_tanh", "tanh")
 
-    def gelu(a: Array, approximate: str) -> Any:
+    def gelu(a: Array, approximate: str) -> np.ndarray:
         return tanh(a) if approximate == "tanh" else exact(a)
 
     return gelu
@@ -91,7 +91,7 @@ def _make_gelu_backward() -> Kernel:
     exact = _form(binary, "gelu_backward", "gelu_backward", "none")
     tanh = _form(binary, "gelu_backward", "gelu_tanh_backward", "tanh")
 
-    def gelu_backward(grad: Array, a: Array, approximate: str) -> Any:
+    def gelu_backward(grad: Array, a: Array, approximate: str) -> np.ndarray:
         return tanh(grad, a) if approximate == "tanh" else exact(grad, a)
 
     return gelu_backward
@@ -100,7 +100,7 @@ def _make_gelu_backward() -> Kernel:
 def _make_logsumexp() -> Kernel:
     functions, general = compiled("logsumexp"), otherwise("logsumexp")
 
-    def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+    def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
         function, rank = functions.get(a.dtype), a.ndim
         last = sorted(dims) == list(range(rank - len(dims), rank))
         if function is None or not last or not a.flags.c_contiguous or not a.size:

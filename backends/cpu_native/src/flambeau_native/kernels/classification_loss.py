@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flambeau_native.kernels._common import (
@@ -20,7 +18,7 @@ from flambeau_native.kernels._common import (
 def _make_cross_entropy() -> Kernel:
     general, find = otherwise("cross_entropy"), compiled("cross_entropy").get
 
-    def cross_entropy(x: Array, target: Array, ignore_index: int) -> Any:
+    def cross_entropy(x: Array, target: Array, ignore_index: int) -> object:
         run = find(x.dtype)
         if run is None or not x.size or not _fit(x, target):
             return general(x, target, ignore_index)
@@ -38,7 +36,7 @@ def _make_cross_entropy_backward() -> Kernel:
 
     def cross_entropy_backward(
         grad: Array, log_probs: Array, target: Array, ignore_index: int, count: Array
-    ) -> Any:
+    ) -> np.ndarray:
         run = find(log_probs.dtype)
         fits = log_probs.size and _fit(log_probs, target)
         if run is None or not fits or not alike(log_probs, grad, count):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from flambeau_native.kernels._common import Array, Kernel, compiled, made_like, otherwise
 
@@ -11,7 +10,7 @@ from flambeau_native.kernels._common import Array, Kernel, compiled, made_like, 
 def _make_cumsum() -> Kernel:
     general, find = otherwise("cumsum"), compiled("cumsum").get
 
-    def cumsum(a: Array, dim: int) -> Any:
+    def cumsum(a: Array, dim: int) -> object:
         run = find(a.dtype)
         if run is None or not a.size or not a.ndim or not a.flags.c_contiguous:
             return general(a, dim)

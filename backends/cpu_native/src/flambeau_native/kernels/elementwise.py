@@ -96,7 +96,7 @@ def clone(a: Array) -> Any:
 def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
     general, find = general or otherwise(name), compiled(name).get
 
-    def large(a: Array) -> Any:
+    def large(a: Array) -> object:
         run = find(a.dtype) if a.flags.c_contiguous else None
         if run is None:
             return general(a)
@@ -110,7 +110,7 @@ def _large_unary(name: str, general: Kernel | None = None) -> Kernel:
 def _large_binary(name: str) -> Kernel:
     general, find = otherwise(name), compiled(name).get
 
-    def large(a: Array, b: Array) -> Any:
+    def large(a: Array, b: Array) -> object:
         run = find(a.dtype)
         if run is None or b.dtype != a.dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
             return general(a, b)
@@ -149,7 +149,7 @@ def _make_rounding(name: str) -> Kernel:
 def _make_large_cast() -> Kernel:
     wider, narrower = native.cast_f32, native.cast_f64
 
-    def large(a: Array, kind: np.dtype) -> Any:
+    def large(a: Array, kind: np.dtype) -> object:
         if a.flags.c_contiguous:
             run = None
             if kind == FLOAT64 and a.dtype == FLOAT32:
@@ -169,7 +169,7 @@ def _make_clamp() -> Kernel:
     bounded, general = unary("clamp"), _clamp
     lowest, greatest = -inf, inf
 
-    def clamp(a: Array, low: float | None, high: float | None) -> Any:
+    def clamp(a: Array, low: float | None, high: float | None) -> np.ndarray:
         # Limits that are NaN, or crossed, have rules of their own.
         first, last = lowest if low is None else low, greatest if high is None else high
         return bounded(a, first, last) if first <= last else general(a, low, high)
@@ -181,7 +181,7 @@ def _make_pow() -> Kernel:
     general, square, root = otherwise("pow"), _large_unary("square"), _large_unary("sqrt")
     cube = _large_unary("cube", lambda a: a * a * a)
 
-    def power(a: Array, b: Array) -> Any:
+    def power(a: Array, b: Array) -> object:
         if a.nbytes >= THRESHOLD and not b.ndim and a.dtype.kind == "f" and a.itemsize > 2:
             exponent = b.item()
             if exponent == 2:

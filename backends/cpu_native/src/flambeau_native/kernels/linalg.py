@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flambeau_native.extension import native
 from flambeau_native.kernels._common import FLOAT32, Array, made
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 # Up to so many elements of a weight any row is worth it, and below so many eight rows and more.
 _ANY, _EIGHT = 1 << 14, 1 << 16
@@ -16,7 +20,11 @@ _FEWEST, _MOST = 16, 192
 
 
 def linear(
-    x: Array, weight: Array, bias: Array | None, _empty: Any = np.empty, _kind: Any = FLOAT32
+    x: Array,
+    weight: Array,
+    bias: Array | None,
+    _empty: Callable[..., Any] = np.empty,
+    _kind: Any = FLOAT32,
 ) -> Array | None:
     """x @ weightᵀ + bias over the last dimension of float32 arrays, or None if others do better."""
     if x.dtype is not _kind or weight.dtype is not _kind or weight.ndim != 2 or not x.ndim:

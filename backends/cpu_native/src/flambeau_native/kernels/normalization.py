@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +30,7 @@ def _make_layer_norm() -> Kernel:
         bias: Array | None,
         normalized_shape: tuple[int, ...],
         eps: float,
-    ) -> Any:
+    ) -> tuple[np.ndarray, ...]:
         run = find(x.dtype)
         if run is None or not x.size or not alike(x, weight, bias):
             return general(x, weight, bias, normalized_shape, eps)
@@ -54,7 +53,7 @@ def _make_layer_norm_backward() -> Kernel:
         mean: Array,
         invstd: Array,
         normalized_shape: tuple[int, ...],
-    ) -> Any:
+    ) -> tuple[np.ndarray, ...]:
         run = find(x.dtype)
         if run is None or not x.size or not alike(x, grad, weight, mean, invstd):
             return general(grad, x, weight, mean, invstd, normalized_shape)
@@ -84,7 +83,7 @@ def _make_batch_norm() -> Kernel:
 
     def batch_norm(
         x: Array, weight: Array | None, bias: Array | None, mean: Array, invstd: Array
-    ) -> Any:
+    ) -> np.ndarray:
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not alike(x, weight, bias, mean, invstd):
             return general(x, weight, bias, mean, invstd)
@@ -98,7 +97,9 @@ def _make_batch_norm() -> Kernel:
 def _make_batch_norm_train() -> Kernel:
     general, find = otherwise("batch_norm_train"), compiled("batch_norm_train").get
 
-    def batch_norm_train(x: Array, weight: Array | None, bias: Array | None, eps: float) -> Any:
+    def batch_norm_train(
+        x: Array, weight: Array | None, bias: Array | None, eps: float
+    ) -> tuple[np.ndarray, ...]:
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not alike(x, weight, bias):
             return general(x, weight, bias, eps)
@@ -114,7 +115,7 @@ def _make_batch_norm_backward() -> Kernel:
 
     def batch_norm_backward(
         grad: Array, x: Array, weight: Array | None, mean: Array, invstd: Array
-    ) -> Any:
+    ) -> tuple[np.ndarray, ...]:
         run, sizes = find(x.dtype), _planes(x)
         if run is None or sizes is None or not alike(x, grad, weight, mean, invstd):
             return general(grad, x, weight, mean, invstd)

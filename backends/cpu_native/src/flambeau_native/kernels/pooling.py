@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,7 @@ def _make_max_pool2d() -> Kernel:
 
     def max_pool2d(
         x: Array, kernel: Pair, stride: Pair, padding: Pair, dilation: Pair, ceil_mode: bool
-    ) -> Any:
+    ) -> tuple[np.ndarray, ...]:
         run = find(x.dtype)
         h, w = x.shape[-2:]
         if run is None or not x.flags.c_contiguous or not 0 < h * w < _LARGEST:
@@ -62,7 +61,9 @@ def _shares(size: int, count: int) -> tuple[Array, Array]:
     return i * size // count, -(-(i + 1) * size // count)
 
 
-def _largest(run: Kernel, x: Array, dims: Sequence[tuple[Array, Array]], steps: Sizes) -> Any:
+def _largest(
+    run: Kernel, x: Array, dims: Sequence[tuple[Array, Array]], steps: Sizes
+) -> tuple[np.ndarray, ...]:
     """The maxima of windows of planes or volumes, and their places there."""
     rank = len(dims)
     sizes, counts = x.shape[-rank:], tuple([first.size for first, _ in dims])
@@ -80,7 +81,7 @@ def _make_max_pool3d() -> Kernel:
 
     def max_pool3d(
         x: Array, kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes, ceil_mode: bool
-    ) -> Any:
+    ) -> tuple[np.ndarray, ...]:
         run = find(x.dtype)
         if run is None or not x.flags.c_contiguous or not x.size:
             return general(x, kernel, stride, padding, dilation, ceil_mode)
@@ -93,7 +94,7 @@ def _make_max_pool3d() -> Kernel:
 def _make_adaptive_max_pool(name: str) -> Kernel:
     general, find = otherwise(name), compiled("max_boxes").get
 
-    def adaptive_max_pool(x: Array, counts: Sizes) -> Any:
+    def adaptive_max_pool(x: Array, counts: Sizes) -> object:
         run = find(x.dtype)
         if run is None or not x.flags.c_contiguous or not x.size:
             return general(x, counts)
@@ -107,7 +108,7 @@ def _make_adaptive_max_pool(name: str) -> Kernel:
 def _make_max_pool2d_backward() -> Kernel:
     general, find = otherwise("max_pool2d_backward"), compiled("max_pool2d_backward").get
 
-    def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...]) -> Any:
+    def max_pool2d_backward(grad: Array, indices: Array, input_shape: tuple[int, ...]) -> object:
         run = find(grad.dtype)
         flat = grad.flags.c_contiguous and indices.flags.c_contiguous
         if run is None or not flat or not grad.size or indices.dtype != INT64:
@@ -131,7 +132,7 @@ def _make_avg_pool2d() -> Kernel:
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,
-    ) -> Any:
+    ) -> np.ndarray:
         run = find(x.dtype)
         h, w = x.shape[-2:]
         if run is None or not x.flags.c_contiguous or not h * w or len(kernel) != 2:
@@ -158,7 +159,7 @@ def _make_avg_pool2d_backward() -> Kernel:
         ceil_mode: bool,
         count_include_pad: bool,
         divisor_override: int | None,
-    ) -> Any:
+    ) -> object:
         run = find(grad.dtype)
         h, w = input_shape[-2:]
         if run is None or not grad.flags.c_contiguous or not grad.size or len(kernel) != 2:

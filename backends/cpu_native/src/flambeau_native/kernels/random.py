@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,10 @@ from flambeau_native.kernels._common import (
 )
 from flambeau_numpy.extending import FROM_NUMPY, MT19937, THRESHOLD, TO_NUMPY, empty, quiet
 
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
+
+
 Shape = tuple[int, ...]
 FEW = THRESHOLD // FLOAT32.itemsize  # elements up to which an array comes from NumPy itself
 
@@ -32,7 +36,7 @@ def _reads_the_state() -> bool:
     return bool((found == wanted).all()) and ours.get_words() == theirs.get_words()
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -> Array:
+def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: Any) -> Array:
     kind, count = TO_NUMPY[dtype], math.prod(shape)
     if not count:
         return _uniform(shape, low, high, dtype, generator)
@@ -49,7 +53,7 @@ def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: Any) -
     return _uniform(shape, low, high, dtype, generator)
 
 
-def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
     kind, count = TO_NUMPY[dtype], math.prod(shape)
     if count < 16 and kind in _SERIAL:
         return normal_serial(shape, mean, std, dtype, generator)
@@ -61,7 +65,7 @@ def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) ->
     return out
 
 
-def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _SERIAL.get(kind)
     if draw is None:
@@ -78,7 +82,7 @@ def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: 
     return out
 
 
-def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _BERNOULLI.get(kind)
     if draw is None or not math.prod(shape):
@@ -116,7 +120,7 @@ def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
     return out.transpose(back), noise.transpose(back)
 
 
-def exponential(shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
+def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Array:
     kind = TO_NUMPY[dtype]
     draw = _EXPONENTIAL.get(kind)
     if draw is None or not math.prod(shape):
@@ -149,7 +153,7 @@ def multinomial(probs: Array, num_samples: int, replacement: bool, generator: An
 multinomial.checks_weights = True  # pyright: ignore[reportFunctionMemberAccess]
 
 
-def randperm(n: int, dtype: Any, generator: Any) -> Array:
+def randperm(n: int, dtype: DType, generator: Any) -> Array:
     if not 1 < n < 1 << 31:
         return _randperm(n, dtype, generator)
     # Half the memory is half the cache misses; the copy to 64 bits is cheap beside them.

@@ -66,7 +66,7 @@ def reduction(name: str, function: str = "", mean: bool = False) -> Kernel:
 def _make_var() -> Kernel:
     general, find = otherwise("var"), compiled("var").get
 
-    def var(a: Array, dims: Dims, correction: float, keepdim: bool) -> Any:
+    def var(a: Array, dims: Dims, correction: float, keepdim: bool) -> object:
         run, rank = find(a.dtype), a.ndim
         kept = rank - len(dims)
         if run is None or not a.size or not a.flags.c_contiguous or min(dims, default=0) < kept:
@@ -86,7 +86,7 @@ def _make_extreme(name: str) -> Kernel:
     """The least or greatest of a whole array of indices, whose range every op on them checks."""
     general, run = otherwise(name), getattr(native, f"{name}_i64", None)
 
-    def extreme(a: Array, dims: Dims, keepdim: bool) -> Any:
+    def extreme(a: Array, dims: Dims, keepdim: bool) -> object:
         if a.size < 1024 or run is None:
             return general(a, dims, keepdim)
         if a.dtype != INT64 or len(dims) != a.ndim or not a.flags.c_contiguous:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flambeau_native.kernels._common import Array, Kernel, alike, compiled, otherwise
@@ -12,7 +10,7 @@ from flambeau_native.kernels._common import Array, Kernel, alike, compiled, othe
 def _make_mse_loss() -> Kernel:
     general, find = otherwise("mse_loss"), compiled("distance").get
 
-    def mse_loss(a: Array, b: Array, reduction: str) -> Any:
+    def mse_loss(a: Array, b: Array, reduction: str) -> np.ndarray:
         run = find(a.dtype)
         fits = a.size and reduction != "none" and a.shape == b.shape and alike(a, b)
         if run is None or not fits:

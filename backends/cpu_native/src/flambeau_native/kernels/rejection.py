@@ -11,7 +11,7 @@ from flambeau_native.kernels._common import FLOAT32, Array, Kernel, compiled, ma
 from flambeau_native.kernels.random import KERNELS as RANDOM
 
 
-def _drawn(draw: Kernel, like: Array, generator: Any, *given: Any) -> Array:
+def _drawn(draw: Kernel, like: Array, generator: Any, *given: object) -> Array:
     """What `draw` gives for each of `like`; the normal number that waits goes there and back."""
     out = made(like.shape, like.dtype)
     if not out.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from math import pi, sqrt
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
@@ -15,13 +15,17 @@ from flambeau_numpy.kernels.reduction import SMALL, maximum_over, ones, sum_alon
 from flambeau_numpy.pointwise import BLOCK, Array, binary, blockwise, is_half, wide
 from flambeau_numpy.silence import quiet, silent
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
 ZERO = {d: np.zeros((), d) for d in TO_NUMPY.values()}
 
 
-def _make_relu() -> Any:
+def _make_relu() -> Callable[..., Any]:
     maximum, large, zero, limit = np.maximum, binary(np.maximum), ZERO, THRESHOLD
 
-    def relu(a: Array) -> Any:
+    def relu(a: Array) -> object:
         """max(a, 0); NaN stays NaN."""
         return maximum(a, zero[a.dtype]) if a.nbytes < limit else large(a, zero[a.dtype])
 
@@ -33,14 +37,14 @@ def relu_(a: Array) -> None:
     np.maximum(a, ZERO[a.dtype], out=a)
 
 
-def threshold_backward(grad: Array, a: Array, threshold: float) -> Any:
+def threshold_backward(grad: Array, a: Array, threshold: float) -> np.ndarray:
     """`grad` where `a` exceeds `threshold` (or is NaN), else 0."""
     kind = a.dtype
     level = np.asarray(threshold, kind) if threshold else ZERO[kind]
     return (_above if kind.itemsize > 2 else _above_quietly)(grad, a, level)
 
 
-def _above(grad: Array, a: Array, level: Array) -> Any:
+def _above(grad: Array, a: Array, level: Array) -> np.ndarray:
     if grad.size < _MASKED_FROM and grad.shape == a.shape:
         out = grad.copy()
         np.putmask(out, np.less_equal(a, level), ZERO[grad.dtype])
@@ -88,7 +92,7 @@ _sigmoid_real = blockwise(_sigmoid_block)
 
 
 @quiet
-def sigmoid(a: Array) -> Any:
+def sigmoid(a: Array) -> np.ndarray:
     """1 / (1 + exp(-a))."""
     return _sigmoid_real(a)
 
@@ -98,7 +102,7 @@ def sigmoid_(a: Array) -> None:
     a[...] = sigmoid(a)
 
 
-def silu(a: Array) -> Any:
+def silu(a: Array) -> np.ndarray:
     """a · sigmoid(a)."""
     return _silu(a)
 
@@ -129,23 +133,23 @@ _tanh_backward = blockwise(_tanh_backward_block, scratch=1)
 _silu_backward = blockwise(_silu_backward_block, scratch=2)
 
 
-def sigmoid_backward(grad: Array, result: Array) -> Any:
+def sigmoid_backward(grad: Array, result: Array) -> np.ndarray:
     """grad · (1 - result) · result."""
     return _sigmoid_backward(grad, result)
 
 
-def tanh_backward(grad: Array, result: Array) -> Any:
+def tanh_backward(grad: Array, result: Array) -> np.ndarray:
     """grad · (1 - result²)."""
     return _tanh_backward(grad, result)
 
 
-def silu_backward(grad: Array, a: Array) -> Any:
+def silu_backward(grad: Array, a: Array) -> np.ndarray:
     """grad · s · (1 + a·(1 - s)) with s = sigmoid(a)."""
     return _silu_backward(grad, a)
 
 
 @quiet
-def softplus(a: Array, beta: float, threshold: float) -> Any:
+def softplus(a: Array, beta: float, threshold: float) -> np.ndarray:
     """log(1 + exp(beta·a)) / beta; `a` itself where beta·a exceeds `threshold`."""
     x = wide(a)
     scaled = x * x.dtype.type(beta)
@@ -154,7 +158,7 @@ def softplus(a: Array, beta: float, threshold: float) -> Any:
 
 
 @quiet
-def leaky_relu(a: Array, negative_slope: float) -> Any:
+def leaky_relu(a: Array, negative_slope: float) -> np.ndarray:
     """`a` where positive, negative_slope·a elsewhere."""
     x = wide(a)
     low = x * x.dtype.type(negative_slope)
@@ -166,7 +170,7 @@ def leaky_relu(a: Array, negative_slope: float) -> Any:
 
 
 @quiet
-def leaky_relu_backward(grad: Array, a: Array, negative_slope: float) -> Any:
+def leaky_relu_backward(grad: Array, a: Array, negative_slope: float) -> np.ndarray:
     """`grad` where `a` is positive, negative_slope·grad elsewhere."""
     g = wide(grad)
     return where(a > 0, g, np.asarray(g * g.dtype.type(negative_slope))).astype(
@@ -175,7 +179,7 @@ def leaky_relu_backward(grad: Array, a: Array, negative_slope: float) -> Any:
 
 
 @quiet
-def elu(a: Array, alpha: float, scale: float, input_scale: float) -> Any:
+def elu(a: Array, alpha: float, scale: float, input_scale: float) -> np.ndarray:
     """scale·a where positive, scale·alpha·(exp(input_scale·a) - 1) elsewhere."""
     x = wide(a)
     number = x.dtype.type
@@ -253,14 +257,14 @@ _gelu_tanh = blockwise(_gelu_tanh_block, scratch=1)
 _gelu_tanh_backward = blockwise(_gelu_tanh_backward_block, scratch=3)
 
 
-def gelu(a: Array, approximate: str) -> Any:
+def gelu(a: Array, approximate: str) -> np.ndarray:
     """a·Φ(a), Φ the normal distribution function; or its form with tanh."""
     if approximate == "tanh":
         return _gelu_tanh(a)
     return _gelu64(a) if a.dtype == np.float64 else _gelu(a)
 
 
-def gelu_backward(grad: Array, a: Array, approximate: str) -> Any:
+def gelu_backward(grad: Array, a: Array, approximate: str) -> np.ndarray:
     """grad·(Φ(a) + a·φ(a))."""
     if approximate == "tanh":
         return _gelu_tanh_backward(grad, a)
@@ -346,7 +350,7 @@ def softmax_backward(grad: Array, result: Array, dim: int) -> Array:
 
 
 @quiet
-def log_softmax(a: Array, dim: int) -> Any:
+def log_softmax(a: Array, dim: int) -> np.ndarray:
     """a - log Σ exp(a) along `dim`."""
     if 0 < a.size < SMALL and a.ndim and a.dtype.itemsize > 2:
         shifted = np.subtract(a, maximum_over(a, dim, None, None, True), order="C")

@@ -55,7 +55,7 @@ def view_as_complex(a: Array) -> Array:
 
 
 @quiet
-def sgn(a: Array) -> Any:
+def sgn(a: Array) -> np.ndarray:
     """z/|z|, and 0 for 0; the sign of real numbers, 0 for NaN."""
     if a.dtype.kind == "b":
         return a.copy()

@@ -13,8 +13,6 @@ small, all taps are unfolded, for one product.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from flambeau_numpy.allocator import empty
@@ -186,7 +184,7 @@ def conv2d_weight_grad(
         part = plan.as_columns(g[block])
         for line, kernel in plan.products():
             taps = cols[..., plan.span(line, count)].swapaxes(-1, -2)
-            place: Any = total[:, :, :, kernel]
+            place = total[:, :, :, kernel]
             place += np.add.reduce(np.matmul(part, taps)).reshape(place.shape)
     return result
 

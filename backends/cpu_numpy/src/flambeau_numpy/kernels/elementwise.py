@@ -266,7 +266,7 @@ def pow_(a: Array, b: Array) -> None:
 def _integral(make: Callable[[np.ufunc], Any], ufunc: np.ufunc) -> Callable[[Array, Array], Any]:
     kernel = make(ufunc)
 
-    def checked(a: Array, b: Array) -> Any:
+    def checked(a: Array, b: Array) -> object:
         if b.dtype.kind in "iu" and np.count_nonzero(b) != b.size:
             raise ZeroDivisionError("integer division or modulo by zero")
         return kernel(a, b)
@@ -340,7 +340,7 @@ def clamp(a: Array, low: Any, high: Any) -> Array:
     """min(max(a, low), high), where either limit may be absent."""
     if a.dtype.itemsize == 2:  # a Python number would widen bfloat16
         low, high = (None if limit is None else np.asarray(limit, a.dtype) for limit in (low, high))
-    bounded: Any = a if low is None else np.maximum(a, low)
+    bounded = a if low is None else np.maximum(a, low)
     return bounded if high is None else np.minimum(bounded, high)
 
 

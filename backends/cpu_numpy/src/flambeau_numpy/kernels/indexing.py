@@ -29,7 +29,7 @@ _LOCKED = 500  # elements up to which NumPy keeps the interpreter's lock
 def index(a: Array, indices: Indices) -> Array:
     """NumPy's advanced indexing; None stands for a full slice."""
     if len(indices) == 1 and (rows := indices[0]) is not None and rows.ndim:
-        r: Any = a.take(rows, 0)
+        r = a.take(rows, 0)
     else:
         r = a[_key(indices)]
         if type(r) is not np.ndarray:

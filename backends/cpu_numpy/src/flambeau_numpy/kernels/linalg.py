@@ -51,7 +51,7 @@ def make_matmul(large: Kernel, half: Kernel) -> Kernel:
     # Of two arrays of up to 64 × 64, OpenBLAS makes the product in the calling thread.
     small, limit = np.matmul, SMALL
 
-    def matmul(a: Array, b: Array) -> Any:
+    def matmul(a: Array, b: Array) -> object:
         """The matrix product, with the array API's rules for vectors and batches."""
         if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":
             return half(a, b)

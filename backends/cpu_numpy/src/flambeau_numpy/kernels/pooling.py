@@ -57,7 +57,7 @@ def _taps(
     return taps
 
 
-def _lowest(dtype: np.dtype) -> Any:
+def _lowest(dtype: np.dtype) -> int | float:
     return np.iinfo(dtype).min if dtype.kind in "iu" else -np.inf
 
 

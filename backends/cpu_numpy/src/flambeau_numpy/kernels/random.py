@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,11 @@ from flambeau_numpy._permutation import swapped
 from flambeau_numpy.allocator import empty
 from flambeau_numpy.dtypes import BFLOAT16, FROM_NUMPY, TO_NUMPY
 from flambeau_numpy.silence import quiet
+
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
+    from flambeau_numpy.generator import MT19937
+
 
 Array = NDArray[Any]
 Shape = tuple[int, ...]
@@ -44,7 +49,7 @@ _HALF = (_FLOAT16, BFLOAT16)
 _DIGITS = {_FLOAT16: 11, BFLOAT16: 8, _FLOAT32: 24, _FLOAT64: 53}
 
 
-def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: object) -> Array:
+def uniform(shape: Shape, low: float, high: float, dtype: DType, generator: object) -> Array:
     """Uniform on [low, high)."""
     kind = TO_NUMPY[dtype]
     if kind.kind == "c":
@@ -75,7 +80,7 @@ def uniform(shape: Shape, low: float, high: float, dtype: Any, generator: object
     return _filled(shape, kind, generator, single)
 
 
-def normal(shape: Shape, mean: float, std: float, dtype: Any, generator: Any) -> Array:
+def normal(shape: Shape, mean: float, std: float, dtype: DType, generator: Any) -> Array:
     """Normals as a contiguous tensor gets them: in blocks of 16 where there are as many."""
     kind = TO_NUMPY[dtype]
     if kind.kind == "c":
@@ -116,7 +121,7 @@ def _normals32(flat: Array, mean: float, std: float, engine: Any) -> None:
         _store(single[-NORMALS:], flat[-NORMALS:])
 
 
-def _normals64(flat: Array, mean: float, std: float, engine: Any) -> None:
+def _normals64(flat: Array, mean: float, std: float, engine: MT19937) -> None:
     ragged = flat.size % NORMALS
     full = flat.size - ragged
     for start in range(0, full, _BLOCK):
@@ -126,7 +131,7 @@ def _normals64(flat: Array, mean: float, std: float, engine: Any) -> None:
         _normal_blocks64(flat[-NORMALS:], mean, std, engine)
 
 
-def _normal_blocks64(target: Array, mean: float, std: float, engine: Any) -> None:
+def _normal_blocks64(target: Array, mean: float, std: float, engine: MT19937) -> None:
     _units64(engine.random_bits64(target.size), target)
     halves = target.reshape(-1, 2, NORMALS // 2)
     radius = np.sqrt(-2.0 * xlogy(1.0, 1.0 - halves[:, 0]))
@@ -135,7 +140,7 @@ def _normal_blocks64(target: Array, mean: float, std: float, engine: Any) -> Non
     halves[:, 1] = fma64(radius * np.sin(theta), std, mean)
 
 
-def normal_serial(shape: Shape, mean: float, std: float, dtype: Any, generator: object) -> Array:
+def normal_serial(shape: Shape, mean: float, std: float, dtype: DType, generator: object) -> Array:
     """Normals one after the other, as a tensor gets them that is not contiguous."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = _standard_normals(generator, out.size)
@@ -177,7 +182,7 @@ def bernoulli(p: Array, generator: object) -> Array:
     return np.less(units, p if double else p.astype(np.float32)).astype(p.dtype)
 
 
-def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Array:
+def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Array:
     """1 with probability `p`."""
     bound = np.uint64(math.ceil(p * 2.0**53))  # of the integer that the uniform is made from
 
@@ -188,7 +193,7 @@ def bernoulli_scalar(shape: Shape, p: float, dtype: Any, generator: Any) -> Arra
     return _filled(shape, TO_NUMPY[dtype], generator, compare, wide=True)
 
 
-def randint(low: int, high: int, shape: Shape, dtype: Any, generator: Any) -> Array:
+def randint(low: int, high: int, shape: Shape, dtype: DType, generator: Any) -> Array:
     """Integers from low to high - 1."""
     span = high - low
 
@@ -203,7 +208,7 @@ def randint(low: int, high: int, shape: Shape, dtype: Any, generator: Any) -> Ar
     return _filled(shape, TO_NUMPY[dtype], generator, shifted, wide=span >= _WIDE_RANGE)
 
 
-def random_full(shape: Shape, dtype: Any, generator: object) -> Array:
+def random_full(shape: Shape, dtype: DType, generator: object) -> Array:
     """Integers from the whole range that the dtype counts without gaps."""
     kind = TO_NUMPY[dtype]
     if kind in _DIGITS:
@@ -219,7 +224,7 @@ def random_full(shape: Shape, dtype: Any, generator: object) -> Array:
     return _filled(shape, kind, generator, modulo, wide=kind.itemsize == 8)
 
 
-def randperm(n: int, dtype: Any, generator: Any) -> Array:
+def randperm(n: int, dtype: DType, generator: Any) -> Array:
     """A permutation of 0 … n-1."""
     places = np.arange(n)
     words = generator.engine.random_bits(max(n - 1, 0))
@@ -227,7 +232,7 @@ def randperm(n: int, dtype: Any, generator: Any) -> Array:
     return swapped(places).astype(TO_NUMPY[dtype], copy=False)
 
 
-def exponential(shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
+def exponential(shape: Shape, rate: float, dtype: DType, generator: Any) -> Array:
     """Waiting times at `rate` events per unit of time."""
     scale = -1.0 / rate
 
@@ -239,7 +244,7 @@ def exponential(shape: Shape, rate: float, dtype: Any, generator: Any) -> Array:
     return _filled(shape, TO_NUMPY[dtype], generator, wait, wide=True)
 
 
-def cauchy(shape: Shape, median: float, sigma: float, dtype: Any, generator: Any) -> Array:
+def cauchy(shape: Shape, median: float, sigma: float, dtype: DType, generator: Any) -> Array:
     """Cauchy-distributed numbers; slow, for neither NumPy nor SciPy offers libm's tangent."""
 
     def tangent(bits: Array, target: Array) -> None:
@@ -250,7 +255,7 @@ def cauchy(shape: Shape, median: float, sigma: float, dtype: Any, generator: Any
     return _filled(shape, TO_NUMPY[dtype], generator, tangent, wide=True)
 
 
-def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: object) -> Array:
+def log_normal(shape: Shape, mean: float, std: float, dtype: DType, generator: object) -> Array:
     """Numbers whose logarithm is normal."""
     out = empty(shape, TO_NUMPY[dtype])
     samples = fma64(_standard_normals(generator, out.size), std, mean)
@@ -258,7 +263,7 @@ def log_normal(shape: Shape, mean: float, std: float, dtype: Any, generator: obj
     return out
 
 
-def geometric(shape: Shape, p: float, dtype: Any, generator: object) -> Array:
+def geometric(shape: Shape, p: float, dtype: DType, generator: object) -> Array:
     """Trials up to the first success, each of which has probability `p`."""
     kind = TO_NUMPY[dtype]
     failure = math.log1p(-p)

@@ -7,7 +7,6 @@ gates, tanh of the cells, and the gradients of the weights.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def states_before(first: Array, states: Array, sizes: Sizes, reverse: bool) -> A
 def _in_float32(kernel: Callable[..., tuple[Array, ...]]) -> Callable[..., tuple[Array, ...]]:
     """`kernel`, computing float16 and bfloat16 in float32."""
 
-    def run(*args: Any) -> tuple[Array, ...]:
+    def run(*args: object) -> tuple[Array, ...]:
         dtype = next(a.dtype for a in args if isinstance(a, np.ndarray))
         if not is_half(dtype):
             return kernel(*args)

@@ -133,7 +133,7 @@ def _small_first(large: Callable[..., Any], reduce: Callable[..., Any]) -> Calla
     return silent(kernel)
 
 
-def _accumulated(reduce: Any) -> Callable[..., Any]:
+def _accumulated(reduce: Callable[..., Any]) -> Callable[..., Any]:
     @quiet
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         if a.dtype.itemsize == 2 and is_half(a.dtype):
@@ -143,7 +143,7 @@ def _accumulated(reduce: Any) -> Callable[..., Any]:
     return kernel
 
 
-def _reduced(reduce: Any) -> Callable[..., Any]:
+def _reduced(reduce: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
         r = reduce(a, dims, None, None, keepdim)
         return r if r.ndim < 2 or r.flags.c_contiguous else r.copy()
@@ -228,7 +228,7 @@ def _squares_about_mean(x: Array) -> Array:
 
 
 @quiet
-def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> Any:
+def logsumexp(a: Array, dims: tuple[int, ...], keepdim: bool) -> np.ndarray:
     """log Σ exp(a), shifted by the maximum."""
     x = wide(a)
     if not a.size:

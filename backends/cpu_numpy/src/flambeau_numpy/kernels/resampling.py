@@ -28,7 +28,7 @@ def _matrix(size: int, places: Places, weights: Weights, dtype: np.dtype, transp
     columns = np.array(places).T.reshape(-1)
     # Zero weights stay: an infinite element times 0 is nan in every tap.
     rows = np.arange(0, taps * count + 1, taps)
-    matrix: Any = csr_array((data, columns, rows), shape=(count, size))
+    matrix = csr_array((data, columns, rows), shape=(count, size))
     return matrix.T.tocsr() if transposed else matrix
 
 

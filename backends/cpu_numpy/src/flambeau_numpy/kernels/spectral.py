@@ -61,7 +61,7 @@ def fft_c2c(a: Array, dim: tuple[int, ...], forward: bool, scale: float) -> Arra
     a = wide(a)
     dtype = np.result_type(a, np.complex64)  # of real numbers SciPy's zeros have other signs
 
-    def computed(x: Array, dims: tuple[int, ...]) -> Any:
+    def computed(x: Array, dims: tuple[int, ...]) -> object:
         return transform(x.astype(dtype, copy=False), axes=dims, norm=norm)
 
     return _times(_in_order(computed, a, _by_stride(a, dim)), rest)

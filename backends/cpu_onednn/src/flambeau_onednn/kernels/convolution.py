@@ -77,7 +77,7 @@ def run(
 def _forward(name: str) -> Callable[..., Array]:
     otherwise = NUMPY[name]
 
-    def convolution(x: Array, weight: Array, bias: Array | None, *geometry: Any) -> Array:
+    def convolution(x: Array, weight: Array, bias: Array | None, *geometry: object) -> Array:
         arrays = (x, weight) if bias is None else (x, weight, bias)
         out = run(FORWARD, arrays, x.shape, weight.shape, *geometry)
         return otherwise(x, weight, bias, *geometry) if out is None else out
@@ -88,7 +88,7 @@ def _forward(name: str) -> Callable[..., Array]:
 def _input_grad(name: str) -> Callable[..., Array]:
     otherwise = NUMPY[name]
 
-    def input_grad(grad: Array, weight: Array, shape: tuple[int, ...], *geometry: Any) -> Array:
+    def input_grad(grad: Array, weight: Array, shape: tuple[int, ...], *geometry: object) -> Array:
         if len(shape) == 4 and shape[1] <= THIN and geometry[-1] == 1:
             return otherwise(grad, weight, shape, *geometry)
         out = run(BACKWARD_DATA, (grad, weight), tuple(shape), weight.shape, *geometry)
@@ -100,7 +100,7 @@ def _input_grad(name: str) -> Callable[..., Array]:
 def _weight_grad(name: str) -> Callable[..., Array]:
     otherwise = NUMPY[name]
 
-    def weight_grad(grad: Array, x: Array, shape: tuple[int, ...], *geometry: Any) -> Array:
+    def weight_grad(grad: Array, x: Array, shape: tuple[int, ...], *geometry: object) -> Array:
         out = run(BACKWARD_WEIGHTS, (x, grad), x.shape, tuple(shape), *geometry)
         return otherwise(grad, x, shape, *geometry) if out is None else out
 

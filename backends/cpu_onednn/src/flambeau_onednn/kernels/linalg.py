@@ -258,7 +258,7 @@ def _half_product(a: Array, b: Array, bias: Array | None = None) -> Array | None
 
 
 @quiet
-def _half_matmul(a: Array, b: Array) -> Any:
+def _half_matmul(a: Array, b: Array) -> np.ndarray:
     out = _half_product(a, b)
     return matmul(wide(a), wide(b)).astype(a.dtype) if out is None else out
 

@@ -92,7 +92,7 @@ class ArrayModule:
     def rounded(self, kernel: Kernel) -> Kernel:
         """`kernel` with half precisions computed in float32 and rounded once."""
 
-        def run(a: Array, *rest: Any) -> Any:
+        def run(a: Array, *rest: object) -> Any:
             kind = a.dtype
             if kind not in HALVES:
                 return self.held(kernel(a, *rest))

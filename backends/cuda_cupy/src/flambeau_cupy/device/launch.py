@@ -13,12 +13,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from flambeau.plugin.accelerator import DeviceError
 from flambeau_cupy.source import FAMILY_OF, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 Grid = int | tuple[int, int]
 
@@ -57,7 +61,7 @@ class Launch(Protocol):
     ) -> None:
         """Launch a kernel of `flambeau_cupy.source`."""
 
-    def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
+    def program(self, program: Program, grid: int, block: int, *arguments: object) -> None:
         """Launch a kernel that was made at run time; arrays are given by their addresses."""
 
 
@@ -88,7 +92,7 @@ class DeviceLauncher:
         blocks = grid if isinstance(grid, tuple) else (grid,)
         self._launch(function, blocks, block, arguments)
 
-    def program(self, program: Program, grid: int, block: int, *arguments: Any) -> None:
+    def program(self, program: Program, grid: int, block: int, *arguments: object) -> None:
         """See `Launch.program`; a text is compiled when it is first launched."""
         from cupy.cuda import runtime
 
@@ -102,7 +106,9 @@ class DeviceLauncher:
             function = self._programs[key] = module.get_function(program.name)
         self._launch(function, (grid,), block, arguments)
 
-    def _launch(self, function: Any, grid: object, block: int, arguments: Sequence[Any]) -> None:
+    def _launch(
+        self, function: Callable[..., Any], grid: object, block: int, arguments: Sequence[Any]
+    ) -> None:
         try:
             function(grid, (block,), tuple([_passed(a) for a in arguments]))
         except RuntimeError as error:

@@ -55,7 +55,7 @@ class Deferred:
         """The number of dimensions."""
         return len(self.shape)
 
-    def __array__(self, *args: Any, **options: Any) -> Any:
+    def __array__(self, *args: object, **options: object) -> Any:
         raise TypeError("the elements of this array are not computed yet")
 
     def __bool__(self) -> bool:
@@ -262,7 +262,7 @@ def _result(step: str, operands: Sequence[Any]) -> np.dtype:
 
 
 def _late(late: Kernel, at_once: Callable[..., Any]) -> Callable[..., Any]:
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         found = late(*args)
         return at_once(*args) if found is NotImplemented else found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
-from typing import Any
 
 import numpy as np
 
@@ -46,10 +45,10 @@ def approximated(fusion: Fusion, step: str) -> Kernel:
     """A kernel whose last argument chooses the exact form or that with tanh."""
     exact, tanh = fusion.kernel(step), fusion.kernel(step.replace("gelu", "gelu_tanh"))
 
-    def run(*args: Any) -> Array:
+    def run(*args: object) -> Array:
         return (tanh if args[-1] == "tanh" else exact)(*args[:-1])
 
-    def late(*args: Any) -> Any:
+    def late(*args: object) -> object:
         return (tanh if args[-1] == "tanh" else exact).late(*args[:-1])  # type: ignore[attr-defined]
 
     run.late = late  # type: ignore[attr-defined]

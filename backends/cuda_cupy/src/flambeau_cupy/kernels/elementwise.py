@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,10 @@ from flambeau_cupy.dtypes import BFLOAT16, HALVES, TO_NUMPY
 from flambeau_cupy.fusion.chains import Deferred, Fusion
 from flambeau_cupy.fusion.steps import STEPS, TYPES
 from flambeau_cupy.layer import Layer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 UNARY = {
     "abs": "absolute",
@@ -145,7 +149,7 @@ ROUNDED: dict[str, Kernel] = {"pow": power, "reciprocal": reciprocal, "rsqrt": r
 
 
 def in_place(kernel: Kernel) -> Kernel:
-    def write(a: Array, *rest: Any) -> None:
+    def write(a: Array, *rest: object) -> None:
         a[...] = kernel(a, *rest)
 
     return write
@@ -230,7 +234,7 @@ def _cast(fusion: Fusion, plain: Kernel) -> Kernel:
             return fusion.apply("cast", a, dtype=kind)
         return plain(a, dtype)
 
-    def late(a: Array, dtype: Any) -> Any:
+    def late(a: Array, dtype: Any) -> object:
         kind = TO_NUMPY[dtype]
         if a.dtype in TYPES and kind in TYPES:
             return fusion.deferred("cast", fusion.held(a), dtype=kind)
@@ -253,7 +257,7 @@ def _assign(fusion: Fusion, plain: Kernel) -> Kernel:
 DIRECT = {"add": "add", "sub": "subtract", "mul": "multiply"}
 
 
-def direct(function: Any, general: Kernel) -> Kernel:
+def direct(function: Callable[..., Any], general: Kernel) -> Kernel:
     """The in-place form of a function that takes ``out``."""
 
     def write(a: Array, b: Array) -> None:

@@ -12,7 +12,7 @@ draw with 0, 1, ... in the counter's third word.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,6 +21,10 @@ from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, TO_NUMPY
 from flambeau_cupy.kernels.indexing import topk
 from flambeau_cupy.layer import Layer
+
+if TYPE_CHECKING:
+    from flambeau.plugin import dtype as DType
+
 
 Shape = tuple[int, ...]
 _WIDE_RANGE = 1 << 28
@@ -45,7 +49,13 @@ def words32(layer: Layer, generator: Any, n: int) -> Array:
 
 
 def drawn(
-    layer: Layer, kind: np.dtype, kernel: str, generator: Any, words: int, out: Array, *given: Any
+    layer: Layer,
+    kind: np.dtype,
+    kernel: str,
+    generator: Any,
+    words: int,
+    out: Array,
+    *given: object,
 ) -> Array:
     """`out`, whose elements a kernel makes of `words` words, row-major arrays and numbers."""
     with generator.lock:
@@ -124,13 +134,13 @@ def normal_of(
 
 
 def uniform(
-    layer: Layer, shape: Shape, low: float, high: float, dtype: Any, generator: Any
+    layer: Layer, shape: Shape, low: float, high: float, dtype: DType, generator: Any
 ) -> Array:
     return uniform_of(layer, shape, low, high, TO_NUMPY[dtype], generator)
 
 
 def normal(
-    layer: Layer, shape: Shape, mean: float, std: float, dtype: Any, generator: Any
+    layer: Layer, shape: Shape, mean: float, std: float, dtype: DType, generator: Any
 ) -> Array:
     return normal_of(layer, shape, mean, std, TO_NUMPY[dtype], generator)
 
@@ -144,7 +154,9 @@ def bernoulli(layer: Layer, p: Array, generator: object) -> Array:
     return (u < p.astype(compute)).astype(p.dtype)
 
 
-def bernoulli_scalar(layer: Layer, shape: Shape, p: float, dtype: Any, generator: object) -> Array:
+def bernoulli_scalar(
+    layer: Layer, shape: Shape, p: float, dtype: DType, generator: object
+) -> Array:
     kind, n = TO_NUMPY[dtype], math.prod(shape)
     if layer.launch is not None and kind in FLOATS:
         out = layer.xp.empty(shape, kind)
@@ -174,7 +186,7 @@ def stored(numbers: Array, kind: np.dtype) -> Array:
 
 
 def randint(
-    layer: Layer, low: int, high: int, shape: Shape, dtype: Any, generator: object
+    layer: Layer, low: int, high: int, shape: Shape, dtype: DType, generator: object
 ) -> Array:
     n, span, kind = math.prod(shape), high - low, TO_NUMPY[dtype]
     if span >= _WIDE_RANGE:
@@ -189,7 +201,7 @@ def randint(
     return stored(numbers, kind).reshape(shape)
 
 
-def random_full(layer: Layer, shape: Shape, dtype: Any, generator: object) -> Array:
+def random_full(layer: Layer, shape: Shape, dtype: DType, generator: object) -> Array:
     kind = TO_NUMPY[dtype]
     if kind in _DIGITS:
         span = (1 << _DIGITS[kind]) + 1
@@ -204,19 +216,19 @@ def random_full(layer: Layer, shape: Shape, dtype: Any, generator: object) -> Ar
     return numbers.astype(kind).reshape(shape)
 
 
-def randperm(layer: Layer, n: int, dtype: Any, generator: object) -> Array:
+def randperm(layer: Layer, n: int, dtype: DType, generator: object) -> Array:
     # Keys of 64 bits: two equal ones among 2^32 elements are rarer than one in two.
     order = layer.xp.argsort(words64(layer, generator, n), kind="stable")
     return order.astype(TO_NUMPY[dtype])
 
 
-def exponential(layer: Layer, shape: Shape, rate: float, dtype: Any, generator: object) -> Array:
+def exponential(layer: Layer, shape: Shape, rate: float, dtype: DType, generator: object) -> Array:
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     return (layer.xp.log1p(-u) * (-1.0 / rate)).astype(TO_NUMPY[dtype]).reshape(shape)
 
 
 def cauchy(
-    layer: Layer, shape: Shape, median: float, sigma: float, dtype: Any, generator: object
+    layer: Layer, shape: Shape, median: float, sigma: float, dtype: DType, generator: object
 ) -> Array:
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     found = median + sigma * layer.xp.tan(math.pi * (u - 0.5))
@@ -224,13 +236,13 @@ def cauchy(
 
 
 def log_normal(
-    layer: Layer, shape: Shape, mean: float, std: float, dtype: Any, generator: object
+    layer: Layer, shape: Shape, mean: float, std: float, dtype: DType, generator: object
 ) -> Array:
     z = normal_of(layer, shape, mean, std, np.dtype(np.float64), generator)
     return layer.xp.exp(z).astype(TO_NUMPY[dtype])
 
 
-def geometric(layer: Layer, shape: Shape, p: float, dtype: Any, generator: object) -> Array:
+def geometric(layer: Layer, shape: Shape, p: float, dtype: DType, generator: object) -> Array:
     xp = layer.xp
     u = uniforms(layer, generator, math.prod(shape), np.dtype(np.float64))
     trials = xp.ceil(xp.log1p(-u) / math.log1p(-p))

@@ -82,7 +82,7 @@ class Library(Generic[R]):
             return None
         planned = getattr(self, method)
 
-        def kernel(*args: Any) -> Any:
+        def kernel(*args: object) -> Any:
             found = planned(*args)
             return decomposition(*args) if found is None else found
 

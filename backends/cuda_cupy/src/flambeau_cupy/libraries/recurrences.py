@@ -129,7 +129,7 @@ class RefusedError(RuntimeError):
     """cuDNN does not support what it was asked for."""
 
 
-def _ask(runtime: Runtime, name: str, *args: Any) -> None:
+def _ask(runtime: Runtime, name: str, *args: object) -> None:
     status = getattr(runtime.library, name)(*args)
     if status:
         kind = RefusedError if status == NOT_SUPPORTED else RuntimeError

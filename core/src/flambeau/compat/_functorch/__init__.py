@@ -61,7 +61,7 @@ class FunctionalModuleWithBuffers(FunctionalModule):
         return functional_call(self.stateless_model, given, args, kwargs)
 
 
-def _split(model: Any, disable_autograd_tracking: bool) -> tuple[Any, dict[str, Any], Any]:
+def _split(model: object, disable_autograd_tracking: bool) -> tuple[Any, dict[str, Any], Any]:
     if not isinstance(model, fb.nn.Module):
         raise TypeError(f"make_functional: expected a module, got {type(model).__name__}")
     params = dict(model.named_parameters())

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._types.layout import OTHERS
 from flambeau.compat._foreach import FOREACH
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
+
 
 _QUANTISED = (
     "qint8",
@@ -169,7 +173,7 @@ def get_deterministic_debug_mode() -> int:
     return 1 if fb.is_deterministic_algorithms_warn_only_enabled() else 2
 
 
-def get_device_module(device: Any = None) -> Any:
+def get_device_module(device: DeviceLike | None = None) -> Any:
     """The module of a type of devices, such as ``torch.cuda``; of the accelerator by default."""
     torch = importlib.import_module("torch")
     if device is None:
@@ -192,7 +196,7 @@ def sym_not(a: object) -> bool:
     return not a
 
 
-def sym_sum(args: Sequence[Any]) -> Any:
+def sym_sum(args: Sequence[Any]) -> int:
     """The sum of numbers."""
     return sum(args)
 

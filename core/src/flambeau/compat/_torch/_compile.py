@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["_disable_dynamo"]
 
 
-def _disable_dynamo(fn: Any = None, recursive: bool = True) -> Any:
+def _disable_dynamo(fn: Callable[..., Any] | None = None, recursive: bool = True) -> Any:
     """The function, or a decorator that gives it back."""
     return (lambda function: function) if fn is None else fn

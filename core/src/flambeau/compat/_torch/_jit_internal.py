@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 
-def _copy_to_script_wrapper(fn: Any) -> Any:
+def _copy_to_script_wrapper(fn: Callable[..., Any]) -> Any:
     """A function as it is."""
     return fn
 
@@ -51,7 +51,7 @@ def boolean_dispatch(
 ) -> Callable[..., Any]:
     """One function of two, chosen by the argument `arg_name` at the place `arg_index`."""
 
-    def chosen(*args: Any, **kwargs: Any) -> Any:
+    def chosen(*args: object, **kwargs: object) -> object:
         chooses = args[arg_index] if arg_index < len(args) else kwargs.get(arg_name, default)
         return (if_true if chooses else if_false)(*args, **kwargs)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 __all__ = ["set_logs", "trace_structured"]
 
 
-def set_logs(**levels: Any) -> None:
+def set_logs(**levels: object) -> None:
     """Do nothing."""
 
 
-def trace_structured(name: str, *args: Any, **kwargs: Any) -> None:
+def trace_structured(name: str, *args: object, **kwargs: object) -> None:
     """Do nothing."""

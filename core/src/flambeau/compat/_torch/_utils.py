@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.serialization._rebuild import rebuild_parameter as _rebuild_parameter
 from flambeau.serialization._rebuild import rebuild_tensor as _rebuild_tensor
 from flambeau.serialization._rebuild import rebuild_tensor_v2 as _rebuild_tensor_v2
 from flambeau.utils.data._utils.worker import CaughtError
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.hints import DeviceLike
+
 
 __all__ = ["_rebuild_parameter", "_rebuild_tensor", "_rebuild_tensor_v2"]
 
@@ -20,7 +25,7 @@ def _element_size(dtype: fb.dtype) -> int:
     return dtype.itemsize
 
 
-def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Tensor:
     """The elements of several tensors in a vector."""
     return fb.cat([t.contiguous().view(-1) for t in tensors])
 
@@ -44,7 +49,7 @@ def _take_tensors(tensors: Sequence[Any], size_limit: int) -> Iterator[list[Any]
     yield from (group for group, _ in groups.values())
 
 
-def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+def _get_device_index(device: DeviceLike, optional: bool = False, allow_cpu: bool = False) -> int:
     """The index of a device: the current one's if it has none and `optional`.
 
     Raises:

@@ -55,7 +55,7 @@ def _op(op: Any) -> CustomOp:
     return found
 
 
-def register_fake(op: Any, func: Any = None, /, **settings: Any) -> Any:
+def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **settings: object) -> Any:
     """As `CustomOp.register_fake`, by the op's name.
 
     The op need not be there: packages say the shapes of ops that a compiled library has, which
@@ -64,12 +64,16 @@ def register_fake(op: Any, func: Any = None, /, **settings: Any) -> Any:
     return (lambda function: function) if func is None else func
 
 
-def register_autograd(op: Any, backward: Any, /, *, setup_context: Any = None, **kw: Any) -> None:
+def register_autograd(
+    op: Any, backward: Any, /, *, setup_context: Any = None, **kw: object
+) -> None:
     """As `CustomOp.register_autograd`, by the op's name."""
     _op(op).register_autograd(backward, setup_context=setup_context)
 
 
-def register_kernel(op: Any, device_types: Any, func: Any = None, /, **settings: Any) -> Any:
+def register_kernel(
+    op: Any, device_types: Any, func: Callable[..., Any] | None = None, /, **settings: object
+) -> Any:
     """As `CustomOp.register_kernel`, by the op's name."""
     return _op(op).register_kernel(device_types, func)
 
@@ -99,7 +103,7 @@ class Library:
         return name
 
     def impl(
-        self, op_name: object, fn: Callable[..., Any], dispatch_key: str = "", **settings: Any
+        self, op_name: object, fn: Callable[..., Any], dispatch_key: str = "", **settings: object
     ) -> None:
         """Give an op its function for a dispatch key: a type of devices, or all of them.
 
@@ -114,7 +118,9 @@ class Library:
             named = op_name if isinstance(op_name, CustomOp) else f"{self.ns}::{op_name}"
             _op(named).register_kernel(device, fn)
 
-    def _register_fake(self, op_name: Any, fn: Any = None, *args: Any, **settings: Any) -> Any:
+    def _register_fake(
+        self, op_name: Any, fn: Callable[..., Any] | None = None, *args: object, **settings: object
+    ) -> Any:
         return register_fake(op_name, fn)
 
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from flambeau.compat._absent import AbsentFunction
 from flambeau.utils import _aten
 from flambeau.utils._named_ops import DEFINED, OpsNamespace, loading
+
+if TYPE_CHECKING:
+    pass
+
 
 __all__ = ["load_library"]
 
@@ -26,7 +30,7 @@ _ABSENT = frozenset(
 class _Namespace(OpsNamespace):
     """The ops of one namespace."""
 
-    def __getattr__(self, op: str) -> Any:
+    def __getattr__(self, op: str) -> object:
         if op in DEFINED.get(self._name, {}):
             return DEFINED[self._name][op]
         if self._name == "aten" and (packet := _aten.find(op)) is not None:
@@ -53,7 +57,7 @@ def load_library(path: str | os.PathLike[str]) -> None:
         ctypes.CDLL(os.fspath(path))
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name.startswith("__"):
         raise AttributeError(name)
     found = globals()[name] = _Namespace(name)

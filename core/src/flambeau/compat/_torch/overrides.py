@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import enable_grad
 from flambeau._tensor.function_modes import stack
 from flambeau.overrides import TorchFunctionMode
 from flambeau.utils._aten import Overload, Packet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "BaseTorchFunctionMode",
@@ -21,7 +24,11 @@ class BaseTorchFunctionMode(TorchFunctionMode):
     """A mode that calls what it sees."""
 
     def __torch_function__(
-        self, func: Any, types: object, args: tuple[Any, ...] = (), kwargs: Any = None
+        self,
+        func: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Any = None,
     ) -> Any:
         return func(*args, **(kwargs or {}))
 

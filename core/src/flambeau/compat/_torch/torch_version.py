@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["TorchVersion"]
 
 _RELEASE = re.compile(r"\s*v?(\d+(?:\.\d+)*)((?:a|b|rc|\.?dev)\d*)?")
 
 
-def _order(value: Any) -> tuple[tuple[int, ...], bool, str, str]:
+def _order(value: str | Iterable[Any]) -> tuple[tuple[int, ...], bool, str, str]:
     """What versions are ordered by: numbers without trailing zeros, final ones last, local part.
 
     Raises:

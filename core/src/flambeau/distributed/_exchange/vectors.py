@@ -10,7 +10,7 @@ from flambeau import Tensor
 from flambeau._memory.views import storage_of
 
 
-def need(name: str, *values: Any) -> None:
+def need(name: str, *values: object) -> None:
     """Refuse what is no tensor.
 
     Raises:

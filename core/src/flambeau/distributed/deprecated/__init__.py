@@ -5,7 +5,7 @@ Its functions are those of `flambeau.distributed`, with the older arguments.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau import Tensor
 from flambeau import distributed as dist
@@ -16,6 +16,10 @@ from flambeau.distributed import is_available as is_available
 from flambeau.distributed import is_initialized as is_initialized
 from flambeau.distributed import launch as launch
 from flambeau.distributed import reduce_op as reduce_op
+
+if TYPE_CHECKING:
+    from flambeau.distributed._group import ProcessGroup
+
 
 __all__ = [
     "all_gather",
@@ -71,7 +75,7 @@ def init_process_group(backend: str, init_method: str = "env://", **kwargs: Any)
     dist.init_process_group("gloo" if backend == "tcp" else backend, init_method, **kwargs)
 
 
-def new_group(ranks: Any = None) -> Any:
+def new_group(ranks: Any = None) -> ProcessGroup:
     """`flambeau.distributed.new_group`."""
     return dist.new_group(ranks)
 
@@ -96,22 +100,24 @@ def irecv(tensor: Tensor, src: int) -> Any:
     return dist.irecv(tensor, src)
 
 
-def broadcast(tensor: Tensor, src: int, group: Any = None) -> None:
+def broadcast(tensor: Tensor, src: int, group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.broadcast`."""
     dist.broadcast(tensor, src, group)
 
 
-def all_reduce(tensor: Tensor, op: Any = SUM, group: Any = None) -> None:
+def all_reduce(tensor: Tensor, op: Any = SUM, group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.all_reduce`."""
     dist.all_reduce(tensor, op, group)
 
 
-def reduce(tensor: Tensor, dst: int, op: Any = SUM, group: Any = None) -> None:
+def reduce(tensor: Tensor, dst: int, op: Any = SUM, group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.reduce`."""
     dist.reduce(tensor, dst, op, group)
 
 
-def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None) -> None:
+def all_gather(
+    tensor_list: list[Tensor], tensor: Tensor, group: ProcessGroup | None = None
+) -> None:
     """`flambeau.distributed.all_gather`."""
     dist.all_gather(tensor_list, tensor, group)
 
@@ -130,28 +136,36 @@ def scatter(tensor: Tensor, **kwargs: Any) -> None:
     dist.scatter(tensor, rows, src, group)
 
 
-def barrier(group: Any = None) -> None:
+def barrier(group: ProcessGroup | None = None) -> None:
     """`flambeau.distributed.barrier`."""
     dist.barrier(group)
 
 
-def broadcast_multigpu(tensor_list: list[Tensor], src: int, group: Any = None) -> None:
+def broadcast_multigpu(
+    tensor_list: list[Tensor], src: int, group: ProcessGroup | None = None
+) -> None:
     """`flambeau.distributed.broadcast_multigpu`."""
     dist.broadcast_multigpu(tensor_list, src, group)
 
 
-def all_reduce_multigpu(tensor_list: list[Tensor], op: Any = SUM, group: Any = None) -> None:
+def all_reduce_multigpu(
+    tensor_list: list[Tensor], op: Any = SUM, group: ProcessGroup | None = None
+) -> None:
     """`flambeau.distributed.all_reduce_multigpu`."""
     dist.all_reduce_multigpu(tensor_list, op, group)
 
 
-def reduce_multigpu(tensor_list: list[Tensor], dst: int, op: Any = SUM, group: Any = None) -> None:
+def reduce_multigpu(
+    tensor_list: list[Tensor], dst: int, op: Any = SUM, group: ProcessGroup | None = None
+) -> None:
     """`flambeau.distributed.reduce_multigpu`."""
     dist.reduce_multigpu(tensor_list, dst, op, group)
 
 
 def all_gather_multigpu(
-    output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor], group: Any = None
+    output_tensor_lists: list[list[Tensor]],
+    input_tensor_list: list[Tensor],
+    group: ProcessGroup | None = None,
 ) -> None:
     """`flambeau.distributed.all_gather_multigpu`."""
     dist.all_gather_multigpu(output_tensor_lists, input_tensor_list, group)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from numbers import Number
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.utils import broadcast_all, lazy_property
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flambeau.distributions.constraints import _IndependentConstraint, _Real
 
 
 class ExpTransform(Transform):
@@ -80,10 +85,10 @@ class PowerTransform(Transform):
     def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         return (self.exponent * y / x).abs().log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         return fb.broadcast_shapes(shape, self.exponent.shape)
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         return fb.broadcast_shapes(shape, self.exponent.shape)
 
 
@@ -178,7 +183,7 @@ class TanhTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return fb.atanh(y)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Any) -> Tensor:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor:
         # log(1 − tanh²x) without the difference that rounds to 0 from |x| = 9 on.
         return 2.0 * (math.log(2.0) - x - fb.softplus(-2.0 * x))
 
@@ -232,11 +237,11 @@ class AffineTransform(Transform):
         return self._event_dim
 
     @constraints.dependent_property(is_discrete=False)
-    def domain(self) -> Any:
+    def domain(self) -> _Real | _IndependentConstraint:
         return _reals(self.event_dim)
 
     @constraints.dependent_property(is_discrete=False)
-    def codomain(self) -> Any:
+    def codomain(self) -> _Real | _IndependentConstraint:
         return _reals(self.event_dim)
 
     def with_cache(self, cache_size: int = 1) -> Transform:
@@ -276,16 +281,16 @@ class AffineTransform(Transform):
             shape = shape[: -self.event_dim]
         return result.expand(shape)
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         return fb.broadcast_shapes(
             shape, getattr(self.loc, "shape", ()), getattr(self.scale, "shape", ())
         )
 
-    def inverse_shape(self, shape: object) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         return self.forward_shape(shape)
 
 
-def _reals(event_dim: int) -> Any:
+def _reals(event_dim: int) -> _Real | _IndependentConstraint:
     if event_dim == 0:
         return constraints.real
     return constraints.independent(constraints.real, event_dim)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Size, Tensor, linalg
@@ -12,13 +12,16 @@ from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.transforms._elementwise import _clipped_sigmoid
 from flambeau.distributions.utils import _logsigmoid, tril_matrix_to_vec, vec_to_tril_matrix
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 def _shifted(x: Tensor) -> Tensor:
     """x without its last column and with a first one of ones."""
     return fb.constant_pad_nd(x[..., :-1], [1, 0], value=1)
 
 
-def _need_ndim(shape: Any, ndim: int) -> None:
+def _need_ndim(shape: Sequence[int], ndim: int) -> None:
     if len(shape) < ndim:
         raise ValueError("Too few dimensions on input")
 
@@ -101,11 +104,11 @@ class SoftmaxTransform(Transform):
     def _inverse(self, y: Tensor) -> Tensor:
         return y.log()
 
-    def forward_shape(self, shape: Any) -> Any:
+    def forward_shape(self, shape: Sequence[int]) -> Any:
         _need_ndim(shape, 1)
         return shape
 
-    def inverse_shape(self, shape: Any) -> Any:
+    def inverse_shape(self, shape: Sequence[int]) -> Any:
         _need_ndim(shape, 1)
         return shape
 

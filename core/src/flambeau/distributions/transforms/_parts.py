@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,6 +11,9 @@ from flambeau.distributions import constraints
 from flambeau.distributions.transforms._base import Transform
 from flambeau.distributions.utils import _sum_rightmost, lazy_property
 from flambeau.overrides import takes_as_annotated
+
+if TYPE_CHECKING:
+    from flambeau.distributions.constraints import _Cat
 
 
 def _transforms(parts: Sequence[Any], cache_size: int) -> list[Transform]:
@@ -85,7 +88,7 @@ class CatTransform(Transform):
         pairs = zip(self.transforms, self._pieces("y", y), strict=True)
         return fb.cat([t.inv(piece) for t, piece in pairs], dim=self.dim)
 
-    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Any:
+    def log_abs_det_jacobian(self, x: Tensor, y: Tensor) -> Tensor | int:
         terms = []
         pieces = zip(self.transforms, self._pieces("x", x), self._pieces("y", y), strict=True)
         for t, before, after in pieces:
@@ -100,11 +103,11 @@ class CatTransform(Transform):
         return all(t.bijective for t in self.transforms)
 
     @constraints.dependent_property
-    def domain(self) -> Any:
+    def domain(self) -> _Cat:
         return constraints.cat([t.domain for t in self.transforms], self.dim, self.lengths)
 
     @constraints.dependent_property
-    def codomain(self) -> Any:
+    def codomain(self) -> _Cat:
         return constraints.cat([t.codomain for t in self.transforms], self.dim, self.lengths)
 
 

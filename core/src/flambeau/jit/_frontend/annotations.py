@@ -191,7 +191,7 @@ def _simple() -> dict[int, Type]:
 _SIMPLE: dict[int, Type] = {}
 
 
-def qualified_name(obj: Any) -> str:
+def qualified_name(obj: Callable[..., Any]) -> str:
     """The name in graphs of a class or function: ``__torch__.module.Name``."""
     module = getattr(obj, "__module__", None) or "__main__"
     name = getattr(obj, "__qualname__", obj.__name__).rpartition("<locals>.")[2]
@@ -238,7 +238,7 @@ def of_enum(value: type[enum.Enum]) -> Type:
     return _ENUMS[value]
 
 
-def of_named_tuple(value: Any, resolver: Resolver | None = None) -> Type:
+def of_named_tuple(value: type, resolver: Resolver | None = None) -> Type:
     """The type of a named tuple; members without an annotation are tensors."""
     if value not in _TUPLES:
         hints = getattr(value, "__annotations__", {})
@@ -353,7 +353,7 @@ class Future:
         return types.GenericAlias(cls, item)
 
 
-def signature_of(fn: Any, resolver: Resolver) -> tuple[list[Type], Type] | None:
+def signature_of(fn: Callable[..., Any], resolver: Resolver) -> tuple[list[Type], Type] | None:
     """The types of a function that is not compiled, from its annotations; None without any."""
     try:
         parameters = list(inspect.signature(fn).parameters.values())

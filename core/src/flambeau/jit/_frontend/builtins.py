@@ -8,7 +8,7 @@ import operator
 import string
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.jit._frontend import numbers as _numbers
@@ -16,6 +16,15 @@ from flambeau.jit._frontend.annotations import Future
 from flambeau.jit._frontend.source import Error
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Schema
+
+if TYPE_CHECKING:
+    import ast
+
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
+    from flambeau._types.hints import DeviceLike
+    from flambeau.onnx._export.cells import Cell
+
 
 # Expressions of the inputs; `_` in front of a name is that of a function below.
 TEMPLATES: dict[str, str] = {
@@ -310,7 +319,7 @@ def _implicit(kind: type, value: Any) -> Any:
     return kind(value.item())
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(value)
 
 
@@ -387,12 +396,12 @@ def _remove(values: list[Any], value: Any) -> None:
         raise RuntimeError("list.remove(x): x not in list") from None
 
 
-def _set_item(of: Any, at: Any, value: Any) -> Any:
+def _set_item(of: Any, at: ast.AST | None, value: object) -> Tensor:
     of[at] = value
     return of
 
 
-def _delete(of: Any, at: Any) -> None:
+def _delete(of: Any, at: ast.AST | None) -> None:
     del of[at]
 
 
@@ -400,11 +409,11 @@ def _sorted(values: Any) -> list[Any]:
     return sorted(values)
 
 
-def _select(of: Any, dim: int, at: int) -> Any:
+def _select(of: Tensor, dim: int, at: int) -> Tensor:
     return of.select(dim, at)
 
 
-def _slice(of: Any, dim: int, start: int | None, end: int | None, step: int) -> Any:
+def _slice(of: Tensor, dim: int, start: int | None, end: int | None, step: int) -> Tensor:
     if dim == 0:
         return of[start:end:step]
     place = dim if dim >= 0 else of.dim() + dim
@@ -415,23 +424,23 @@ def _indices(indices: list[Any]) -> tuple[Any, ...]:
     return tuple(slice(None) if each is None else each for each in indices)
 
 
-def _index_put(of: Any, indices: list[Any], values: Any, accumulate: bool) -> Any:
+def _index_put(of: Tensor, indices: list[Any], values: Any, accumulate: bool) -> Any:
     if accumulate:
         return of.index_put_(_indices(indices), values, True)
     of[_indices(indices)] = values
     return of
 
 
-def _tensor(value: Any) -> Any:
+def _tensor(value: object) -> Tensor:
     return fb.tensor(value)
 
 
-def _make_tensor(data: Any, dtype: Any, device: Any, requires_grad: bool) -> Any:
+def _make_tensor(data: Any, dtype: DType, device: DeviceLike, requires_grad: bool) -> Tensor:
     kind = _numbers.object_of("ScalarType", dtype)
     return fb.tensor(data, dtype=kind, device=device, requires_grad=requires_grad)
 
 
-def _unwrap(value: Any) -> Any:
+def _unwrap(value: Any) -> Tensor | Cell:
     if value is None:
         raise RuntimeError("Unwrapping null optional")
     return value
@@ -451,34 +460,34 @@ def _round(value: float) -> float:
     return float(round(value))
 
 
-def _add(left: Any, right: Any, alpha: Any) -> Any:
+def _add(left: Any, right: Any, alpha: Any) -> Tensor:
     return left + right if alpha == 1 else fb.add(left, right, alpha=alpha)
 
 
-def _sub(left: Any, right: Any, alpha: Any) -> Any:
+def _sub(left: Any, right: Any, alpha: Any) -> Tensor:
     return left - right if alpha == 1 else fb.sub(left, right, alpha=alpha)
 
 
-def _not_known(name: str) -> Any:
+def _not_known(name: str) -> Tensor:
     raise NotImplementedError(f"{name} is not known with these arguments")
 
 
 def _batch_norm(
-    input: Any,
-    weight: Any,
-    bias: Any,
-    mean: Any,
-    var: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    mean: Tensor,
+    var: Tensor,
     training: bool,
     momentum: float,
     eps: float,
-) -> Any:
+) -> Tensor:
     return fb.nn.functional.batch_norm(input, mean, var, weight, bias, training, momentum, eps)
 
 
 def _resample(
-    input: Any, size: Any, factors: Any, mode: str, corners: Any = None, smooth: bool = False
-) -> Any:
+    input: Tensor, size: Any, factors: Any, mode: str, corners: Any = None, smooth: bool = False
+) -> Tensor:
     given = {} if corners is None else {"align_corners": corners}
     if smooth:
         given["antialias"] = True
@@ -497,7 +506,7 @@ def _raised(text: str, cls: str | None) -> Error:
     )
 
 
-def _to_list(value: Any, depth: int, kind: type) -> Any:
+def _to_list(value: Any, depth: int, kind: type) -> Tensor:
     if value.dim() != depth:
         raise RuntimeError(
             f"Output annotation list dimension and runtime tensor dimension must match for "
@@ -618,7 +627,7 @@ def _for_lists(found: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @cache
-def parameters_of(function: Any) -> tuple[int, frozenset[str], bool] | None:
+def parameters_of(function: Callable[..., Any]) -> tuple[int, frozenset[str], bool] | None:
     """How many arguments a function takes by position, and which by name; None if unknown."""
     try:
         found = inspect.signature(function).parameters.values()

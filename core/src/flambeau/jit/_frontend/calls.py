@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import annotations as _annotations
@@ -34,6 +34,11 @@ from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._tracing.state import current
 from flambeau.jit._types import ClassType, Type
+
+if TYPE_CHECKING:
+    from flambeau.jit._frontend.loops import Iteration
+    from flambeau.jit._frontend.values import Sugar
+
 
 STATIC = ("isinstance", "hasattr", "is_scripting", "is_tracing")
 """Forms whose truth may be known while a function is compiled."""
@@ -78,7 +83,7 @@ def call(c: Compilation, node: ast.Call, hint: Type | None = None) -> Any:
 
 
 def _call_value(
-    c: Compilation, node: Any, of: Value, args: list[Value], kwargs: dict[str, Value]
+    c: Compilation, node: ast.AST, of: Value, args: list[Value], kwargs: dict[str, Value]
 ) -> Any:
     kind = of.type()
     if isinstance(kind, ClassType):
@@ -212,7 +217,7 @@ def _has_attribute(c: Compilation, node: ast.Call) -> Truth:
     return Truth(None, _attribute_known(c, of, name.value))
 
 
-def _attribute_known(c: Compilation, of: Any, name: str) -> bool:
+def _attribute_known(c: Compilation, of: Value | Sugar, name: str) -> bool:
     if isinstance(of, Value):
         kind = of.type()
         if isinstance(kind, ClassType):
@@ -257,7 +262,7 @@ def _getattr(c: Compilation, node: ast.Call, called: Special, hint: Type | None)
     return attribute(c, node, of, name.value)
 
 
-def _annotate(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _annotate(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value:
     if len(node.args) != 2:
         c.fail(node, f"annotate expected exactly 2 arguments but found {len(node.args)}")
     kind = annotation(c, node.args[0])
@@ -372,7 +377,7 @@ def _dict(c: Compilation, node: ast.Call, called: Special, hint: Type | None) ->
     return made
 
 
-def _format(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _format(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value:
     args, kwargs = arguments(c, node)
     if kwargs:
         c.fail(node, "format doesn't accept any keyword arguments")
@@ -395,7 +400,7 @@ def _to_list(c: Compilation, node: ast.Call, called: Special, hint: Type | None)
     return c.emit("prim::tolist", [called.of], hint, at=node, depth=depth)
 
 
-def _to_dtype(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _to_dtype(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Value:
     assert called.of is not None
     name = called.name[2:-2]
     if node.args or node.keywords:
@@ -433,7 +438,7 @@ def _wait(c: Compilation, node: ast.Call, called: Special, hint: Type | None) ->
     return call_op(c, "aten::wait", [of], at=node)
 
 
-def _super(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _super(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> SuperRef:
     of = c.frame.find("self")
     owner = getattr(c, "owner", None)
     if owner is None or not isinstance(of, Value):
@@ -451,14 +456,14 @@ def _sorted(c: Compilation, node: ast.Call, called: Special, hint: Type | None) 
     return call_op(c, "aten::sorted", args, kwargs, at=node)
 
 
-def _reversed(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _reversed(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Many:
     of = expression(c, _one(c, node, "reversed"))
     if not isinstance(of, Value) or of.type().kind == "Tuple" or isinstance(of.type(), ClassType):
         return Many(list(reversed(members(c, node, of))))
     c.fail(node, "reversed is only known of tuples and modules")
 
 
-def _lookup_only(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Any:
+def _lookup_only(c: Compilation, node: ast.Call, called: Special, hint: Type | None) -> Iteration:
     """`range`, `enumerate` and `zip` are what loops go over: see `_loops`."""
     Iteration = compiler.loops.Iteration
 

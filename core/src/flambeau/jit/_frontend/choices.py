@@ -14,6 +14,9 @@ from flambeau.jit._frontend.values import Sugar, constant_of
 from flambeau.jit._graph import Value
 
 if TYPE_CHECKING:
+    import ast
+
+    from flambeau._types.dtype import dtype as DType
     from flambeau.jit._frontend.state import Compilation
 
 
@@ -31,7 +34,7 @@ class Chosen(Sugar):
         return choose(c, self.name, args, kwargs, node)
 
 
-def scripted(function: Any) -> Chosen | None:
+def scripted(function: Callable[..., Any]) -> Chosen | None:
     """What a public function is in a program, or None for those that are one op."""
     name = getattr(function, "__name__", "")
     if name not in CHOICES or _decorators.plain(getattr(fb, name)) is not function:
@@ -40,7 +43,11 @@ def scripted(function: Any) -> Chosen | None:
 
 
 def choose(
-    c: Compilation, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], at: Any = None
+    c: Compilation,
+    name: str,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    at: ast.AST | None = None,
 ) -> Value:
     """Add the op that a call of one of these functions means.
 
@@ -59,7 +66,7 @@ def choose(
 class _Call:
     """Where an op is added."""
 
-    def __init__(self, c: Compilation, at: Any) -> None:
+    def __init__(self, c: Compilation, at: ast.AST | None) -> None:
         self.c, self.at = c, at
 
     def value(self, what: Any) -> Value:
@@ -73,7 +80,7 @@ class _Call:
             self.c, f"aten::{name}", [self.value(each) for each in args], named, at=self.at
         )
 
-    def flag(self, what: Any, name: str) -> bool:
+    def flag(self, what: bool | Value, name: str) -> bool:
         """A switch, which has to be a constant: it says what is returned."""
         static = self.value(what).toIValue()
         if not isinstance(static, bool):
@@ -95,17 +102,17 @@ class _Call:
         return self.c.emit("prim::TupleConstruct", kept, kind, at=self.at)
 
 
-def _is_none(what: Any) -> bool:
+def _is_none(what: object | None) -> bool:
     return what is None or (isinstance(what, Value) and what.type() is T.NONE)
 
 
 def _unique(
     c: _Call,
-    input: Any,
-    sorted: Any = True,
-    return_inverse: Any = False,
-    return_counts: Any = False,
-    dim: Any = None,
+    input: Value,
+    sorted: Value | bool = True,
+    return_inverse: Value | bool = False,
+    return_counts: Value | bool = False,
+    dim: Value | int | None = None,
 ) -> Value:
     inverse, counts = c.flag(return_inverse, "return_inverse"), c.flag(return_counts, "counts")
     if _is_none(dim):
@@ -116,7 +123,11 @@ def _unique(
 
 
 def _unique_consecutive(
-    c: _Call, input: Any, return_inverse: Any = False, return_counts: Any = False, dim: Any = None
+    c: _Call,
+    input: Value,
+    return_inverse: Value | bool = False,
+    return_counts: Value | bool = False,
+    dim: Value | int | None = None,
 ) -> Value:
     inverse, counts = c.flag(return_inverse, "return_inverse"), c.flag(return_counts, "counts")
     found = c.op("unique_consecutive", input, return_inverse, return_counts, dim)
@@ -124,7 +135,12 @@ def _unique_consecutive(
 
 
 def _norm(
-    c: _Call, input: Any, p: Any = "fro", dim: Any = None, keepdim: Any = False, dtype: Any = None
+    c: _Call,
+    input: Value,
+    p: Any = "fro",
+    dim: Value | int | None = None,
+    keepdim: Value | bool = False,
+    dtype: DType | None = None,
 ) -> Value:
     kind = c.value(p).toIValue() if c.value(p).is_constant() else None
     if kind == "nuc":
@@ -163,16 +179,16 @@ def _tensordot(c: _Call, a: Any, b: Any, dims: Any = 2) -> Value:
 
 def _stft(
     c: _Call,
-    input: Any,
-    n_fft: Any,
-    hop_length: Any = None,
-    win_length: Any = None,
-    window: Any = None,
-    center: Any = True,
-    pad_mode: Any = "reflect",
-    normalized: Any = False,
-    onesided: Any = None,
-    return_complex: Any = None,
+    input: Value,
+    n_fft: Value | int,
+    hop_length: Value | int | None = None,
+    win_length: Value | int | None = None,
+    window: Value | None = None,
+    center: Value | bool = True,
+    pad_mode: Value | str = "reflect",
+    normalized: Value | bool = False,
+    onesided: Value | bool | None = None,
+    return_complex: Value | bool | None = None,
 ) -> Value:
     given = input, n_fft, hop_length, win_length, window
     return c.op("stft", *given, center, pad_mode, normalized, onesided, return_complex)

@@ -6,7 +6,7 @@ import ast
 import inspect
 import sys
 import weakref
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.jit import _decorators
@@ -17,6 +17,15 @@ from flambeau.jit._frontend.function import ScriptFunction, bound_method, declar
 from flambeau.jit._parts import compiler
 from flambeau.jit._schemas import Argument, Schema
 from flambeau.jit._types import ClassType, Type
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau.jit._frontend.function import Declaration
+    from flambeau.jit._frontend.resolve import Resolver
+    from flambeau.jit._frontend.source import Source
+    from flambeau.jit._reader import _CodeResolver
+
 
 _TYPES: weakref.WeakKeyDictionary[type, ClassType] = weakref.WeakKeyDictionary()
 
@@ -95,7 +104,7 @@ def script_class(cls: type) -> ClassType:
     return kind
 
 
-def _static(kind: ClassType, fn: Any, name: str) -> ScriptFunction:
+def _static(kind: ClassType, fn: Callable[..., Any], name: str) -> ScriptFunction:
     return ScriptFunction(name, f"{kind.name}.{name}", lambda: declaration_of(fn))
 
 
@@ -196,7 +205,9 @@ def from_source(kind: ClassType, text: str, resolver: Any, filename: str) -> Non
     fill(kind, node, source, resolver)
 
 
-def fill(kind: ClassType, node: ast.ClassDef, source: Any, resolver: Any) -> None:
+def fill(
+    kind: ClassType, node: ast.ClassDef, source: Source, resolver: Resolver | _CodeResolver
+) -> None:
     """Fill a type with the attributes and methods of a class definition."""
     Declaration = compiler.function.Declaration
     literal_defaults = compiler.function.literal_defaults
@@ -216,7 +227,7 @@ def fill(kind: ClassType, node: ast.ClassDef, source: Any, resolver: Any) -> Non
             kind.methods[each.name] = method
 
 
-def interface(obj: Any) -> Any:
+def interface(obj: Any) -> type[object]:
     """Mark a class as an interface: its methods say which ones an object has to have.
 
     >>> import flambeau as fb
@@ -261,8 +272,8 @@ class _Abstract(ScriptFunction):
         return None
 
 
-def _abstract(kind: ClassType, fn: Any, name: str) -> ScriptFunction:
-    def declare() -> Any:
+def _abstract(kind: ClassType, fn: Callable[..., Any], name: str) -> ScriptFunction:
+    def declare() -> Declaration:
         declaration = declaration_of(fn)
         declaration.self_type = kind
         return declaration

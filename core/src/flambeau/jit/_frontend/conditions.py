@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.match import call_op
@@ -13,6 +13,7 @@ from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
+    from flambeau.jit._frontend.values import Sugar
     from flambeau.jit._types import Type
 
 
@@ -34,7 +35,7 @@ class Truth:
         self.made, self.static = made, static
         self.when = {True: true or {}, False: false or {}}
 
-    def value(self, c: Compilation, node: Any) -> Value:
+    def value(self, c: Compilation, node: ast.AST) -> Value:
         """The truth as a value."""
         if self.made is None:
             self.made = c.constant(bool(self.static), T.BOOL, node)
@@ -76,7 +77,7 @@ def condition(c: Compilation, node: ast.expr) -> Truth:
     return truth(c, node, expression(c, node))
 
 
-def truth(c: Compilation, node: Any, of: Any) -> Truth:
+def truth(c: Compilation, node: ast.AST, of: Value | Sugar) -> Truth:
     """Whether something is true."""
     if isinstance(of, Truth):
         return of
@@ -172,7 +173,9 @@ def _none_of_optional(c: Compilation, node: ast.Compare) -> bool:
     )
 
 
-def compare_nodes(c: Compilation, node: Any, op: ast.cmpop, left: ast.expr, right: ast.expr) -> Any:
+def compare_nodes(
+    c: Compilation, node: ast.AST, op: ast.cmpop, left: ast.expr, right: ast.expr
+) -> Value:
     """Two expressions compared; the value may be a tensor."""
     compare = compiler.expressions.compare
     expression = compiler.expressions.expression
@@ -188,7 +191,7 @@ def compare_nodes(c: Compilation, node: Any, op: ast.cmpop, left: ast.expr, righ
 
 def _is_none(
     c: Compilation,
-    node: Any,
+    node: ast.AST,
     of: Value,
     tested: ast.expr,
     positive: bool,

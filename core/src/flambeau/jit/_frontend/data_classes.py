@@ -5,13 +5,19 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.jit._frontend.annotations import parsed
 from flambeau.jit._frontend.function import Declaration, ScriptFunction, parse
 from flambeau.jit._frontend.source import Source
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flambeau.jit._frontend.resolve import Resolver
+
 
 # Which of two objects has to be less, in the first field where they differ; and if none does.
 _ORDERS = {
@@ -22,7 +28,7 @@ _ORDERS = {
 }
 
 
-def is_generated(cls: type, fn: Any) -> bool:
+def is_generated(cls: type, fn: Callable[..., Any]) -> bool:
     """Whether `dataclasses` gave a class a method."""
     places = ("<string>", dataclasses.__file__)
     return dataclasses.is_dataclass(cls) and inspect.unwrap(fn).__code__.co_filename in places
@@ -91,7 +97,7 @@ def _init(kind: ClassType, cls: Any) -> ScriptFunction:
     return _method(kind, text, scope, defaults)
 
 
-def _annotation(written: Any, resolver: Any) -> Any:
+def _annotation(written: Any, resolver: Resolver) -> Any:
     if not isinstance(written, str):
         return written
     return resolver.evaluate(parsed(written))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.conditions import Truth, compare_nodes, condition, merged
@@ -14,6 +14,10 @@ from flambeau.jit._frontend.values import Many, Special, as_value, tuple_item, v
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, Type
+
+if TYPE_CHECKING:
+    from flambeau.jit._frontend.values import Sugar
+
 
 BINARY: dict[type[ast.operator], tuple[str, str]] = {
     ast.Add: ("add", "__add__"),
@@ -49,7 +53,7 @@ LAST = 9223372036854775807
 """The end of a slice that has none."""
 
 
-def expression(c: Compilation, node: ast.expr, hint: Type | None = None) -> Any:
+def expression(c: Compilation, node: ast.expr, hint: Type | None = None) -> Value | Sugar:
     """What an expression means: a value, or something that is none.
 
     Args:
@@ -95,24 +99,26 @@ def _name(c: Compilation, node: ast.Name, hint: Type | None) -> Any:
     return c.lookup(node, node.id)
 
 
-def _attribute(c: Compilation, node: ast.Attribute, hint: Type | None) -> Any:
+def _attribute(c: Compilation, node: ast.Attribute, hint: Type | None) -> Value | Sugar:
     return attribute(c, node, expression(c, node.value), node.attr)
 
 
-def attribute(c: Compilation, node: Any, of: Any, name: str) -> Any:
+def attribute(c: Compilation, node: ast.AST | None, of: Value | Sugar, name: str) -> Value | Sugar:
     """What ``of.name`` means."""
     if isinstance(of, Value):
         return value_attribute(c, node, of, name)
     return of.attribute(c, node, name)
 
 
-def _binary(c: Compilation, node: ast.BinOp, hint: Type | None) -> Any:
+def _binary(c: Compilation, node: ast.BinOp, hint: Type | None) -> Value:
     left = expression(c, node.left, hint)
     right = expression(c, node.right, hint)
     return binary(c, node, node.op, as_value(c, node, left), as_value(c, node, right))
 
 
-def binary(c: Compilation, node: Any, operator: ast.operator, left: Value, right: Value) -> Any:
+def binary(
+    c: Compilation, node: ast.AST, operator: ast.operator, left: Value, right: Value
+) -> Value:
     """Two values joined by an operator."""
     found = BINARY.get(type(operator))
     if found is None:
@@ -135,7 +141,7 @@ def _format_parts(c: Compilation, right: Value) -> list[Value]:
     return unpack(c, right) if right.type().kind == "Tuple" else [right]
 
 
-def _magic(c: Compilation, node: Any, of: Value, name: str, args: list[Value]) -> Any:
+def _magic(c: Compilation, node: ast.AST | None, of: Value, name: str, args: list[Value]) -> Any:
     kind = of.type()
     assert isinstance(kind, ClassType)
     if kind.method(name) is None:
@@ -143,7 +149,7 @@ def _magic(c: Compilation, node: Any, of: Value, name: str, args: list[Value]) -
     return value_attribute(c, node, of, name).call(c, node, args, {})
 
 
-def _unary(c: Compilation, node: ast.UnaryOp, hint: Type | None) -> Any:
+def _unary(c: Compilation, node: ast.UnaryOp, hint: Type | None) -> Value:
     if isinstance(node.op, ast.Not):
         return _as_condition(c, node, hint)
     if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant):
@@ -160,7 +166,7 @@ def _unary(c: Compilation, node: ast.UnaryOp, hint: Type | None) -> Any:
     return call_op(c, f"aten::{name}", [of], at=node)
 
 
-def _as_condition(c: Compilation, node: ast.expr, hint: Type | None) -> Any:
+def _as_condition(c: Compilation, node: ast.expr, hint: Type | None) -> Value:
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         none = any(
             isinstance(each, ast.Constant) and each.value is None
@@ -171,7 +177,7 @@ def _as_condition(c: Compilation, node: ast.expr, hint: Type | None) -> Any:
     return condition(c, node).value(c, node)
 
 
-def compare(c: Compilation, node: Any, op: ast.cmpop, left: Value, right: Value) -> Value:
+def compare(c: Compilation, node: ast.AST, op: ast.cmpop, left: Value, right: Value) -> Value:
     """Two values compared."""
     name = _COMPARE[type(op)]
     if name == "__contains__":
@@ -196,7 +202,7 @@ def compare(c: Compilation, node: Any, op: ast.cmpop, left: Value, right: Value)
     return made
 
 
-def _compare_tuples(c: Compilation, node: Any, name: str, left: Value, right: Value) -> Value:
+def _compare_tuples(c: Compilation, node: ast.AST, name: str, left: Value, right: Value) -> Value:
     if len(left.type().args) != len(right.type().args):
         return c.constant(name == "ne", at=node)
     total: Value | None = None
@@ -253,7 +259,7 @@ def _tuple(c: Compilation, node: ast.Tuple, hint: Type | None) -> Any:
     return Many(parts)
 
 
-def members(c: Compilation, node: Any, of: Any) -> list[Any]:
+def members(c: Compilation, node: ast.AST | None, of: Value | Sugar) -> list[Any]:
     """The parts of something whose number is known."""
     if isinstance(of, Value):
         if of.type().kind == "Tuple":
@@ -268,7 +274,7 @@ def members(c: Compilation, node: Any, of: Any) -> list[Any]:
     c.fail(node, f"cannot statically infer the expected size of a {kind} in this context")
 
 
-def _list(c: Compilation, node: ast.List, hint: Type | None) -> Any:
+def _list(c: Compilation, node: ast.List, hint: Type | None) -> Value:
     wanted = _inside(hint, "List")
     parts: list[Value] = []
     for each in node.elts:
@@ -299,7 +305,9 @@ def _inside(hint: Type | None, kind: str) -> tuple[Type, ...]:
     return next((each.args for each in choices if each.kind == kind), ())
 
 
-def _common(c: Compilation, node: Any, parts: list[Value], what: str, unions: bool = False) -> Type:
+def _common(
+    c: Compilation, node: ast.AST, parts: list[Value], what: str, unions: bool = False
+) -> Type:
     kind = parts[0].type()
     for part in parts[1:]:
         joined = T.unify(kind, part.type(), unions)
@@ -340,7 +348,7 @@ def _dict(c: Compilation, node: ast.Dict, hint: Type | None) -> Any:
     return c.emit("prim::DictConstruct", inputs, T.dict_of(*kinds), at=node, _open=True)
 
 
-def _subscript(c: Compilation, node: ast.Subscript, hint: Type | None) -> Any:
+def _subscript(c: Compilation, node: ast.Subscript, hint: Type | None) -> Value | Sugar:
     of = expression(c, node.value)
     if isinstance(of, Special):
         c.fail(node, f"{of.name} cannot be subscripted")
@@ -349,7 +357,7 @@ def _subscript(c: Compilation, node: ast.Subscript, hint: Type | None) -> Any:
     return subscript(c, node, of, node.slice)
 
 
-def _pick(c: Compilation, node: Any, parts: list[Any] | None, at: ast.expr) -> Any:
+def _pick(c: Compilation, node: ast.AST, parts: list[Any] | None, at: ast.expr) -> Any:
     if parts is None:
         c.fail(node, "this cannot be subscripted")
     if isinstance(at, ast.Slice):
@@ -379,7 +387,7 @@ def _bounds(at: ast.Slice) -> tuple[ast.expr | None, ast.expr | None, ast.expr |
     return at.lower, at.upper, at.step
 
 
-def subscript(c: Compilation, node: Any, of: Value, at: ast.expr) -> Any:
+def subscript(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value | Sugar:
     """What ``of[at]`` means."""
     kind = of.type()
     if kind is T.TENSOR:
@@ -420,7 +428,7 @@ def subscript(c: Compilation, node: Any, of: Value, at: ast.expr) -> Any:
     return call_op(c, "aten::__getitem__", [of, value(c, at)], at=node)
 
 
-def _slice_bounds(c: Compilation, node: Any, at: ast.Slice) -> list[Value]:
+def _slice_bounds(c: Compilation, node: ast.AST, at: ast.Slice) -> list[Value]:
     none = [c.constant(None, T.NONE, node) if each is None else None for each in _bounds(at)[:2]]
     start, end = (
         made if each is None or made is not None else value(c, each)
@@ -431,7 +439,7 @@ def _slice_bounds(c: Compilation, node: Any, at: ast.Slice) -> list[Value]:
     return [start, end, step]
 
 
-def _index_tensor(c: Compilation, node: Any, of: Value, at: ast.expr) -> Value:
+def _index_tensor(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Value:
     parts = list(at.elts) if isinstance(at, ast.Tuple) else [at]
     view, indices = index_view(c, node, of, parts)
     if not any(each is not None for each in indices):
@@ -439,7 +447,7 @@ def _index_tensor(c: Compilation, node: Any, of: Value, at: ast.expr) -> Value:
     return c.emit("aten::index", [view, index_list(c, node, indices)], T.TENSOR, at=node)
 
 
-def index_list(c: Compilation, node: Any, indices: list[Value | None]) -> Value:
+def index_list(c: Compilation, node: ast.AST, indices: list[Value | None]) -> Value:
     """The tensors of an index, one for each dimension or None."""
     while indices and indices[-1] is None:
         indices = indices[:-1]
@@ -448,7 +456,7 @@ def index_list(c: Compilation, node: Any, indices: list[Value | None]) -> Value:
 
 
 def index_view(
-    c: Compilation, node: Any, of: Value, parts: list[ast.expr]
+    c: Compilation, node: ast.AST, of: Value, parts: list[ast.expr]
 ) -> tuple[Value, list[Value | None]]:
     """The view that slices and numbers of an index give, and the tensors that are left of it."""
     known: list[tuple[ast.expr, Any]] = []
@@ -494,7 +502,7 @@ def index_view(
 
 def _from_the_end(
     c: Compilation,
-    node: Any,
+    node: ast.AST,
     of: Value,
     before: int,
     rest: list[tuple[ast.expr, Any]],
@@ -519,15 +527,15 @@ def _from_the_end(
     return of, [tensors.get(at) for at in range(max(tensors) + 1)]
 
 
-def _is_new(found: Any) -> bool:
+def _is_new(found: Value | Sugar) -> bool:
     return isinstance(found, ast.Constant) and found.value is None
 
 
-def _is_ellipsis(found: Any) -> bool:
+def _is_ellipsis(found: Value | Sugar) -> bool:
     return isinstance(found, ast.Constant) and found.value is Ellipsis
 
 
-def _drops(found: Any) -> bool:
+def _drops(found: Value | Sugar) -> bool:
     return isinstance(found, Value) and found.type() is T.INT
 
 

@@ -52,7 +52,7 @@ class Declaration:
         self.setup: Callable[[Compilation], None] | None = None
 
 
-def _records(value: Any) -> bool:
+def _records(value: object) -> bool:
     """Whether an argument of a call records a history."""
     if isinstance(value, (list, tuple)):
         return any(map(_records, value))
@@ -160,13 +160,13 @@ class ScriptFunction:
         self._graph = graph
         self._schema = Schema(self.name, "", arguments, (Argument("", returned),))
 
-    def compile_for(self, c: Compilation, node: Any) -> None:
+    def compile_for(self, c: Compilation, node: ast.AST | None) -> None:
         """Compile the function for a call of it; errors say where that is."""
         if self._graph is None:
             with _lock:
                 self._compiled_for(c, node)
 
-    def _compiled_for(self, c: Compilation, node: Any) -> None:
+    def _compiled_for(self, c: Compilation, node: ast.AST | None) -> None:
         if self._graph is not None:
             return
         declared = self._declared_return()
@@ -206,7 +206,7 @@ class ScriptFunction:
             passes.inline(self._inlined)
         return self._inlined
 
-    def graph_for(self, *args: Any, **kwargs: Any) -> Graph:
+    def graph_for(self, *args: object, **kwargs: object) -> Graph:
         """The graph that runs for such arguments: inlined, simplified, and with its groups.
 
         Where an argument records a history, nodes with gradients are in
@@ -299,7 +299,7 @@ class ScriptFunction:
     def __repr__(self) -> str:
         return f"<ScriptFunction {self.qualified_name}>"
 
-    def __get__(self, instance: Any, owner: Any) -> Any:
+    def __get__(self, instance: Any, owner: type) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
 
@@ -330,7 +330,7 @@ def compile_declaration(
     try:
         status = statements(c, node.body)
 
-        def falls() -> Any:
+        def falls() -> object:
             if c.declared_return not in (None, T.NONE, T.ANY):
                 c.fail(
                     node,
@@ -507,7 +507,7 @@ def _checked_default(
 _PARSED: weakref.WeakKeyDictionary[Any, Declaration] = weakref.WeakKeyDictionary()
 
 
-def declaration_of(fn: Any, name: str | None = None) -> Declaration:
+def declaration_of(fn: Callable[..., Any], name: str | None = None) -> Declaration:
     """The declaration of a function of Python, from its file.
 
     Raises:
@@ -544,7 +544,7 @@ def _as_statement(text: str) -> str:
     return text
 
 
-def _find(tree: ast.Module, fn: Any) -> ast.FunctionDef:
+def _find(tree: ast.Module, fn: Callable[..., Any]) -> ast.FunctionDef:
     """The definition of a function in what `inspect` found, or its lambda as one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef) and node.name == fn.__name__:
@@ -628,7 +628,7 @@ def literal_defaults(node: ast.FunctionDef, resolver: Resolver) -> dict[str, Any
 _SCRIPTED: weakref.WeakKeyDictionary[Any, ScriptFunction] = weakref.WeakKeyDictionary()
 
 
-def scripted(fn: Any) -> ScriptFunction:
+def scripted(fn: Callable[..., Any]) -> ScriptFunction:
     """The scripted form of a function of Python, which is made once."""
     found = _SCRIPTED.get(fn)
     if found is None:
@@ -640,7 +640,7 @@ def scripted(fn: Any) -> ScriptFunction:
     return found
 
 
-def recursive(fn: Any) -> Sugar:
+def recursive(fn: Callable[..., Any]) -> Sugar:
     """A function of Python that a source calls: compiled with it."""
     fn = fn.__dict__.get("__original_fn", fn)
     fn = inspect.unwrap(fn) if not hasattr(fn, "__code__") else fn
@@ -650,7 +650,7 @@ def recursive(fn: Any) -> Sugar:
     return FunctionRef(scripted(fn))
 
 
-def _overload(fn: Any, variant: Any) -> ScriptFunction:
+def _overload(fn: Callable[..., Any], variant: Any) -> ScriptFunction:
     """The function with the signature of one of its overloads."""
 
     def declare() -> Declaration:

@@ -16,7 +16,10 @@ from flambeau.jit._frontend import values as V
 from flambeau.jit._parts import compiler
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._frontend.values import FunctionRef
     from flambeau.jit._types import Type
 
 
@@ -28,7 +31,7 @@ def _functions() -> dict[str, ScriptFunction]:
 
     found: dict[str, ScriptFunction] = {}
 
-    def lookup(name: str) -> Any:
+    def lookup(name: str) -> FunctionRef | None:
         function = found.get(name)
         return V.FunctionRef(function) if function is not None else None
 
@@ -87,7 +90,7 @@ class Choice(V.Sugar):
         return V.FunctionRef(_functions()[name]).call(c, node, args, kwargs)
 
 
-def scripted(function: Any) -> V.Sugar | None:
+def scripted(function: Callable[..., Any]) -> V.Sugar | None:
     """What a function of `nn.functional` is in a program, or None."""
     if "flambeau.nn.functional" not in sys.modules:
         return None

@@ -6,7 +6,7 @@ import ast
 import sys
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend import values as V
@@ -15,6 +15,11 @@ from flambeau.jit._frontend.resolve import Resolver
 from flambeau.jit._frontend.source import Source
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType
+
+if TYPE_CHECKING:
+    from flambeau.jit._frontend.values import Sugar
+    from flambeau.jit._graph import Value
+    from flambeau.nn.module import Module
 
 
 @cache
@@ -34,7 +39,7 @@ class _Functional(V.Sugar):
 
     what = "module"
 
-    def attribute(self, c: Any, node: Any, name: str) -> Any:
+    def attribute(self, c: Any, node: ast.AST | None, name: str) -> Value | Sugar:
         _functional = compiler.functional
 
         return _functional.choice(name)
@@ -61,7 +66,9 @@ def _weights(names: tuple[str, ...]) -> Any:
     return setup
 
 
-def declaration_for(kind: ClassType, owner: type, name: str, module: Any) -> ScriptFunction | None:
+def declaration_for(
+    kind: ClassType, owner: type, name: str, module: Module
+) -> ScriptFunction | None:
     """A method as the text of the layers has it, or None where Python's serves."""
     if not owner.__module__.startswith("flambeau.nn"):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.conditions import condition
@@ -15,6 +15,10 @@ from flambeau.jit._frontend.values import Sugar, as_value
 from flambeau.jit._graph import Value
 from flambeau.jit._parts import compiler
 from flambeau.jit._types import ClassType, Type
+
+if TYPE_CHECKING:
+    from flambeau.jit._frontend.values import Many
+
 
 _SCOPES = (ast.FunctionDef, ast.Lambda, ast.ListComp, ast.GeneratorExp, ast.DictComp)
 """What has variables of its own."""
@@ -38,12 +42,12 @@ class Iteration(Sugar):
     ) -> None:
         self.length, self._item, self.parts = length, item, parts
 
-    def item(self, index: Value) -> Any:
+    def item(self, index: Value) -> Value | Sugar:
         """What is there at a step."""
         assert self._item is not None
         return self._item(index)
 
-    def members(self, c: Compilation, node: Any) -> list[Any] | None:
+    def members(self, c: Compilation, node: ast.AST | None) -> list[Any] | None:
         return self.parts
 
     @classmethod
@@ -99,7 +103,7 @@ def _enumerate(c: Compilation, node: ast.Call) -> Iteration:
             parts.append(_pair([number, part]))
         return Iteration(parts=parts)
 
-    def item(index: Value) -> Any:
+    def item(index: Value) -> Value | Sugar:
         number = index if first is None else call_op(c, "aten::add", [index, first], at=node)
         return _pair([number, inner.item(index)])
 
@@ -112,7 +116,7 @@ def _pair(parts: list[Any]) -> Any:
     return Many(parts)
 
 
-def zipped(c: Compilation, node: Any, inner: list[Iteration]) -> Iteration:
+def zipped(c: Compilation, node: ast.AST, inner: list[Iteration]) -> Iteration:
     """Several iterations side by side, as long as the shortest."""
     if not inner:
         c.fail(node, "zip needs something to go over")
@@ -137,7 +141,7 @@ def zipped(c: Compilation, node: Any, inner: list[Iteration]) -> Iteration:
     return Iteration(length, lambda index: _pair([each.item(index) for each in inner]))
 
 
-def of_value(c: Compilation, node: Any, of: Any) -> Iteration:
+def of_value(c: Compilation, node: ast.AST, of: Value | Sugar) -> Iteration:
     """What there is to go over in something."""
     if isinstance(of, Iteration):
         return of
@@ -208,7 +212,7 @@ def has(body: list[ast.stmt], *kinds: type[ast.stmt]) -> bool:
     return False
 
 
-def compile_for(c: Compilation, node: ast.For) -> Any:
+def compile_for(c: Compilation, node: ast.For) -> Value | str:
     """A loop over something; answers how it leaves."""
     if node.orelse:
         c.unsupported(node, "else branches of for loops aren't supported")
@@ -271,7 +275,7 @@ def _unrolled(c: Compilation, node: ast.For, parts: list[Any]) -> Any:
 class _Step(ast.stmt):
     """One turn of an unrolled loop."""
 
-    def __init__(self, loop: ast.For, part: Any) -> None:
+    def __init__(self, loop: ast.For, part: Many | Value) -> None:
         super().__init__()
         self.loop, self.part = loop, part
         self.body = loop.body
@@ -375,7 +379,12 @@ def _whole(c: Compilation, frame: Frame, name: str) -> Value:
 
 
 def _again(
-    c: Compilation, node: Any, status: Any, breaks: bool, returns: bool, test: ast.expr | None
+    c: Compilation,
+    node: ast.AST | None,
+    status: Value | str,
+    breaks: bool,
+    returns: bool,
+    test: ast.expr | None,
 ) -> Value:
     """Whether the loop goes on."""
     FALLS = compiler.statements.FALLS
@@ -415,7 +424,7 @@ def comprehension(
     return _collect(c, node, over, generator.target, generator.ifs, parts, wanted)
 
 
-def comprehension_over(c: Compilation, node: Any, of: Any) -> Value:
+def comprehension_over(c: Compilation, node: ast.AST, of: Value | Sugar) -> Value:
     """``list(it)``."""
     name = ast.copy_location(ast.Name("$each", ast.Load()), node)
     target = ast.copy_location(ast.Name("$each", ast.Store()), node)
@@ -424,7 +433,7 @@ def comprehension_over(c: Compilation, node: Any, of: Any) -> Value:
 
 def _collect(
     c: Compilation,
-    node: Any,
+    node: ast.AST,
     over: Iteration,
     target: ast.expr,
     tests: list[ast.expr],
@@ -501,6 +510,6 @@ def _free(target: ast.expr) -> dict[str, Any]:
     return {}
 
 
-def as_target(c: Compilation, node: Any, of: Any) -> Any:
+def as_target(c: Compilation, node: ast.AST, of: Value | Sugar) -> Any:
     """What a loop binds."""
     return as_value(c, node, of) if isinstance(of, Value) else of

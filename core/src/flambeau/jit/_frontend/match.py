@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau.jit import _types as T
 from flambeau.jit._frontend.state import described
@@ -15,6 +15,7 @@ from flambeau.jit._schemas import NO_DEFAULT, Argument, Schema, schemas
 from flambeau.jit._types import NamedTupleType, Type
 
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Mapping, Sequence
 
     from flambeau.jit._frontend.state import Compilation
@@ -68,7 +69,7 @@ def bound(kind: Type, variables: Mapping[Type, Type]) -> Type:
 
 
 def convert(
-    c: Compilation, value: Value, want: Type, *, allow: bool, at: Any = None
+    c: Compilation, value: Value, want: Type, *, allow: bool, at: ast.AST | None = None
 ) -> Value | None:
     """A value as one of another type, or None where that cannot be.
 
@@ -150,7 +151,7 @@ def match(
     kwargs: Mapping[str, Value],
     *,
     allow: bool,
-    at: Any = None,
+    at: ast.AST | None = None,
 ) -> tuple[list[Value], dict[Type, Type]]:
     """The inputs for a signature, defaults included.
 
@@ -172,7 +173,7 @@ def _match(
     args: list[Value],
     kwargs: dict[str, Value],
     allow: bool,
-    at: Any,
+    at: ast.AST | None,
 ) -> tuple[list[Value], dict[Type, Type]]:
     variables: dict[Type, Type] = {}
     inputs: list[Value] = []
@@ -233,7 +234,7 @@ def _list(
     argument: Argument,
     variables: dict[Type, Type],
     allow: bool,
-    at: Any,
+    at: ast.AST | None,
 ) -> Value:
     element = replace(argument, type=argument.type.args[0], text="", means="")
     members = [_given(c, value, element, variables, allow, at) for value in values]
@@ -246,7 +247,7 @@ def _given(
     argument: Argument,
     variables: dict[Type, Type],
     allow: bool,
-    at: Any,
+    at: ast.AST | None,
 ) -> Value:
     want, have = argument.type, value.type()
     inner = want.args[0] if want.kind == "Optional" else want
@@ -304,7 +305,7 @@ def shown(kind: Type) -> str:
     return re.sub("var:", "", kind.annotation)
 
 
-def default(c: Compilation, argument: Argument, at: Any) -> Value:
+def default(c: Compilation, argument: Argument, at: ast.AST | None) -> Value:
     """The default of an argument as a constant."""
     value, kind = argument.default, argument.type
     inner = kind.args[0] if kind.kind == "Optional" else kind
@@ -322,7 +323,7 @@ def default(c: Compilation, argument: Argument, at: Any) -> Value:
     return c.constant(value, _number_type(value, inner), at)
 
 
-def _number_type(value: Any, kind: Type) -> Type:
+def _number_type(value: object, kind: Type) -> Type:
     if kind is T.NUMBER or kind.kind.startswith("var:"):
         return {bool: T.BOOL, int: T.INT, float: T.FLOAT, complex: T.COMPLEX}[type(value)]
     return kind
@@ -334,7 +335,7 @@ def call_op(
     args: Sequence[Value],
     kwargs: Mapping[str, Value] | None = None,
     *,
-    at: Any = None,
+    at: ast.AST | None = None,
     shown_name: str = "",
 ) -> Value:
     """Add the op of a name whose signature fits.
@@ -362,7 +363,7 @@ def _first(
     candidates: Sequence[Schema],
     args: Sequence[Value],
     kwargs: Mapping[str, Value],
-    at: Any,
+    at: ast.AST | None,
     allow: bool,
 ) -> Value | None:
     for schema in candidates:
@@ -379,7 +380,7 @@ def _reasons(
     candidates: Sequence[Schema],
     args: Sequence[Value],
     kwargs: Mapping[str, Value],
-    at: Any,
+    at: ast.AST | None,
 ) -> str:
     reasons = []
     for schema in candidates:
@@ -402,7 +403,7 @@ def emit_op(
     schema: Schema,
     inputs: Sequence[Value],
     variables: Mapping[Type, Type],
-    at: Any,
+    at: ast.AST | None,
 ) -> Value:
     """Add a node for a signature; several outputs become a tuple."""
     types = [bound(each.type, variables) for each in schema.returns]
@@ -438,7 +439,11 @@ _NUMBERS = (T.INT, T.FLOAT, T.COMPLEX)
 
 
 def _swapped(
-    c: Compilation, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], at: Any
+    c: Compilation,
+    name: str,
+    args: Sequence[Value],
+    kwargs: Mapping[str, Value],
+    at: ast.AST | None,
 ) -> Value | None:
     if kwargs or len(args) != 2:
         return None

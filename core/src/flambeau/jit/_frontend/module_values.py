@@ -21,7 +21,7 @@ def _container(kind: ClassType) -> str:
     return kind.values.get("!container", "")
 
 
-def _held(c: Compilation, node: Any, of: Value, kind: ClassType) -> list[tuple[str, Value]]:
+def _held(c: Compilation, node: ast.AST, of: Value, kind: ClassType) -> list[tuple[str, Value]]:
     """The parts of a container, by name."""
     found = []
     for name in kind.values.get("!items", ()):
@@ -31,7 +31,7 @@ def _held(c: Compilation, node: Any, of: Value, kind: ClassType) -> list[tuple[s
     return found
 
 
-def module_members(c: Compilation, node: Any, of: Value) -> list[Any] | None:
+def module_members(c: Compilation, node: ast.AST, of: Value) -> list[Any] | None:
     """What iteration over a container of modules gives; None for what is no container."""
     kind = of.type()
     if not isinstance(kind, ClassType) or not _container(kind):
@@ -42,7 +42,7 @@ def module_members(c: Compilation, node: Any, of: Value) -> list[Any] | None:
     return [each for _, each in held]
 
 
-def module_item(c: Compilation, node: Any, of: Value, at: ast.expr) -> Any:
+def module_item(c: Compilation, node: ast.AST, of: Value, at: ast.expr) -> Any:
     """A module of a dict of modules, or what an interface says of all of a list."""
     kind = of.type()
     if not isinstance(kind, ClassType) or not kind.is_module:
@@ -95,7 +95,9 @@ _WALKS = {
 }
 
 
-def container_method(c: Compilation, node: Any, of: Value, kind: ClassType, name: str) -> Any:
+def container_method(
+    c: Compilation, node: ast.AST, of: Value, kind: ClassType, name: str
+) -> _Container | None:
     """The methods of modules that list what they hold."""
     if name in ("keys", "values", "items") and _container(kind) == "dict":
         return _Container(_METHODS[name], _held(c, node, of, kind))
@@ -117,12 +119,12 @@ def container_method(c: Compilation, node: Any, of: Value, kind: ClassType, name
     return None
 
 
-def _is_module(kind: Any) -> bool:
+def _is_module(kind: object) -> bool:
     return isinstance(kind, ClassType) and kind.is_module
 
 
 def _named(
-    c: Compilation, node: Any, of: Value, kind: ClassType, wanted: Any
+    c: Compilation, node: ast.AST, of: Value, kind: ClassType, wanted: Any
 ) -> list[tuple[str, Value]]:
     return [
         (name, c.emit("prim::GetAttr", [of], each, at=node, name=name))
@@ -131,7 +133,7 @@ def _named(
     ]
 
 
-def _walk(c: Compilation, node: Any, of: Value, kind: ClassType) -> list[tuple[str, Value]]:
+def _walk(c: Compilation, node: ast.AST, of: Value, kind: ClassType) -> list[tuple[str, Value]]:
     found = [("", of)]
     for name, child in _named(c, node, of, kind, _is_module):
         inner = child.type()
@@ -141,7 +143,7 @@ def _walk(c: Compilation, node: Any, of: Value, kind: ClassType) -> list[tuple[s
     return found
 
 
-def contains(c: Compilation, node: Any, of: Any, what: Any) -> bool | None:
+def contains(c: Compilation, node: ast.AST | None, of: Many, what: Value) -> bool | None:
     """Whether a constant is among parts that are known; None if that cannot be told."""
     parts = of.members(c, node)
     if parts is None or not isinstance(what, Value) or not what.is_constant():

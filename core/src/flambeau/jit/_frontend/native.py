@@ -4,25 +4,29 @@ from __future__ import annotations
 
 import importlib
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 _PADDING = 1
 """The mask is of keys that are padding; otherwise it is one of scores."""
 
 
 def attention(
-    query: Any,
-    key: Any,
-    value: Any,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
     embed: int,
     heads: int,
-    qkv_weight: Any,
-    qkv_bias: Any,
-    out_weight: Any,
-    out_bias: Any,
-    mask: Any,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    out_weight: Tensor,
+    out_bias: Tensor,
+    mask: Tensor | None,
     need_weights: bool,
     average: bool,
     mask_type: int | None,
@@ -47,41 +51,41 @@ def attention(
 
 
 def encoder_layer(
-    src: Any,
+    src: Tensor,
     embed: int,
     heads: int,
-    qkv_weight: Any,
-    qkv_bias: Any,
-    out_weight: Any,
-    out_bias: Any,
+    qkv_weight: Tensor,
+    qkv_bias: Tensor,
+    out_weight: Tensor,
+    out_bias: Tensor,
     use_gelu: bool,
     norm_first: bool,
     eps: float,
-    norm_weight_1: Any,
-    norm_bias_1: Any,
-    norm_weight_2: Any,
-    norm_bias_2: Any,
-    weight_1: Any,
-    bias_1: Any,
-    weight_2: Any,
-    bias_2: Any,
-    mask: Any,
+    norm_weight_1: Tensor,
+    norm_bias_1: Tensor,
+    norm_weight_2: Tensor,
+    norm_bias_2: Tensor,
+    weight_1: Tensor,
+    bias_1: Tensor,
+    weight_2: Tensor,
+    bias_2: Tensor,
+    mask: Tensor | None,
     mask_type: int | None,
-) -> Any:
+) -> Tensor:
     """A `TransformerEncoderLayer`, the batch first, as ``_transformer_encoder_layer_fwd``."""
     functional = fb.nn.functional
 
-    def norm_1(x: Any) -> Any:
+    def norm_1(x: Tensor) -> Tensor:
         return functional.layer_norm(x, (embed,), norm_weight_1, norm_bias_1, eps)
 
-    def norm_2(x: Any) -> Any:
+    def norm_2(x: Tensor) -> Tensor:
         return functional.layer_norm(x, (embed,), norm_weight_2, norm_bias_2, eps)
 
-    def attend(x: Any) -> Any:
+    def attend(x: Tensor) -> Tensor:
         weights = qkv_weight, qkv_bias, out_weight, out_bias
         return attention(x, x, x, embed, heads, *weights, mask, False, True, mask_type)[0]
 
-    def feed_forward(x: Any) -> Any:
+    def feed_forward(x: Tensor) -> Tensor:
         inner = functional.linear(x, weight_1, bias_1)
         inner = functional.gelu(inner) if use_gelu else functional.relu(inner)
         return functional.linear(inner, weight_2, bias_2)
@@ -93,7 +97,7 @@ def encoder_layer(
     return norm_2(src + feed_forward(src))
 
 
-def unpooled(input: Any, indices: Any, size: list[int]) -> Any:
+def unpooled(input: Tensor, indices: Tensor, size: list[int]) -> Tensor:
     """Zeros of a size with each element at its index, as ``max_unpool2d`` and ``max_unpool3d``."""
     lead = input.shape[: -len(size)]
     empty = input.new_zeros((*lead, math.prod(size)))
@@ -102,16 +106,16 @@ def unpooled(input: Any, indices: Any, size: list[int]) -> Any:
 
 
 def convolution(
-    input: Any,
-    weight: Any,
-    bias: Any,
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
     stride: Any,
     padding: Any,
     dilation: Any,
     transposed: bool,
     output_padding: Any,
     groups: int,
-    *switches: Any,
+    *switches: object,
 ) -> Any:
     """A convolution of any rank; the switches say which library computes it."""
     rank = weight.dim() - 2
@@ -124,14 +128,20 @@ def convolution(
 
 
 def convolution_mode(
-    input: Any, weight: Any, bias: Any, stride: Any, padding: str, dilation: Any, groups: int
-) -> Any:
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor,
+    stride: Any,
+    padding: str,
+    dilation: Any,
+    groups: int,
+) -> Tensor:
     """A convolution of any rank whose padding is ``"same"`` or ``"valid"``."""
     function = getattr(fb, f"conv{weight.dim() - 2}d")
     return function(input, weight, bias, stride, padding, dilation, groups)
 
 
-def norm_except_dim(v: Any, power: int, dim: int) -> Any:
+def norm_except_dim(v: Any, power: int, dim: int) -> Tensor:
     """The norms over all dimensions but one, which are kept; of all for dimension -1."""
     dims = [each for each in range(v.dim()) if each != dim % v.dim()] if dim != -1 else None
     if dims is None:
@@ -139,14 +149,14 @@ def norm_except_dim(v: Any, power: int, dim: int) -> Any:
     return v.norm(power, dims, True)
 
 
-def pad_sequence(sequences: Any, batch_first: bool, padding_value: float, side: str) -> Any:
+def pad_sequence(sequences: Any, batch_first: bool, padding_value: float, side: str) -> Tensor:
     """Tensors of several lengths as one, as ``nn.utils.rnn.pad_sequence``."""
-    function: Any = importlib.import_module("flambeau.nn.utils.rnn").pad_sequence
+    function = importlib.import_module("flambeau.nn.utils.rnn").pad_sequence
     return function(sequences, batch_first, padding_value, padding_side=side)
 
 
 def unique(
-    input: Any, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None = None
+    input: Tensor, sorted: bool, return_inverse: bool, return_counts: bool, dim: int | None = None
 ) -> tuple[Any, Any, Any]:
     """The values that there are, as ``_unique2``: what is not asked for is empty."""
     asked = return_inverse, return_counts
@@ -154,7 +164,7 @@ def unique(
 
 
 def unique_consecutive(
-    input: Any, return_inverse: bool, return_counts: bool, dim: int | None
+    input: Tensor, return_inverse: bool, return_counts: bool, dim: int | None
 ) -> tuple[Any, Any, Any]:
     """Runs of equal values, as the op ``unique_consecutive``: what is not asked for is empty."""
     asked = return_inverse, return_counts

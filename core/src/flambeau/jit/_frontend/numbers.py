@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 _DTYPES = {
     0: "uint8",
@@ -52,7 +56,7 @@ def number_of(value: Any) -> int:
     return _back()[value]
 
 
-def object_of(means: str, number: Any) -> Any:
+def object_of(means: str, number: Any) -> DType | None:
     """The dtype, layout or memory format for an integer; what is none of them stays as it is.
 
     Raises:

@@ -89,7 +89,7 @@ class Resolver:
         raise KeyError(ast.unparse(node))
 
 
-def of_function(fn: Any) -> Resolver:
+def of_function(fn: Callable[..., Any]) -> Resolver:
     """What a function sees: its closure and its globals."""
     closure: dict[str, Any] = {}
     for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=False):

@@ -93,16 +93,16 @@ class Compilation:
         self.at: Any = None
         self.self_type: Any = None
 
-    def place(self, node: Any = None) -> Place | None:
+    def place(self, node: ast.AST | None = None) -> Place | None:
         """Where a part of the syntax tree is."""
         node = node if hasattr(node, "lineno") else self.at
         return Place.of(self.source, node) if hasattr(node, "lineno") else None
 
-    def fail(self, node: Any, message: str) -> NoReturn:
+    def fail(self, node: ast.AST | None, message: str) -> NoReturn:
         """Refuse the source."""
         raise CompilationError(message, self.place(node))
 
-    def unsupported(self, node: Any, message: str) -> NoReturn:
+    def unsupported(self, node: ast.AST, message: str) -> NoReturn:
         """Refuse a part of Python."""
         raise NotSupportedError(message, self.place(node))
 
@@ -112,21 +112,27 @@ class Compilation:
         inputs: Iterable[Value] = (),
         types: Sequence[Type] = (),
         *,
-        at: Any = None,
+        at: ast.AST | None = None,
         schema: Schema | None = None,
-        **attributes: Any,
+        **attributes: object,
     ) -> Node:
         """Add a node."""
         made = Node(kind, inputs, types, attributes, self.place(at), schema)
         return self.block.append(made)
 
     def emit(
-        self, kind: str, inputs: Iterable[Value], type: Type, *, at: Any = None, **attributes: Any
+        self,
+        kind: str,
+        inputs: Iterable[Value],
+        type: Type,
+        *,
+        at: ast.AST | None = None,
+        **attributes: Any,
     ) -> Value:
         """Add a node with one output."""
         return self.node(kind, inputs, (type,), at=at, **attributes).output()
 
-    def constant(self, value: Any, type: Type | None = None, at: Any = None) -> Value:
+    def constant(self, value: Any, type: Type | None = None, at: ast.AST | None = None) -> Value:
         """Add a constant."""
         kind: Type = compiler.annotations.of_value(value) if type is None else type
         attributes = {} if value is None else {"value": value}
@@ -168,7 +174,7 @@ class Compilation:
             self.fail(node, f"undefined value {name}")
         return of_python(self, node, value, name)
 
-    def assign(self, node: Any, name: str, value: Any) -> None:
+    def assign(self, node: ast.AST, name: str, value: Any) -> None:
         """Bind a variable."""
         frame = self.frame
         declared = frame.declaration(name)

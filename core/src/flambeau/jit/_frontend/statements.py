@@ -78,7 +78,7 @@ def _statement(c: Compilation, node: ast.stmt) -> Any:
     return form(c, node) or FALLS
 
 
-def _rest(c: Compilation, node: Any, left: Value, rest: Sequence[ast.stmt]) -> Any:
+def _rest(c: Compilation, node: ast.AST, left: Value, rest: Sequence[ast.stmt]) -> Any:
     """What follows a statement that may have left: it is done where that has not."""
     if not rest:
         return left
@@ -96,7 +96,7 @@ def _if(c: Compilation, node: ast.If, rest: Sequence[ast.stmt]) -> tuple[bool, A
     followed = False
 
     def arm(body: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> Callable[[], Any]:
-        def compile_arm() -> Any:
+        def compile_arm() -> Value | str:
             nonlocal followed
             status = statements(c, body)
             if status is FALLS and rest and _leaves(other):
@@ -124,7 +124,7 @@ def _leaves(body: Sequence[ast.stmt]) -> bool:
 
 def _branches(
     c: Compilation,
-    node: Any,
+    node: ast.AST,
     test: Truth,
     yes: Callable[[], Any],
     no: Callable[[], Any],
@@ -170,7 +170,7 @@ def _keep(c: Compilation, outer: Frame, frame: Frame) -> None:
 
 def _join(
     c: Compilation,
-    node: Any,
+    node: ast.AST | None,
     made: Any,
     arms: list[tuple[Block, Frame, Any]],
     outer: Frame,
@@ -257,7 +257,7 @@ def _declared(arms: list[tuple[Block, Frame, Any]], name: str) -> Any:
     return next((f.declared[name] for _, f, _ in arms if name in f.declared), None)
 
 
-def _member_by_member(c: Compilation, node: Any, made: Value, wanted: Any) -> Value | None:
+def _member_by_member(c: Compilation, node: ast.AST, made: Value, wanted: Any) -> Value | None:
     """A tuple that was just made, with its members converted to those of another type."""
     if made.node is None or made.node.kind != "prim::TupleConstruct" or wanted.kind != "Tuple":
         return None
@@ -274,7 +274,7 @@ def _member_by_member(c: Compilation, node: Any, made: Value, wanted: Any) -> Va
     return c.emit("prim::TupleConstruct", known, wanted, at=node)
 
 
-def _return(c: Compilation, node: ast.Return) -> Any:
+def _return(c: Compilation, node: ast.Return) -> str:
     wanted = c.declared_return
     if node.value is None:
         made = c.constant(None, T.NONE, node)
@@ -309,14 +309,14 @@ def _return(c: Compilation, node: ast.Return) -> Any:
     return EXITS
 
 
-def _break(c: Compilation, node: ast.stmt) -> Any:
+def _break(c: Compilation, node: ast.stmt) -> str:
     if not c.loops:
         c.fail(node, "'break' outside of a loop")
     c.frame.variables[DID_BREAK] = c.constant(True, T.BOOL, node)
     return EXITS
 
 
-def _continue(c: Compilation, node: ast.stmt) -> Any:
+def _continue(c: Compilation, node: ast.stmt) -> str:
     if not c.loops:
         c.fail(node, "'continue' outside of a loop")
     return EXITS
@@ -336,7 +336,7 @@ def _assert(c: Compilation, node: ast.Assert) -> None:
     if test.static is True:
         return
 
-    def fails() -> Any:
+    def fails() -> str:
         text: Value = c.constant("AssertionError: ", T.STR, node)
         if node.msg is not None:
             said = value(c, node.msg)
@@ -352,7 +352,7 @@ def _assert(c: Compilation, node: ast.Assert) -> None:
     _branches(c, node, test, lambda: FALLS, fails)
 
 
-def _raise(c: Compilation, node: ast.Raise) -> Any:
+def _raise(c: Compilation, node: ast.Raise) -> str:
     if node.exc is None:
         c.fail(node, "raise needs an exception")
     found = expression(c, node.exc)
@@ -458,7 +458,7 @@ def _annotated(c: Compilation, node: ast.AnnAssign) -> None:
     assign_to(c, node.target, converted)
 
 
-def _mistyped(c: Compilation, node: Any, name: str, kind: T.Type, made: Value) -> NoReturn:
+def _mistyped(c: Compilation, node: ast.AST, name: str, kind: T.Type, made: Value) -> NoReturn:
     c.fail(
         node,
         f"Variable '{name}' is annotated with type {kind.annotation} but is being assigned to a "
@@ -488,7 +488,7 @@ def assign_to(c: Compilation, target: ast.expr, made: Any) -> None:
         c.fail(target, "this cannot be assigned to")
 
 
-def _unpack(c: Compilation, node: Any, targets: Sequence[ast.expr], made: Any) -> None:
+def _unpack(c: Compilation, node: ast.AST, targets: Sequence[ast.expr], made: Any) -> None:
     stars = [at for at, each in enumerate(targets) if isinstance(each, ast.Starred)]
     if len(stars) > 1:
         c.fail(node, "Only one starred expression is allowed on the lhs")

@@ -25,7 +25,8 @@ from flambeau.jit._types import ClassType, EnumType, NamedTupleType, Type
 from flambeau.utils._named_ops import DEFINED, CustomOp, OpsNamespace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    import ast
+    from collections.abc import Callable, Mapping, Sequence
 
     from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._frontend.state import Compilation
@@ -36,7 +37,7 @@ class Sugar:
 
     what = "value"
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         """What ``it.name`` means."""
         c.fail(node, f"attribute lookup is not defined on {self.what}")
 
@@ -46,11 +47,11 @@ class Sugar:
         """What ``it(...)`` means."""
         c.fail(node, f"cannot call a {self.what}")
 
-    def value(self, c: Compilation, node: Any) -> Value:
+    def value(self, c: Compilation, node: ast.AST) -> Value:
         """The value of a graph that it is."""
         c.fail(node, f"{self.what} cannot be used as a value")
 
-    def members(self, c: Compilation, node: Any) -> list[Any] | None:
+    def members(self, c: Compilation, node: ast.AST | None) -> list[Any] | None:
         """What iteration gives, one after the other, if that is known."""
         return None
 
@@ -64,7 +65,7 @@ class Builtin(Sugar):
         self.name, self.of = name, of
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         given = [self.of, *args] if self.of is not None else list(args)
         if self.name == "aten::to" and "non_blocking" in kwargs and len(given) > 2:
@@ -123,7 +124,7 @@ class AtenNamespace(Sugar):
 
     what = "torch"
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if name == "jit":
             return Namespace(importlib.import_module("flambeau.jit"))
         if schemas(f"aten::{name}"):
@@ -141,7 +142,7 @@ class OpNamespace(Sugar):
     def __init__(self, name: str = "") -> None:
         self.name = name
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if not self.name:
             return OpNamespace(name)
         full = f"{self.name}::{name}"
@@ -168,16 +169,16 @@ class FunctionRef(Sugar):
     ) -> Any:
         return call_function(c, node, self.function, args, kwargs)
 
-    def value(self, c: Compilation, node: Any) -> Value:
+    def value(self, c: Compilation, node: ast.AST) -> Value:
         return function_constant(c, node, self.function)
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if name == "__name__":
             return c.constant(self.function.name, at=node)
         return super().attribute(c, node, name)
 
 
-def function_constant(c: Compilation, node: Any, function: ScriptFunction) -> Value:
+def function_constant(c: Compilation, node: ast.AST | None, function: ScriptFunction) -> Value:
     """A function as a value, which calls read."""
     return c.emit("prim::Constant", (), T.FUNCTION, at=node, name=function.name, _function=function)
 
@@ -208,7 +209,7 @@ class Overloads(Sugar):
 
 def call_function(
     c: Compilation,
-    node: Any,
+    node: ast.AST | None,
     function: ScriptFunction,
     args: Sequence[Value],
     kwargs: Mapping[str, Value],
@@ -222,7 +223,7 @@ def call_function(
 
 def _matched(
     c: Compilation,
-    node: Any,
+    node: ast.AST | None,
     schema: Schema,
     args: Sequence[Value],
     kwargs: Mapping[str, Value],
@@ -256,11 +257,11 @@ class IgnoredRef(Sugar):
 
     what = "python function"
 
-    def __init__(self, fn: Any, of: Value | None = None, name: str = "") -> None:
+    def __init__(self, fn: Callable[..., Any], of: Value | None = None, name: str = "") -> None:
         self.fn, self.of, self.name = fn, of, name or getattr(fn, "__name__", "function")
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         arguments_of = compiler.function.arguments_of
         declaration_of = compiler.function.declaration_of
@@ -306,7 +307,7 @@ class NamedOp(Sugar):
         return c.emit("prim::PythonOp", inputs, kind, at=node, name=name, _function=self.op)
 
 
-def raises(c: Compilation, node: Any, message: str, kind: str | None = None) -> None:
+def raises(c: Compilation, node: ast.AST | None, message: str, kind: str | None = None) -> None:
     """Add a step that raises."""
     text = c.constant(message, T.STR, node)
     cls = c.constant(kind, T.STR if kind else T.NONE, node)
@@ -322,7 +323,7 @@ class ClassRef(Sugar):
         self.kind = kind
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         made = c.emit("prim::CreateObject", (), self.kind, at=node)
         if self.kind.method("__init__") is None:
@@ -332,7 +333,7 @@ class ClassRef(Sugar):
         MethodRef(made, self.kind, "__init__").call(c, node, args, kwargs)
         return made
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if name == "__new__":
             return NewRef(self.kind)
         if (method := self.kind.method(name)) is not None and name in self.kind.statics:
@@ -372,7 +373,7 @@ class NamedTupleRef(Sugar):
         self.kind = kind
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         kind = self.kind
         arguments = [
@@ -394,16 +395,16 @@ class EnumRef(Sugar):
     def __init__(self, kind: EnumType) -> None:
         self.kind = kind
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         try:
             return c.constant(self.kind.maker[name], self.kind, node)
         except KeyError:
             c.fail(node, f"Enum '{self.kind.name}' has no member '{name}'")
 
-    def members(self, c: Compilation, node: Any) -> list[Any]:
+    def members(self, c: Compilation, node: ast.AST | None) -> list[Any]:
         return [c.constant(each, self.kind, node) for each in self.kind.maker]
 
-    def value(self, c: Compilation, node: Any) -> Value:
+    def value(self, c: Compilation, node: ast.AST) -> Value:
         members = self.members(c, node)
         return c.emit("prim::ListConstruct", members, T.list_of(self.kind), at=node)
 
@@ -416,10 +417,10 @@ class Many(Sugar):
     def __init__(self, parts: Sequence[Any]) -> None:
         self.parts = list(parts)
 
-    def members(self, c: Compilation, node: Any) -> list[Any]:
+    def members(self, c: Compilation, node: ast.AST | None) -> list[Any]:
         return self.parts
 
-    def value(self, c: Compilation, node: Any) -> Value:
+    def value(self, c: Compilation, node: ast.AST) -> Value:
         parts = [as_value(c, node, each) for each in self.parts]
         return c.emit(
             "prim::TupleConstruct", parts, T.tuple_of(*(each.type() for each in parts)), at=node
@@ -434,7 +435,7 @@ class SuperRef(Sugar):
     def __init__(self, of: Value, above: type) -> None:
         self.of, self.above = of, above
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         bound_method = compiler.function.bound_method
 
         kind = self.of.type()
@@ -448,7 +449,7 @@ class SuperRef(Sugar):
         c.fail(node, f"'super' object has no attribute '{name}'")
 
 
-def as_value(c: Compilation, node: Any, what: Any) -> Value:
+def as_value(c: Compilation, node: ast.AST, what: Any) -> Value:
     """The value that something is.
 
     Raises:
@@ -457,7 +458,9 @@ def as_value(c: Compilation, node: Any, what: Any) -> Value:
     return what if isinstance(what, Value) else what.value(c, node)
 
 
-def constant_of(c: Compilation, node: Any, value: Any, kind: Type | None = None) -> Value:
+def constant_of(
+    c: Compilation, node: ast.AST | None, value: Any, kind: Type | None = None
+) -> Value:
     """An object of Python as a constant; containers are made of constants."""
     if isinstance(value, (fb.dtype, fb.layout, fb.memory_format)):
         return c.constant(_numbers.number_of(value), T.INT, node)
@@ -487,7 +490,7 @@ def language() -> dict[str, Sugar]:
     return {**found, "ops": OpNamespace()}
 
 
-def _op_of(value: Any) -> str | None:
+def _op_of(value: object) -> str | None:
     """The op that a public function is.
 
     It is asked for by its name: which object that name has may change when a device is first used.
@@ -526,7 +529,7 @@ _SCALARS = (bool, int, float, complex, str)
 _SPECIAL_OBJECTS: dict[int, str] = {}
 
 
-def _special(value: Any) -> str | None:
+def _special(value: object | None) -> str | None:
     if not _SPECIAL_OBJECTS:
         _calls = compiler.calls
 
@@ -534,7 +537,7 @@ def _special(value: Any) -> str | None:
     return _SPECIAL_OBJECTS.get(id(value))
 
 
-def of_python(c: Compilation, node: Any, value: Any, name: str = "") -> Any:
+def of_python(c: Compilation, node: ast.AST | None, value: Any, name: str = "") -> Value | Sugar:
     """What an object of Python means in a source."""
     if isinstance(value, Sugar | Value):
         return value
@@ -591,7 +594,7 @@ def of_python(c: Compilation, node: Any, value: Any, name: str = "") -> Any:
     )
 
 
-def _of_bound(c: Compilation, node: Any, value: Any, name: str) -> Any:
+def _of_bound(c: Compilation, node: ast.AST | None, value: object, name: str) -> Any:
     ScriptFunction = compiler.function.ScriptFunction
 
     scripted = getattr(value, "_scripted_function", None)
@@ -608,7 +611,7 @@ def _of_bound(c: Compilation, node: Any, value: Any, name: str) -> Any:
     )
 
 
-def _of_class(c: Compilation, node: Any, value: type) -> Any:
+def _of_class(c: Compilation, node: ast.AST | None, value: type) -> Any:
     if issubclass(value, enum.Enum):
         return EnumRef(_annotations.of_enum(value))  # type: ignore[arg-type]
     if issubclass(value, BaseException):
@@ -634,7 +637,7 @@ class TensorClass(Sugar):
     what = "class"
     kind = T.TENSOR
 
-    def attribute(self, c: Compilation, node: Any, name: str) -> Any:
+    def attribute(self, c: Compilation, node: ast.AST | None, name: str) -> Value | Sugar:
         if schemas(f"aten::{name}"):
             return Builtin(f"aten::{name}")
         return super().attribute(c, node, name)
@@ -649,7 +652,7 @@ class ExceptionRef(Sugar):
         self.cls = cls
 
     def call(
-        self, c: Compilation, node: Any, args: Sequence[Value], kwargs: Mapping[str, Value]
+        self, c: Compilation, node: ast.Call, args: Sequence[Value], kwargs: Mapping[str, Value]
     ) -> Any:
         return ExceptionMade(self.cls, list(args))
 
@@ -711,7 +714,7 @@ DTYPE_METHODS = {
 """Methods that are ``to(dtype)``, with the number that the dtype has in graphs."""
 
 
-def value_attribute(c: Compilation, node: Any, of: Value, name: str) -> Any:
+def value_attribute(c: Compilation, node: ast.AST | None, of: Value, name: str) -> Any:
     """What ``value.name`` means."""
     kind = of.type()
     if kind is T.TENSOR and name in _TENSOR_ATTRIBUTES:
@@ -764,7 +767,7 @@ def _has_method(kind: Type, name: str) -> bool:
     return False
 
 
-def tuple_item(c: Compilation, node: Any, of: Value, at: int) -> Value:
+def tuple_item(c: Compilation, node: ast.AST | None, of: Value, at: int) -> Value:
     """A member of a tuple."""
     if of.node is not None and of.node.kind == "prim::TupleConstruct":
         return of.node.inputs_[at]
@@ -813,14 +816,16 @@ def _class_attribute(c: Compilation, node: Any, of: Value, kind: ClassType, name
     )
 
 
-def _of_module_value(c: Compilation, node: Any, of: Value, kind: ClassType, name: str) -> Any:
+def _of_module_value(c: Compilation, node: ast.AST, of: Value, kind: ClassType, name: str) -> Any:
     value = kind.values[name]
     if _decorators.is_ignored(value):
         return IgnoredRef(value, of if inspect.isfunction(value) else None, name)
     return of_python(c, node, value, name)
 
 
-def set_attribute(c: Compilation, node: Any, of: Any, name: str, value: Value) -> None:
+def set_attribute(
+    c: Compilation, node: ast.AST, of: Value | Sugar, name: str, value: Value
+) -> None:
     """Compile ``of.name = value``."""
     convert = compiler.match.convert
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau._tensor.overrides import offered
@@ -16,6 +16,10 @@ from flambeau.jit._tracing.patches import tracing
 from flambeau.jit._tracing.recorder import Recorder
 from flambeau.jit._types import ClassType, Type
 
+if TYPE_CHECKING:
+    from flambeau.nn.module import Module
+
+
 _ALLOWED = "Only Tensors and (possibly nested) Lists, Dicts, and Tuples of Tensors can be traced"
 
 
@@ -24,7 +28,7 @@ def trace_graph(
     inputs: Sequence[Any],
     kwargs: Mapping[str, Any] | None = None,
     *,
-    module: Any = None,
+    module: Module | None = None,
     kind: ClassType | None = None,
     strict: bool = True,
     name: str = "forward",

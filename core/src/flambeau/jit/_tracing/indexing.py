@@ -10,11 +10,12 @@ from flambeau.jit._frontend.match import call_op
 from flambeau.jit._tracing.numbers import plain
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._graph import Value
     from flambeau.jit._tracing.recorder import Recorder
 
 
-def read(c: Recorder, tensor: Any, index: Any) -> Value:
+def read(c: Recorder, tensor: Tensor, index: Any) -> Value:
     """Note ``tensor[index]``."""
     view, indices = _view(c, tensor, index)
     if not indices:
@@ -24,7 +25,7 @@ def read(c: Recorder, tensor: Any, index: Any) -> Value:
     return call_op(c, "aten::index", [view, _list(c, indices)])
 
 
-def write(c: Recorder, tensor: Any, index: Any, value: Any) -> None:
+def write(c: Recorder, tensor: Tensor, index: Any, value: Tensor | float) -> None:
     """Note ``tensor[index] = value``."""
     view, indices = _view(c, tensor, index)
     if not indices:
@@ -46,7 +47,7 @@ def _list(c: Recorder, indices: list[Value | None]) -> Value:
     return c.emit("prim::ListConstruct", members, T.list_of(T.optional(T.TENSOR)))
 
 
-def _view(c: Recorder, tensor: Any, index: Any) -> tuple[Value, list[Value | None]]:
+def _view(c: Recorder, tensor: Tensor, index: Any) -> tuple[Value, list[Value | None]]:
     """The view that an index means, and the tensors of indices that are left over."""
     parts = list(index) if isinstance(index, tuple) else [index]
     given = [_as_tensor(each) for each in parts]

@@ -16,6 +16,7 @@ from flambeau.jit.passes._inline import called
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._frontend.function import ScriptFunction
     from flambeau.jit._tracing.recorder import Recorder
 
@@ -248,7 +249,7 @@ class _Run:
             else:
                 c.note(new, result)
 
-    def unpacked(self, value: Value, real: Any) -> _Many:
+    def unpacked(self, value: Value, real: list[Tensor]) -> _Many:
         """A list of tensors that an op made, taken apart."""
         parts = self.c.node("prim::ListUnpack", [value], [T.TENSOR] * len(real)).outputs_
         for each, part in zip(real, parts, strict=True):
@@ -301,7 +302,7 @@ class _Run:
         return found
 
 
-def _holds_tensor(what: Any) -> bool:
+def _holds_tensor(what: object) -> bool:
     if isinstance(what, (list, tuple)):
         return any(map(_holds_tensor, what))
     return isinstance(what, fb.Tensor)

@@ -64,7 +64,7 @@ class TracedFloat(float):
         _baked(self, "integer")
         return float.__ceil__(self)
 
-    def __round__(self, ndigits: Any = None) -> Any:
+    def __round__(self, ndigits: Any = None) -> int:
         _baked(self, "integer" if ndigits is None else "float")
         return float.__round__(self, ndigits)
 
@@ -102,16 +102,16 @@ def traced(recorder: Recorder, number: Any, value: Value) -> Any:
     return made
 
 
-def _baked(number: Any, kind: str) -> None:
+def _baked(number: TracedFloat | TracedInt, kind: str) -> None:
     recorder = current()
     if recorder is not None and recorder is number.recorder:
         warn_user(f"Converting a tensor to a Python {kind}")
 
 
-def _arithmetic(base: Any, name: str, op: str, swapped: bool) -> Callable[..., Any]:
+def _arithmetic(base: type, name: str, op: str, swapped: bool) -> Callable[..., Any]:
     plain_method = getattr(base, name)
 
-    def method(self: Any, *others: Any) -> Any:
+    def method(self: Any, *others: object) -> object:
         result = plain_method(self, *others)
         if result is NotImplemented and base is int and isinstance(others[0], float):
             result = getattr(float, name)(float(plain(self)), *others)
@@ -125,10 +125,10 @@ def _arithmetic(base: Any, name: str, op: str, swapped: bool) -> Callable[..., A
     return method
 
 
-def _comparison(base: Any, name: str) -> Callable[..., Any]:
+def _comparison(base: type, name: str) -> Callable[..., Any]:
     plain_method = getattr(base, name)
 
-    def method(self: Any, other: Any) -> Any:
+    def method(self: Any, other: TracedInt | int | None) -> object:
         result = plain_method(self, other)
         if result is not NotImplemented:
             _baked(self, "boolean")

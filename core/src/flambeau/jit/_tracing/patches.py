@@ -23,6 +23,7 @@ from flambeau.overrides import offering_calls
 from flambeau.plugin.forks import make_lock
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._tracing.recorder import Recorder
 
 _lock = make_lock()
@@ -79,7 +80,7 @@ def _end() -> None:
                 _undo.pop()()
 
 
-def _replace(owner: Any, name: str, made: Any) -> None:
+def _replace(owner: type, name: str, made: Any) -> None:
     if name in vars(owner):
         before = vars(owner)[name]
         _undo.append(lambda: setattr(owner, name, before))
@@ -145,13 +146,13 @@ _LEAKS = {
 }
 
 
-def _recorder(tensor: Any) -> Recorder | None:
+def _recorder(tensor: Tensor) -> Recorder | None:
     """The trace in which a tensor comes from the inputs."""
     recorder = current()
     return recorder if recorder is not None and recorder.is_traced(tensor) else None
 
 
-def size_of(recorder: Recorder, tensor: Any, dim: int) -> Any:
+def size_of(recorder: Recorder, tensor: Tensor, dim: int) -> Any:
     """The size of a dimension as a number of the trace."""
     recorder.look()
     value = call_op(
@@ -160,23 +161,23 @@ def size_of(recorder: Recorder, tensor: Any, dim: int) -> Any:
     return traced(recorder, tensor._a.shape[dim], value)
 
 
-def _sizes(recorder: Recorder, tensor: Any) -> Size:
+def _sizes(recorder: Recorder, tensor: Tensor) -> Size:
     parts = [size_of(recorder, tensor, dim) for dim in range(len(tensor._a.shape))]
     return tuple.__new__(Size, parts)
 
 
 def _shape() -> property:
-    plain: Any = vars(fb.Tensor)["shape"]
+    plain = vars(fb.Tensor)["shape"]
 
-    def shape(self: Any) -> Any:
+    def shape(self: Tensor) -> Any:
         recorder = _recorder(self)
         return plain.fget(self) if recorder is None else _sizes(recorder, self)
 
     return property(shape, plain.fset, None, plain.__doc__)
 
 
-def _size(plain: Any) -> Any:
-    def size(self: Any, dim: int | None = None) -> Any:
+def _size(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def size(self: Tensor, dim: int | None = None) -> Any:
         found = plain(self, dim)
         recorder = _recorder(self)
         if recorder is None:
@@ -186,8 +187,8 @@ def _size(plain: Any) -> Any:
     return size
 
 
-def _numel(plain: Any) -> Any:
-    def numel(self: Any) -> Any:
+def _numel(plain: Callable[..., Any]) -> Any:
+    def numel(self: Tensor) -> object:
         recorder = _recorder(self)
         if recorder is None:
             return plain(self)
@@ -199,9 +200,9 @@ def _numel(plain: Any) -> Any:
 
 
 def _attribute(name: str, op: str) -> property:
-    plain: Any = next(vars(c)[name] for c in fb.Tensor.__mro__ if name in vars(c))
+    plain = next(vars(c)[name] for c in fb.Tensor.__mro__ if name in vars(c))
 
-    def get(self: Any) -> Any:
+    def get(self: Tensor) -> Any:
         recorder = _recorder(self)
         found = plain.__get__(self, type(self))
         if recorder is not None:
@@ -209,7 +210,7 @@ def _attribute(name: str, op: str) -> property:
             recorder.bind(found, call_op(recorder, op, [recorder.tensor(self)]))
         return found
 
-    def put(self: Any, value: Any) -> None:
+    def put(self: Tensor, value: Any) -> None:
         recorder = _recorder(self)
         if recorder is None:
             plain.fset(self, value)
@@ -224,10 +225,10 @@ def _attribute(name: str, op: str) -> property:
     return property(get, put if writes else None, getattr(plain, "fdel", None), plain.__doc__)
 
 
-def _copied(plain: Any, *further: str) -> Any:
+def _copied(plain: Callable[..., Any], *further: str) -> Any:
     """A copy, which has no history: what is detached, and perhaps more."""
 
-    def copied(self: Any, *memo: Any) -> Any:
+    def copied(self: Tensor, *memo: Any) -> Tensor:
         recorder = _recorder(self)
         known = bool(memo) and id(self) in memo[0]
         found = plain(self, *memo)
@@ -242,7 +243,7 @@ def _copied(plain: Any, *further: str) -> Any:
     return copied
 
 
-def _noted(plain: Any) -> Any:
+def _noted(plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = _recorder(self)
         if recorder is None or (plain.__name__ == "type" and not args and not kwargs):
@@ -253,8 +254,8 @@ def _noted(plain: Any) -> Any:
     return call
 
 
-def _leak(plain: Any, what: str) -> Any:
-    def leaking(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _leak(plain: Callable[..., Any], what: str) -> Callable[..., Any]:
+    def leaking(self: Tensor, *args: object, **kwargs: object) -> object:
         if _recorder(self) is not None:
             warn_user(what, "might cause the trace to be incorrect. " + _WHY if what else "")
         return plain(self, *args, **kwargs)
@@ -268,8 +269,8 @@ _WHY = (
 )
 
 
-def _length(plain: Any) -> Any:
-    def length(self: Any) -> int:
+def _length(plain: Callable[..., Any]) -> Callable[..., Any]:
+    def length(self: Tensor) -> int:
         if _recorder(self) is not None:
             warn_user(
                 "Using len to get tensor shape might cause the trace to be incorrect.",
@@ -281,8 +282,8 @@ def _length(plain: Any) -> Any:
     return length
 
 
-def _call(plain: Any) -> Any:
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+def _call(plain: Callable[..., Any]) -> Any:
+    def call(self: Any, *args: Any, **kwargs: Any) -> object:
         recorder = current()
         if recorder is None or isinstance(self, compiler.modules.ScriptModule):
             return plain(self, *args, **kwargs)
@@ -292,7 +293,7 @@ def _call(plain: Any) -> Any:
     return call
 
 
-def _script(plain: Any) -> Any:
+def _script(plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = current()
         if recorder is None:
@@ -302,7 +303,7 @@ def _script(plain: Any) -> Any:
     return call
 
 
-def _method(plain: Any) -> Any:
+def _method(plain: Callable[..., Any]) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         recorder = current()
         if recorder is None:

@@ -30,9 +30,12 @@ from flambeau.jit._types import ClassType, Type
 from flambeau.jit.passes._inline import called
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._frontend.function import ScriptFunction
+    from flambeau.jit._tracing.numbers import TracedInt
+    from flambeau.nn.module import Module
 
 _CLASSES = {float: 6, int: 4, bool: 11}
 """The numbers of dtypes that are named by classes of Python."""
@@ -111,7 +114,7 @@ class Recorder(Compilation):
             source = Source((), frame.f_code.co_filename, frame.f_lineno)
             self.here = Place(source, 1, 0, 1, 0)
 
-    def own(self, module: Any, kind: ClassType, name: str = "self") -> None:
+    def own(self, module: Module, kind: ClassType, name: str = "self") -> None:
         """Take a module for the first input: its parameters, buffers and parts are attributes."""
         self.paths[()] = self.graph.addInput(name, kind)
         for path, each in module.named_modules():
@@ -227,7 +230,7 @@ class Recorder(Compilation):
                 f"({self.arrays.fault})"
             )
 
-    def is_traced(self, tensor: Any) -> bool:
+    def is_traced(self, tensor: Tensor) -> bool:
         """Whether a tensor comes from the inputs."""
         found = self.known.get(id(tensor))
         return found is not None and not found.is_constant()
@@ -259,7 +262,10 @@ class Recorder(Compilation):
         except (RuntimeError, AttributeError, AnnotationError) as error:
             raise TypeError(f"a {type(what).__name__} cannot be traced: {error}") from None
 
-    def _sequence(self, what: Any) -> Value:
+    def _sequence(
+        self,
+        what: Sequence[Any],
+    ) -> Value:
         parts = [self.value(each) for each in what]
         kinds = [each.type() for each in parts]
         if isinstance(what, tuple):
@@ -288,7 +294,7 @@ class Recorder(Compilation):
         return traced(self, result, value)
 
     def __torch_function__(
-        self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Run a call, and note it."""
         kwargs = kwargs or {}
@@ -316,7 +322,7 @@ class Recorder(Compilation):
             return self._constant(func, name, args, kwargs)
         return self._op(func, name, args, kwargs)
 
-    def method(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def method(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: Any) -> Any:
         """Run a method that modes do not see, and note it.
 
         Raises:
@@ -331,7 +337,7 @@ class Recorder(Compilation):
                 raise RuntimeError("set_() of a storage cannot be traced")
             return self._op(func, name, args, kwargs)
 
-    def _typed(self, func: Any, args: Any, kwargs: Any) -> Any:
+    def _typed(self, func: Callable[..., Any], args: Any, kwargs: Any) -> Tensor:
         """``x.type(dtype)``, which is a conversion."""
         result = func(*args, **kwargs)
         if isinstance(result, fb.Tensor):
@@ -339,7 +345,13 @@ class Recorder(Compilation):
             self.bind(result, call_op(self, "aten::to", given))
         return result
 
-    def _constant(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def _constant(
+        self,
+        func: Callable[..., Any],
+        name: str,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
         if args and isinstance(args[0], fb.Tensor) and name == "as_tensor":
             where = dict(zip(("dtype", "device"), args[1:], strict=False)) | kwargs
             result = args[0].to(**{key: value for key, value in where.items() if value is not None})
@@ -360,14 +372,16 @@ class Recorder(Compilation):
         self.made[id(made)] = made
         return made
 
-    def _op(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def _op(self, func: Callable[..., Any], name: str, args: Any, kwargs: Any) -> Any:
         def emit() -> Value:
             given = {k: v for k, v in kwargs.items() if k not in _UNSEEN}
             return self.op(name, args, given)
 
         return self._noted(func, args, kwargs, emit)
 
-    def _noted(self, func: Any, args: Any, kwargs: Any, emit: Any) -> Any:
+    def _noted(
+        self, func: Callable[..., Any], args: Any, kwargs: Any, emit: Callable[..., Any]
+    ) -> Any:
         """Run a call after its node was made; without a node its parts are noted."""
         before = len(self.block.nodes_)
         try:
@@ -394,7 +408,7 @@ class Recorder(Compilation):
         for key in [key for key, each in self.known.items() if each is value]:
             del self.known[key]
 
-    def _by_parts(self, func: Any, args: Any, kwargs: Any, error: Exception) -> Any:
+    def _by_parts(self, func: Callable[..., Any], args: Any, kwargs: Any, error: Exception) -> Any:
         """Run a function that is no op, and see the calls that it makes."""
         inner = getattr(func, "_function", None) or getattr(func, "__wrapped__", func)
         self.namespaces.of(inner)
@@ -479,7 +493,7 @@ class Recorder(Compilation):
                 ]
         return call_op(self, op, given)
 
-    def operand(self, tensor: Any, number: Any) -> Any:
+    def operand(self, tensor: Tensor, number: Any) -> Tensor:
         """A number as a tensor that promotes with another one as the number does."""
         number = plain(number)
         kind = fb.result_type(tensor, number)
@@ -511,7 +525,13 @@ class Recorder(Compilation):
                 self.give(each, call_op(self, "aten::__getitem__", [value, self.value(key)]))
         return result
 
-    def _functional(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+    def _functional(
+        self,
+        func: Callable[..., Any],
+        name: str,
+        args: Any,
+        kwargs: dict[str, Any],
+    ) -> Any:
         """Run a function of `nn.functional` as the language has it, and note its ops."""
         functional = compiler.functional
         if name not in functional._functions() and name not in functional._CHOICES:
@@ -532,7 +552,9 @@ class Recorder(Compilation):
         node.destroy()
         return compiler.interpret.run(self, function, inputs)
 
-    def script_call(self, function: ScriptFunction, args: Any, kwargs: Any) -> Any:
+    def script_call(
+        self, function: ScriptFunction, args: tuple[Tensor | float, ...], kwargs: Any
+    ) -> Tensor:
         """Note a call of a scripted function, and run it."""
         self.look()
         function.compile()
@@ -591,7 +613,7 @@ class Recorder(Compilation):
         except Mismatch as why:
             raise RuntimeError(str(why)) from None
 
-    def _called(self, call: Any, value: Value) -> Any:
+    def _called(self, call: Callable[..., Any], value: Value) -> Any:
         with self.aside():
             result = call()
         if type(result) in (int, float):
@@ -644,11 +666,11 @@ def _declared(what: Any, kind: Type | None) -> Any:
     return what
 
 
-def _is_number(what: Any) -> bool:
+def _is_number(what: TracedInt | float) -> bool:
     return isinstance(what, (int, float)) and not isinstance(what, bool)
 
 
-def _condition_first(input: Any, condition: Any, other: Any) -> tuple[Any, ...]:
+def _condition_first(input: Tensor, condition: Any, other: Any) -> tuple[Any, ...]:
     """The arguments of the method `where` as the function has them."""
     return condition, input, other
 

@@ -90,7 +90,7 @@ def followed() -> Iterator[tuple[Any, str, Callable[..., Any]]]:
 def _followed(
     name: str, kernel: Callable[..., Any], to_array: Callable[..., Any]
 ) -> Callable[..., Any]:
-    def run(*args: Any, **named: Any) -> Any:
+    def run(*args: object, **named: object) -> Any:
         result = kernel(*args, **named)
         recorder = active.recorder
         if recorder is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FOLDED = (T.INT, T.FLOAT, T.BOOL, T.STR, T.COMPLEX, T.NUMBER)
 
 
-def _key(node: Node) -> Any:
+def _key(node: Node) -> int | tuple[Any, ...]:
     value = node.attributes.get("value")
     if "_object" in node.attributes or "_function" in node.attributes:
         return id(node.attributes.get("_object", node.attributes.get("_function")))

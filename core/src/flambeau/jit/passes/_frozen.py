@@ -9,6 +9,7 @@ from flambeau.jit import _types as T
 from flambeau.jit._graph import Node
 
 if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
     from flambeau.jit._graph import Block, Graph, Value
 
 _TRANSPOSED = 6
@@ -98,7 +99,7 @@ def _fold(norm: Node) -> bool:
     return True
 
 
-def _replace(node: Node, at: int, tensor: Any) -> None:
+def _replace(node: Node, at: int, tensor: Tensor) -> None:
     """Let a node read a constant."""
     made = Node("prim::Constant", (), (T.TENSOR,), {"value": tensor}, node.place)
     made.insert_before(node)

@@ -313,7 +313,7 @@ def _like(
     dtype: DType | None,
     device: object,
     requires_grad: bool,
-    memory_format: Any,
+    memory_format: MemoryFormat | None,
 ) -> Tensor:
     x = input if type(input) is Tensor else need_tensor(input, name, "input")
     kind, where = dtype_or(dtype, x), x._be if device is None else device

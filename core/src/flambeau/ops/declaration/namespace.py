@@ -6,13 +6,17 @@ It offers the same names as `flambeau._dispatch.bound.BoundBackend`, on tensors.
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.node import Node, Out
 from flambeau._dispatch.dispatch import cast, new, scalar_native, wrap
 from flambeau._memory.record import Storage
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import OPS
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+    from flambeau.ops.declaration.table import Op
 
 
 class TensorNamespace:
@@ -21,7 +25,7 @@ class TensorNamespace:
     native = False
     array: type = Tensor
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> Op:
         try:
             op = OPS[name]
         except KeyError:
@@ -93,7 +97,7 @@ class TensorNamespace:
         return t
 
 
-def _home(native: object, be: Any) -> Any:
+def _home(native: object, be: BoundBackend) -> Any:
     """The backend of an array: `be`, or below it where gradients are a transform's."""
     return be.below if type(native) is not be.array and hasattr(be, "level") else be
 

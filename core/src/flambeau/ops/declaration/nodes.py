@@ -97,7 +97,7 @@ class SingleNode(GenericNode):
     __slots__ = ()
 
     def apply(self, F: Any, g: Any) -> tuple[Any, ...]:
-        kept: Any = self.args
+        kept = self.args
         if kept is None and (kept := self.saved) is None:
             raise self.freed()
         return (self.op.rules[0].run(self, F, g, kept[0], None),)

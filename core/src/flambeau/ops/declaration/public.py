@@ -93,7 +93,7 @@ def public(function: Any = None, /, **facts: Any) -> Any:
         return function
     offer = Public(**facts)
 
-    def note(function: Any) -> Any:
+    def note(function: Any) -> Callable[..., Any]:
         function.public = offer
         return function
 

@@ -36,6 +36,7 @@ from flambeau.ops.declaration.rule import Rule, operands_used
 from flambeau.ops.declaration.written import wrapped
 
 if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
     from flambeau._tensor.tensor import Tensor
 
 
@@ -239,7 +240,7 @@ class Op:
         """The decomposition as a kernel: native arrays in, native arrays out."""
         body, kinds = self.body, self.kinds
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             before = recording()
             try:
                 set_recording(False)
@@ -281,7 +282,7 @@ class Op:
         """Run on tensors and canonical arguments, and record if an input requires a gradient."""
         return self.run(*args)
 
-    def _first(self, *args: Any) -> Any:
+    def _first(self, *args: object) -> Any:
         """The first call, which writes `_run` out for the op's inputs."""
         self.run = written.running(self)
         return self.run(*args)
@@ -428,7 +429,7 @@ class Op:
             _dispatch.after_record(n, result)
 
 
-def _lift(be: Any, a: Any, kind: str) -> Any:
+def _lift(be: BoundBackend, a: Any, kind: str) -> Any:
     if kind is PLAIN or a is None:
         return a
     if kind is TENSORS:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import builtins
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import dim_of, need_tensor
@@ -116,7 +115,13 @@ def trace(input: Tensor) -> Tensor:
 
 
 def _triangle_indices(
-    lower: bool, row: int, col: int, offset: int, dtype: DType, device: Any, layout: Any
+    lower: bool,
+    row: int,
+    col: int,
+    offset: int,
+    dtype: DType,
+    device: DeviceLike | None,
+    layout: Layout | None,
 ) -> Tensor:
     name = "tril_indices" if lower else "triu_indices"
     if is_sparse(name, layout):

@@ -57,7 +57,9 @@ def _(F, g, indices):
 
 
 @primitive
-def _index_put(self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool) -> Any:
+def _index_put(
+    self: Tensor, indices: tuple[Tensor, ...], values: Tensor, accumulate: bool
+) -> Tensor:
     shape = indexed_shape(self.shape, indices)
     if not _broadcasts_to(values.shape, shape):
         raise RuntimeError(
@@ -120,7 +122,7 @@ def _(F, g):
 
 
 @primitive
-def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+def _scatter(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_index_dims("scatter", self, dim, index)
     return self
 
@@ -141,7 +143,7 @@ def _(F, g):
 
 
 @primitive
-def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+def _scatter_add(self: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
     _check_index_dims("scatter_add", self, dim, index)
     return self
 

@@ -335,7 +335,7 @@ _NEUTRAL: dict[str, Callable[[Tensor], Any]] = {
 }
 
 
-def _limit(x: Tensor, top: bool) -> Any:
+def _limit(x: Tensor, top: bool) -> float:
     if x.dtype.fp:
         return float("inf") if top else -float("inf")
     if x.dtype is D.bool_:

@@ -508,7 +508,7 @@ def _without_repeats(
     return base, tuple(kept), value
 
 
-def _spec(t: Tensor) -> Any:
+def _spec(t: Tensor) -> Spec:
     return Spec(tuple(t._a.shape), t.dtype)
 
 

@@ -7,7 +7,7 @@ celu.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.annotated import takes_as_annotated
@@ -26,6 +26,10 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, composite
 from flambeau.ops.layers import gradient_rules as _rules
 from flambeau.ops.pointwise.elementwise import _mul, _where, binary, replaced
+
+if TYPE_CHECKING:
+    from flambeau._random.generator import Generator
+
 
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
@@ -251,10 +255,10 @@ def _(F, g, input, approximate):
 
 @_gelu_backward.gradient("input")
 def _(F, g, grad, input, approximate):
-    def times(a: object, number: float) -> Any:
+    def times(a: object, number: float) -> object:
         return F.mul(a, F.scalar(number, a))
 
-    def plus(a: object, number: float) -> Any:
+    def plus(a: object, number: float) -> object:
         return F.add(a, F.scalar(number, a))
 
     x, square = input, F.mul(input, input)
@@ -621,7 +625,7 @@ def dropout(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 @composite(differentiable=False, results=2)
-def _dropout(self: Tensor, p: float, generator: Any) -> tuple[Tensor, Tensor]:
+def _dropout(self: Tensor, p: float, generator: Generator) -> tuple[Tensor, Tensor]:
     """`self` times a fresh noise, which is 0 with probability `p` and else 1/(1 - p); the noise.
 
     Draws follow the order of memory.

@@ -14,7 +14,6 @@ Sources: Vaswani et al. (2017); Dao et al. (2022) for the second form.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.attention_kernels import attention_kernels
@@ -238,7 +237,7 @@ def _bias(mask: Tensor | None, query: Tensor) -> Tensor | None:
         return None
     need_tensor(mask, "scaled_dot_product_attention", "attn_mask")
     if mask.dtype is D.bool_:
-        zeros: Any = zeros_like(mask, dtype=query.dtype)
+        zeros = zeros_like(mask, dtype=query.dtype)
         return zeros.masked_fill(~mask, -math.inf)
     if mask.dtype is not query.dtype and mask.dtype is not D.float32:
         raise RuntimeError(

@@ -31,6 +31,7 @@ from flambeau.ops.layers.activation import need_floating, wide, wide_dtype
 if TYPE_CHECKING:
     from flambeau._types.native import Array
     from flambeau.ops.declaration.formulas import Formulas
+    from flambeau.testing.reference.array import RefArray
 
 
 EPS_IS_POSITIVE = True
@@ -95,7 +96,7 @@ def _total(F: Formulas, a: Array, dims: tuple[int, ...]) -> Array:
     return F.sum(a, dims, True) if dims else a
 
 
-def _plus(F: Any, *terms: Any) -> Any:
+def _plus(F: Any, *terms: object) -> Any:
     """The sum of the terms that are not None, or None."""
     total = None
     for term in terms:
@@ -129,7 +130,7 @@ def _double_backward(
     g: Any,
     grad: Any,
     input: Any,
-    weight: Any,
+    weight: RefArray | None,
     mean: Any,
     invstd: Any,
 ) -> tuple[Any, ...]:

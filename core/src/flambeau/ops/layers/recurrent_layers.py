@@ -136,7 +136,7 @@ def _(
     bidirectional,
     batch_sizes,
 ):
-    def run(*args: Any) -> Any:
+    def run(*args: object) -> Any:
         settings = None, None, mode, num_layers, bidirectional, batch_sizes
         return _recurrent_layers_backward.body(*args[:6], args[6:], *settings)
 

@@ -6,7 +6,11 @@ The shapes are those of `recurrent`, and every operand has the dtype of the weig
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 _GATES = {"lstm": 4, "gru": 3, "tanh": 1, "relu": 1}
 Sizes = tuple[int, ...]
@@ -227,8 +231,8 @@ def recurrent_layers_backward(
 
 def _check_layers(
     name: str,
-    input: Any,
-    hx: Any,
+    input: Tensor,
+    hx: Tensor,
     cx: object,
     params: Sequence[Any],
     mode: str,

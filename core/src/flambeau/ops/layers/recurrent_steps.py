@@ -6,13 +6,17 @@ Rows stand step by step, ``batch_sizes[t]`` of them at step t (decreasing).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import enable_grad
 from flambeau._dispatch.dispatch import cast, wrap
 from flambeau._tensor.tensor import Tensor
 from flambeau.ops.layers.activation import wide
 from flambeau.ops.shapes.movement import cat
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 Results = tuple[Tensor, ...]
 
@@ -59,7 +63,7 @@ def _wide(*tensors: Tensor | None) -> Iterator[Any]:
     return (None if t is None else wide(t) for t in tensors)
 
 
-def _as(dtype: Any, *tensors: Tensor) -> Results:
+def _as(dtype: DType, *tensors: Tensor) -> Results:
     return tuple(cast(t, dtype) for t in tensors)
 
 
@@ -273,7 +277,7 @@ def through(F: Any, body: Callable[..., Results], g: Any, args: tuple[Any, ...])
     """
     from flambeau.autograd import grad  # made of ops
 
-    def fresh(a: Any) -> Any:
+    def fresh(a: Tensor) -> object:
         if F.native and isinstance(a, F.array):
             return wrap(F.home, a, F.dtype_of(a)).requires_grad_()
         # An alias, so that the search ends here and not at what `a` was computed from.

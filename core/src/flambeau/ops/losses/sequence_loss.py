@@ -158,7 +158,7 @@ class _CTCLoss(Function):
         return _ctc_loss(log_probs, targets, *rest)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         grad = _CTCLossBackward.apply(grads[0], *ctx.saved_tensors, *ctx.rest)
         return grad, *(None,) * (1 + len(ctx.rest))
 
@@ -173,7 +173,7 @@ class _CTCLossBackward(Function):
         return _ctc_loss_backward(grad, log_probs, targets, *rest)
 
     @staticmethod
-    def backward(ctx: object, *grads: Tensor) -> tuple[Any, ...]:
+    def backward(ctx: object, *grads: Any) -> tuple[Any, ...]:
         raise RuntimeError("derivative for ctc_loss_backward is not implemented")
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import need_tensor
@@ -205,7 +205,7 @@ def gels(input: Tensor, A: Tensor, *, out: Sequence[Tensor] | None = None) -> R.
     return deliver_all(_least_squares(input, A), out, input, A, share="anything")  # type: ignore[return-value]
 
 
-def _least_squares(b: Any, a: Any) -> R.lstsq:
+def _least_squares(b: Tensor, a: Tensor) -> R.lstsq:
     a, b = matrices("lstsq", a), matrices("lstsq", b, "B")
     one_dtype("lstsq", a, b)
     if a.dim() != 2 or b.dim() != 2 or a.shape[0] != b.shape[0]:

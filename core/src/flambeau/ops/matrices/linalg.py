@@ -18,6 +18,7 @@ from flambeau.ops.layers.activation import _gelu, _relu
 
 if TYPE_CHECKING:
     from flambeau._types.native import Array
+    from flambeau._types.size import Size
     from flambeau.ops.declaration.formulas import Formulas
 
 
@@ -87,7 +88,9 @@ class MatmulNode(Binary):
         return known.get(ranks, "UnsafeView") + "Backward0"  # type: ignore[arg-type]
 
 
-def _matmul_grad_self(F: Formulas, g: Array, self_shape: Any, other: Array) -> Array:
+def _matmul_grad_self(
+    F: Formulas, g: Array, self_shape: Size | tuple[int, ...], other: Array
+) -> Array:
     if len(self_shape) == 1 and len(other.shape) == 1:
         return F.mul(g, other)
     if len(other.shape) == 1:  # (..., n, k) @ (k)
@@ -98,7 +101,9 @@ def _matmul_grad_self(F: Formulas, g: Array, self_shape: Any, other: Array) -> A
     return F.sum_to(F.matmul(g, F.mT(other)), self_shape)
 
 
-def _matmul_grad_other(F: Formulas, g: Array, self: Any, other_shape: Any) -> Array:
+def _matmul_grad_other(
+    F: Formulas, g: Array, self: Any, other_shape: Size | tuple[int, ...]
+) -> Array:
     if len(other_shape) == 1 and len(self.shape) == 1:
         return F.mul(g, self)
     if len(self.shape) == 1:  # (k) @ (..., k, m)

@@ -39,7 +39,7 @@ def with_adjoints(formula: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     @functools.wraps(formula)
-    def transposed(F: Formulas, g: Any, *saved: Any) -> Any:
+    def transposed(F: Formulas, g: Any, *saved: object) -> Any:
         return _conj_all(F, formula(F, _conj_all(F, g), *saved))
 
     return transposed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
 from flambeau._dispatch.dispatch import kernel_error
@@ -12,6 +12,10 @@ from flambeau._tensor.tensor import Tensor
 from flambeau.ops.declaration.table import Op
 from flambeau.ops.optimisers import optimizer, optimizer_adaptive
 from flambeau.plugin.accelerator import Accelerator
+
+if TYPE_CHECKING:
+    from flambeau._dispatch.bound import BoundBackend
+
 
 _NUMBERS = ("steps", "etas", "mus", "mu_products")  # lists of a 0-d tensor per parameter
 
@@ -36,7 +40,7 @@ class StepOp(Op):
     def decomposed(self, be: Any) -> Callable[..., Any]:
         """Not a function of native arrays: without a kernel the body runs on tensors."""
 
-        def refuse(*args: Any) -> Any:
+        def refuse(*args: object) -> object:
             raise NotImplementedError(
                 f"{self.name} changes tensors and has no kernel on {be.device}"
             )
@@ -97,7 +101,7 @@ class StepOp(Op):
                         f"entry of {self.params[i]} {tuple(t._a.shape)}"
                     )
 
-    def _counted_on_host(self, be: Any, lists: tuple[Any, ...]) -> bool:
+    def _counted_on_host(self, be: BoundBackend, lists: tuple[Any, ...]) -> bool:
         """Whether the tensors are an accelerator's and the numbers that they have the host's."""
         if self._counts is None or not isinstance(be.backend, Accelerator):
             return False

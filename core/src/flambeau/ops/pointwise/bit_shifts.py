@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
 from flambeau._tensor.tensor import Tensor
 from flambeau._types.dtype import INTEGER
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import BinaryFunction, _binary, where
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from flambeau.testing.sample_arrays import Sample
 
 
 def _parts(name: str, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -26,7 +31,7 @@ def _parts(name: str, self: Tensor, other: Tensor) -> tuple[Tensor, Tensor, Tens
     return inside, 2**half, 2 ** (distance - half)
 
 
-def _samples(S: Any) -> Any:
+def _samples(S: ModuleType) -> list[Sample]:
     words = S.Arr((2, 3), low=-100, high=100)
     distances = S.Arr((2, 3), kind="literal", literal=(0, 1, 2, 7, 31, 64))
     return [

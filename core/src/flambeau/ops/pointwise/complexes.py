@@ -8,7 +8,7 @@ derivative the formula is then that of real numbers; those of this file have non
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.arguments import broadcast_shapes, need_tensor
 from flambeau._dispatch.dispatch import cast, common, result_type
@@ -20,6 +20,9 @@ from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite
 from flambeau.ops.pointwise.elementwise import replaced
 from flambeau.ops.shapes.movement import stack
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 @composite(out=None, title="RealBackward0")
@@ -93,7 +96,7 @@ class RetypingView(Op):
         return x.dtype in (D.float32, D.float64) and x.numel() > 0 and _unpaired(x) is None
 
 
-def _retyping_view(body: Any) -> RetypingView:
+def _retyping_view(body: Callable[..., Any]) -> RetypingView:
     title = "".join(word.capitalize() for word in body.__name__.split("_")) + "Backward0"
     return RetypingView(body, "composite", out=None, title=title)
 

@@ -43,13 +43,14 @@ from flambeau.ops.declaration.public import alias, public
 from flambeau.ops.declaration.table import Op, composite, primitive
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Unpack
 
     from flambeau.ops.declaration.public import Facts
 
 
 @primitive(out=None, title="ToCopyBackward0")
-def _cast(self: Tensor, dtype: DType) -> Any:
+def _cast(self: Tensor, dtype: DType) -> Spec:
     return Spec(self.shape, dtype)
 
 
@@ -59,7 +60,7 @@ def _(F, g, self_dtype):
 
 
 @primitive
-def _clone(self: Tensor) -> Any:
+def _clone(self: Tensor) -> Tensor:
     return self
 
 
@@ -79,7 +80,7 @@ def _(F, g):
 
 
 @primitive(promotes="any")
-def _add(self: Tensor, other: Tensor) -> Any:
+def _add(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -109,7 +110,7 @@ _add.node = AddNode
     refuses_bool="Subtraction, the `-` operator, with a bool tensor is not supported. If you are "
     "trying to invert a mask, use the `~` or `logical_not()` operator instead.",
 )
-def _sub(self: Tensor, other: Tensor) -> Any:
+def _sub(self: Tensor, other: Tensor) -> Spec:
     if self.dtype is D.bool_:
         raise RuntimeError(_sub.refuses_bool)
     return broadcast(self, other)
@@ -126,7 +127,7 @@ def _(F, g, _self, _other):
 
 
 @primitive(promotes="any")
-def _mul(self: Tensor, other: Tensor) -> Any:
+def _mul(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -154,7 +155,7 @@ _mul.node = MulNode
 
 
 @primitive(promotes="float")
-def _div(self: Tensor, other: Tensor) -> Any:
+def _div(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -169,7 +170,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _pow(self: Tensor, other: Tensor) -> Any:
+def _pow(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -195,7 +196,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _remainder(self: Tensor, other: Tensor) -> Any:
+def _remainder(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -210,7 +211,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _fmod(self: Tensor, other: Tensor) -> Any:
+def _fmod(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -225,12 +226,12 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any", differentiable=False)
-def _floor_divide(self: Tensor, other: Tensor) -> Any:
+def _floor_divide(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
 @primitive(promotes="float")
-def _atan2(self: Tensor, other: Tensor) -> Any:
+def _atan2(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -245,7 +246,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _maximum(self: Tensor, other: Tensor) -> Any:
+def _maximum(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -267,7 +268,7 @@ def _(F, g, self, other):
 
 
 @primitive(promotes="any")
-def _minimum(self: Tensor, other: Tensor) -> Any:
+def _minimum(self: Tensor, other: Tensor) -> Spec:
     return broadcast(self, other)
 
 
@@ -282,7 +283,7 @@ def _(F, g, self, other):
 
 
 @primitive
-def _neg(self: Tensor) -> Any:
+def _neg(self: Tensor) -> Tensor:
     if self.dtype is D.bool_:
         raise RuntimeError(
             "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
@@ -297,7 +298,7 @@ def _(F, g):
 
 
 @primitive(out=None)
-def _abs(self: Tensor) -> Any:
+def _abs(self: Tensor) -> Spec:
     return Spec(self.shape, self.dtype.to_real())
 
 
@@ -312,7 +313,7 @@ def _(F, g, self):
     refuses_complex="Unlike NumPy, torch.sign is not intended to support complex numbers. Please "
     "use torch.sgn instead."
 )
-def _sign(self: Tensor) -> Any:
+def _sign(self: Tensor) -> Tensor:
     return self
 
 
@@ -322,7 +323,7 @@ def _(F, g):
 
 
 @primitive(promotes="float")
-def _exp(self: Tensor) -> Any:
+def _exp(self: Tensor) -> Tensor:
     return self
 
 
@@ -332,7 +333,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _expm1(self: Tensor) -> Any:
+def _expm1(self: Tensor) -> Tensor:
     return self
 
 
@@ -342,7 +343,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _log(self: Tensor) -> Any:
+def _log(self: Tensor) -> Tensor:
     return self
 
 
@@ -352,7 +353,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _log1p(self: Tensor) -> Any:
+def _log1p(self: Tensor) -> Tensor:
     return self
 
 
@@ -382,7 +383,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _sin(self: Tensor) -> Any:
+def _sin(self: Tensor) -> Tensor:
     return self
 
 
@@ -392,7 +393,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _cos(self: Tensor) -> Any:
+def _cos(self: Tensor) -> Tensor:
     return self
 
 
@@ -402,7 +403,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _tan(self: Tensor) -> Any:
+def _tan(self: Tensor) -> Tensor:
     return self
 
 
@@ -412,7 +413,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _asin(self: Tensor) -> Any:
+def _asin(self: Tensor) -> Tensor:
     return self
 
 
@@ -422,7 +423,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _acos(self: Tensor) -> Any:
+def _acos(self: Tensor) -> Tensor:
     return self
 
 
@@ -432,7 +433,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _atan(self: Tensor) -> Any:
+def _atan(self: Tensor) -> Tensor:
     return self
 
 
@@ -442,7 +443,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _sinh(self: Tensor) -> Any:
+def _sinh(self: Tensor) -> Tensor:
     return self
 
 
@@ -452,7 +453,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _cosh(self: Tensor) -> Any:
+def _cosh(self: Tensor) -> Tensor:
     return self
 
 
@@ -462,7 +463,7 @@ def _(F, g, self):
 
 
 @primitive(promotes="float")
-def _tanh(self: Tensor) -> Any:
+def _tanh(self: Tensor) -> Tensor:
     return self
 
 
@@ -472,7 +473,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _sqrt(self: Tensor) -> Any:
+def _sqrt(self: Tensor) -> Tensor:
     return self
 
 
@@ -482,7 +483,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _rsqrt(self: Tensor) -> Any:
+def _rsqrt(self: Tensor) -> Tensor:
     return self
 
 
@@ -493,7 +494,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float")
-def _reciprocal(self: Tensor) -> Any:
+def _reciprocal(self: Tensor) -> Tensor:
     return self
 
 
@@ -503,7 +504,7 @@ def _(F, g, result):
 
 
 @primitive(promotes="float", refuses_complex='"erf" is not implemented for complex numbers')
-def _erf(self: Tensor) -> Any:
+def _erf(self: Tensor) -> Tensor:
     return self
 
 
@@ -545,22 +546,22 @@ def _flat(F, g):
 
 
 @primitive
-def _floor(self: Tensor) -> Any:
+def _floor(self: Tensor) -> Tensor:
     return self
 
 
 @primitive
-def _ceil(self: Tensor) -> Any:
+def _ceil(self: Tensor) -> Tensor:
     return self
 
 
 @primitive
-def _trunc(self: Tensor) -> Any:
+def _trunc(self: Tensor) -> Tensor:
     return self
 
 
 @primitive
-def _round(self: Tensor) -> Any:
+def _round(self: Tensor) -> Tensor:
     return self
 
 
@@ -569,36 +570,36 @@ for _op in (_floor, _ceil, _trunc, _round):
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _eq(self: Tensor, other: Tensor) -> Any:
+def _eq(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _ne(self: Tensor, other: Tensor) -> Any:
+def _ne(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _lt(self: Tensor, other: Tensor) -> Any:
+def _lt(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _le(self: Tensor, other: Tensor) -> Any:
+def _le(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _gt(self: Tensor, other: Tensor) -> Any:
+def _gt(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
 @primitive(out=D.bool_, promotes="any", differentiable=False)
-def _ge(self: Tensor, other: Tensor) -> Any:
+def _ge(self: Tensor, other: Tensor) -> Spec:
     return Spec(broadcast_shapes(self.shape, other.shape), D.bool_)
 
 
-def _bitwise(name: str, self: Any, other: object) -> Any:
+def _bitwise(name: str, self: Any, other: object) -> Spec:
     if self.dtype.category >= 2:
         raise NotImplementedError(
             f'"{name}" is not implemented for {self.dtype}; bitwise ops take integers and bools'
@@ -607,27 +608,27 @@ def _bitwise(name: str, self: Any, other: object) -> Any:
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_and(self: Tensor, other: Tensor) -> Any:
+def _bitwise_and(self: Tensor, other: Tensor) -> Spec:
     return _bitwise("bitwise_and", self, other)
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_or(self: Tensor, other: Tensor) -> Any:
+def _bitwise_or(self: Tensor, other: Tensor) -> Spec:
     return _bitwise("bitwise_or", self, other)
 
 
 @primitive(promotes="any", differentiable=False)
-def _bitwise_xor(self: Tensor, other: Tensor) -> Any:
+def _bitwise_xor(self: Tensor, other: Tensor) -> Spec:
     return _bitwise("bitwise_xor", self, other)
 
 
 @primitive(differentiable=False)
-def _bitwise_not(self: Tensor) -> Any:
+def _bitwise_not(self: Tensor) -> Spec:
     return _bitwise("bitwise_not", self, self)
 
 
 @primitive(out=D.bool_, differentiable=False)
-def _isfinite(self: Tensor) -> Any:
+def _isfinite(self: Tensor) -> Spec:
     return Spec(self.shape, D.bool_)
 
 
@@ -722,7 +723,7 @@ def _binary(op: Op, doc: str, **facts: Unpack[Facts]) -> BinaryFunction:
     return _named(function, name, doc, facts)
 
 
-def _named(function: Any, name: str, doc: str, facts: Facts) -> Any:
+def _named(function: Callable[..., Any], name: str, doc: str, facts: Facts) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "flambeau"
     function.__doc__ = doc

@@ -248,7 +248,7 @@ def _beta_fitted(x: Tensor, alpha: Tensor, beta: Tensor) -> Tensor:
     return p / q * (x * (digamma(total) - digamma(alpha)) / beta)
 
 
-def _polynomial(coefficients: Sequence[Any], x: Tensor) -> Any:
+def _polynomial(coefficients: Sequence[Any], x: Tensor) -> Tensor:
     found = coefficients[-1]
     for coefficient in reversed(coefficients[:-1]):
         found = found * x + coefficient

@@ -65,7 +65,7 @@ class RandomOp(Op):
     def decomposed(self, be: Any) -> Callable[..., Any]:
         """The stream's numbers as a native array; on ``meta``, only their shape."""
 
-        def run(*args: Any) -> Any:
+        def run(*args: object) -> Any:
             shape = tuple(self._shape(*args))
             dtype = next((a for a in args if isinstance(a, D.dtype)), D.int64)
             if be.device.type == "meta":
@@ -82,7 +82,7 @@ class RandomOp(Op):
             raise kernel_error(self.name, error, args) from error
 
 
-def _first(shape: Sequence[int], *rest: Any) -> Sequence[int]:
+def _first(shape: Sequence[int], *rest: object) -> Sequence[int]:
     return shape
 
 
@@ -100,21 +100,23 @@ _geometric = RandomOp(streams.geometric, _first)
 
 
 @composite(differentiable=False)
-def _bernoulli(p: Tensor, generator: Any) -> Tensor:
+def _bernoulli(p: Tensor, generator: Generator) -> Tensor:
     flat = p.reshape((-1,)).tolist()
     values = streams.bernoulli(flat, p.dtype, generator)
     return wrap(p._be, p._be.host_array(list(values), p._a.shape, p.dtype), p.dtype)
 
 
 @composite(differentiable=False)
-def _poisson(rates: Tensor, generator: Any) -> Tensor:
+def _poisson(rates: Tensor, generator: Generator) -> Tensor:
     values: list[Any] = list(streams.poisson(rates.reshape((-1,)).tolist(), generator))
     native = rates._be.host_array(values, rates._a.shape, rates.dtype)
     return wrap(rates._be, native, rates.dtype)
 
 
 @composite(out=D.int64, differentiable=False)
-def _multinomial(probs: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
+def _multinomial(
+    probs: Tensor, num_samples: int, replacement: bool, generator: Generator
+) -> Tensor:
     flat = probs.reshape((-1,)).tolist()
     shape = tuple(probs._a.shape)
     found = streams.multinomial(flat, shape, num_samples, replacement, probs.dtype, generator)
@@ -126,10 +128,10 @@ def _made(
     op: RandomOp,
     size: Any,
     args: tuple[Any, ...],
-    generator: Any,
+    generator: Generator | None,
     out: Any,
-    dtype: Any,
-    device: Any,
+    dtype: DType | None,
+    device: DeviceLike | None,
     requires_grad: bool,
 ) -> Tensor:
     dtype = dtype_or(dtype, out)
@@ -461,7 +463,7 @@ def bernoulli(
     return finished(wrap(x._be, native, x.dtype), False, out)
 
 
-def _bernoulli_native(p: Tensor, dtype: DType, generator: Any) -> Any:
+def _bernoulli_native(p: Tensor, dtype: DType, generator: Generator) -> Any:
     p = drawable(p)
     if p.dtype.category != 2:
         raise RuntimeError(f"expected a floating tensor of probabilities, got {p.dtype}")

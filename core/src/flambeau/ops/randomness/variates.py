@@ -7,7 +7,6 @@ approximations (`ops.randomness.pathwise`) unless exact ones are asked for.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import wrap
@@ -35,7 +34,7 @@ _NAMES = {
 
 
 @composite
-def _standard_gamma(self: Tensor, exact: bool, generator: Any) -> Tensor:
+def _standard_gamma(self: Tensor, exact: bool, generator: Generator) -> Tensor:
     return _drawn(
         self,
         lambda: streams.standard_gamma(_flat(self), self.dtype, generator),
@@ -43,7 +42,7 @@ def _standard_gamma(self: Tensor, exact: bool, generator: Any) -> Tensor:
 
 
 @composite
-def _sample_dirichlet(self: Tensor, generator: Any) -> Tensor:
+def _sample_dirichlet(self: Tensor, generator: Generator) -> Tensor:
     columns = self._a.shape[-1] if self._a.shape else 1
     return _drawn(
         self,
@@ -52,7 +51,7 @@ def _sample_dirichlet(self: Tensor, generator: Any) -> Tensor:
 
 
 @composite
-def _binomial(count: Tensor, prob: Tensor, generator: Any) -> Tensor:
+def _binomial(count: Tensor, prob: Tensor, generator: Generator) -> Tensor:
     return _drawn(
         count,
         lambda: streams.binomial(_flat(count), _flat(prob), count.dtype, generator),

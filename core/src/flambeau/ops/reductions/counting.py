@@ -124,7 +124,7 @@ def _lexicographic(rows: Tensor) -> Tensor:
 
 def _unique(
     name: str, input: Tensor, ordered: bool, inverse: bool, counted: bool, dim: int | None
-) -> Any:
+) -> tuple[Tensor, ...] | Tensor:
     x = need_tensor(input, name, "input").detach()
     rest: tuple[int, ...] = ()
     if dim is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
 from flambeau._tensor.tensor import Tensor
@@ -62,7 +60,7 @@ def cov(
             )
         weights = given if weights is None else weights * given
     if weights is None:
-        total: Any = float(count)
+        total = float(count)
         mean = table.sum(1, keepdim=True) / total
         centred = table - mean
         weighted = centred

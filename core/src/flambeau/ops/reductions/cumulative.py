@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from flambeau._dispatch.arguments import dim_of, need_input, need_tensor
 from flambeau._tensor.printing import named_tuple
@@ -37,7 +37,7 @@ class cummin_return(_Running):  # noqa: N801
 
 
 @primitive
-def _cumsum(self: Tensor, dim: int) -> Any:
+def _cumsum(self: Tensor, dim: int) -> Tensor:
     return self
 
 
@@ -49,7 +49,7 @@ def _(F, g, dim):
 
 
 @primitive
-def _cumprod(self: Tensor, dim: int) -> Any:
+def _cumprod(self: Tensor, dim: int) -> Tensor:
     return self
 
 

@@ -25,6 +25,7 @@ from flambeau.ops.shapes.movement import cat
 if TYPE_CHECKING:
     from flambeau._types.native import Array
     from flambeau.ops.declaration.formulas import Formulas
+    from flambeau.ops.declaration.table import Op
 
 
 class MaxMin(NamedTuple):
@@ -396,7 +397,7 @@ def amin(
     return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
-def _arg(op: Any, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
+def _arg(op: Op, input: Tensor, dim: int | None, keepdim: bool, out: Tensor | None) -> Tensor:
     name = op.name
     x = input if type(input) is Tensor else need_tensor(input, name, "input")
     if x.dtype.is_complex:

@@ -10,7 +10,7 @@ import builtins
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._dispatch.arguments import (
@@ -46,6 +46,9 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import OPS, Op, composite, primitive
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 class ViewOp(Op):
     """A canonical op whose result shares the memory of its first argument."""
@@ -62,7 +65,7 @@ class ViewOp(Op):
         return "given"
 
 
-def _view_primitive(body: Any) -> ViewOp:
+def _view_primitive(body: Callable[..., Any]) -> ViewOp:
     return ViewOp(body, "primitive")
 
 
@@ -344,7 +347,7 @@ def _(F, g, tensors_shape, dim):
 
 
 @primitive
-def _flip(self: Tensor, dims: tuple[int, ...]) -> Any:
+def _flip(self: Tensor, dims: tuple[int, ...]) -> Tensor:
     return self
 
 

@@ -22,7 +22,7 @@ def _at_least(x: Tensor, rank: int) -> Tensor:
     return x.unsqueeze(0).unsqueeze(2) if n == 1 else x.unsqueeze(2)
 
 
-def _all_at_least(tensors: tuple[Any, ...], rank: int) -> Any:
+def _all_at_least(tensors: tuple[Any, ...], rank: int) -> Tensor | tuple[Tensor, ...]:
     if len(tensors) == 1 and isinstance(tensors[0], Tensor):
         return _at_least(tensors[0], rank)
     return tuple(_at_least(x, rank) for x in need_tensors(tensors, f"atleast_{rank}d"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from flambeau._dispatch.arguments import need_tensor
 from flambeau._dispatch.dispatch import cast
@@ -44,7 +43,7 @@ def _divisors(
     padding: Sizes,
     count_include_pad: bool,
     divisor_override: int | None,
-) -> Any:
+) -> Tensor | float:
     """How many elements each window averages over, (*count); windows end with the padding."""
     if divisor_override is not None:
         return divisor_override

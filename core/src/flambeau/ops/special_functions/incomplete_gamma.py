@@ -194,7 +194,7 @@ def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tenso
     return deliver(_incomplete("igammac", input, other), out, input, other)
 
 
-def _incomplete(name: str, a: Any, x: Any) -> Tensor:
+def _incomplete(name: str, a: Tensor, x: Tensor) -> Tensor:
     a, x = need_tensor(a, name, "input"), need_tensor(x, name, "other")
     if not (a.dtype.fp or x.dtype.fp):
         raise NotImplementedError(f'"{name}" not implemented for {a.dtype}: use a float dtype')

@@ -30,7 +30,7 @@ class _Family(NamedTuple):
     next: Callable[[int, Tensor, Tensor, Tensor], Tensor]
 
 
-def _evaluated(name: str, family: _Family, x: Any, n: Any, *, shifted: bool = False) -> Tensor:
+def _evaluated(name: str, family: _Family, x: Tensor, n: Any, *, shifted: bool = False) -> Tensor:
     tensors = [t for t in (x, n) if isinstance(t, Tensor)]
     if not tensors:
         raise TypeError(f"{name}(): argument 'input' must be Tensor, not {type(x).__name__}")
@@ -74,7 +74,7 @@ _P = _Family(lambda x: x, lambda k, x, p, q: ((2 * k + 1) * x * p - k * q) / (k 
 def _public(
     name: str, family: _Family, doc: str, example: str, *, shifted: bool = False
 ) -> Callable[..., Tensor]:
-    def function(input: object, n: object, *, out: Tensor | None = None) -> Tensor:
+    def function(input: Any, n: object, *, out: Tensor | None = None) -> Tensor:
         return deliver(_evaluated(name, family, input, n, shifted=shifted), out, input)
 
     function.__name__ = function.__qualname__ = name

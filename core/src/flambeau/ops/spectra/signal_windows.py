@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
 from flambeau._tensor.tensor import Tensor
@@ -178,7 +177,7 @@ def _window(
     periodic: bool,
     value: Callable[[float], float],
     dtype: DType | None,
-    layout: Any,
+    layout: Layout | None,
     device: object,
     requires_grad: bool,
 ) -> Tensor:

@@ -129,7 +129,7 @@ def difference(found: Any, wanted: Any) -> str:
 def level(name: str) -> Callable[[Any], Any]:
     """Decorate a test that is at another level than its module."""
 
-    def mark(test: Any) -> Any:
+    def mark(test: Any) -> object:
         test.level = name
         return test
 
@@ -139,7 +139,7 @@ def level(name: str) -> Callable[[Any], Any]:
 def cases(names: str, function: Callable[[str], Iterator[Any]]) -> Callable[[Any], Any]:
     """Decorate a test that runs for each of the cases that ``function(device)`` yields."""
 
-    def mark(test: Any) -> Any:
+    def mark(test: Any) -> object:
         test.cases = (names, function)
         return test
 
@@ -189,7 +189,7 @@ def promised(device: str) -> Expectations:
     return _promised[device][1]
 
 
-def case(device: str, dtype: DType, *values: Any, id: str) -> Any:
+def case(device: str, dtype: DType, *values: object, id: str) -> Any:
     """A `pytest.param`, skipped if the backend says that it does not have the dtype."""
     unsupported = promised(device).unsupported_dtypes
     reason = f"device {device!r} does not support {dtype.name}"
@@ -399,7 +399,7 @@ def operands_at(args: tuple[Any, ...], shape: tuple[int, ...], place: int) -> li
     return found
 
 
-def _finite(value: Any) -> bool:
+def _finite(value: complex) -> bool:
     return math.isfinite(value.real) and math.isfinite(value.imag)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -15,6 +15,10 @@ from flambeau._random.mt19937 import MT19937
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import ANY_SHAPE, DTYPES, GENERATOR, SAMPLES, SPECIAL, Sample, realise
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "inference"
 
@@ -117,7 +121,7 @@ def disagreements(
 
 @kit.cases("name dtype layout", overridden)
 def test_kernels_agree_with_their_decomposition(
-    device: str, name: str, dtype: Any, layout: str
+    device: str, name: str, dtype: DType, layout: str
 ) -> None:
     wrong = []
     for sample in SAMPLES[name]:
@@ -129,7 +133,7 @@ def test_kernels_agree_with_their_decomposition(
 
 
 @kit.cases("name dtype", cornered)
-def test_composite_corners_agree(device: str, name: str, dtype: Any) -> None:
+def test_composite_corners_agree(device: str, name: str, dtype: DType) -> None:
     wrong = []
     for sample in SPECIAL[name]:
         # Beside exp(30) the others would be nothing: elements that are not summed stand alone.
@@ -142,7 +146,7 @@ def test_composite_corners_agree(device: str, name: str, dtype: Any) -> None:
 @kit.level("training")
 @kit.cases("name dtype layout", steps)
 def test_steps_write_what_their_bodies_write(
-    device: str, name: str, dtype: Any, layout: str
+    device: str, name: str, dtype: DType, layout: str
 ) -> None:
     wrong = []
     for sample in SAMPLES[name]:
@@ -162,7 +166,7 @@ def test_steps_write_what_their_bodies_write(
 @kit.level("training")
 @kit.cases("name dtype layout", overridden_with_gradient)
 def test_gradients_agree_with_those_of_the_decomposition(
-    device: str, name: str, dtype: Any, layout: str
+    device: str, name: str, dtype: DType, layout: str
 ) -> None:
     wrong = []
     for sample in SAMPLES[name]:
@@ -188,7 +192,7 @@ def test_gradients_agree_with_those_of_the_decomposition(
 
 
 @kit.cases("name dtype", random_ops)
-def test_random_numbers_repeat_with_the_seed(device: str, name: str, dtype: Any) -> None:
+def test_random_numbers_repeat_with_the_seed(device: str, name: str, dtype: DType) -> None:
     be = bind(device)
     generator = fb.Generator(device=device)
     for sample in SAMPLES[name]:
@@ -210,7 +214,7 @@ def test_random_numbers_repeat_with_the_seed(device: str, name: str, dtype: Any)
 
 
 @kit.cases("name dtype", random_ops)
-def test_random_kernels_draw_the_stream_of_the_op(device: str, name: str, dtype: Any) -> None:
+def test_random_kernels_draw_the_stream_of_the_op(device: str, name: str, dtype: DType) -> None:
     be = bind(device)
     if not _core_stream(device):
         pytest.skip(f"device {device!r} has random bits of its own")

@@ -329,7 +329,7 @@ def errors(device: str) -> Iterator[Any]:
 
 
 @kit.cases("function kind text", errors)
-def test_wrong_arguments(device: str, function: Any, kind: Any, text: str) -> None:
+def test_wrong_arguments(device: str, function: Callable[..., Any], kind: Any, text: str) -> None:
     shown = str(bind(device).device)
 
     def run() -> None:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import flambeau as fb
 from flambeau._types import dtype as D
 from flambeau.testing.backend import _support as kit
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "primitives"
 
@@ -46,7 +50,7 @@ def same(found: list[Any], expected: list[Any]) -> bool:
 
 
 @kit.cases("dtype", limited)
-def test_every_number_survives_casts(device: str, dtype: Any) -> None:
+def test_every_number_survives_casts(device: str, dtype: DType) -> None:
     values = numbers(dtype)
     source = fb.float32 if dtype.is_floating_point else fb.int64
     if dtype is fb.uint64:
@@ -59,7 +63,7 @@ def test_every_number_survives_casts(device: str, dtype: Any) -> None:
 
 
 @kit.cases("dtype", limited)
-def test_casts_round_half_to_even_and_wrap(device: str, dtype: Any) -> None:
+def test_casts_round_half_to_even_and_wrap(device: str, dtype: DType) -> None:
     if dtype.is_floating_point:
         finite = sorted({v for v in numbers(dtype) if abs(v) < float("inf")})
         values = [(a + b) / 2 for a, b in pairwise(finite)]
@@ -72,7 +76,7 @@ def test_casts_round_half_to_even_and_wrap(device: str, dtype: Any) -> None:
 
 
 @kit.cases("dtype", limited)
-def test_comparison_is_of_numbers(device: str, dtype: Any) -> None:
+def test_comparison_is_of_numbers(device: str, dtype: DType) -> None:
     x = converted(device, [1.0, 2.0, 0.0], fb.float32, dtype)
     assert (x == x).tolist() == [True, True, True]
     assert (x == x.flip(0)).tolist() == [False, True, False]
@@ -80,7 +84,7 @@ def test_comparison_is_of_numbers(device: str, dtype: Any) -> None:
 
 
 @kit.cases("dtype", limited)
-def test_elements_are_moved(device: str, dtype: Any) -> None:
+def test_elements_are_moved(device: str, dtype: DType) -> None:
     x = converted(device, [[1.0, 2.0], [3.0, 4.0]], fb.float32, dtype)
     assert x.t().contiguous().tolist() == [[1, 3], [2, 4]]
     assert fb.cat([x, x[:1]]).tolist() == [[1, 2], [3, 4], [1, 2]]

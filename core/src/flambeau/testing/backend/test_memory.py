@@ -6,7 +6,7 @@ import copy
 import math
 import pickle
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,6 +17,10 @@ from flambeau.plugin import Backend
 from flambeau.plugin.host import host
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import LAYOUTS, Arr, lay_out, special_values
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "memory"
 
@@ -46,7 +50,7 @@ def packed(shape: tuple[int, ...], dtype: fb.dtype) -> bytes:
 
 
 @kit.cases("dtype", dtypes)
-def test_bytes_survive_the_way_to_the_device_and_back(device: str, dtype: Any) -> None:
+def test_bytes_survive_the_way_to_the_device_and_back(device: str, dtype: DType) -> None:
     backend = bind(device).backend
     for shape in SHAPES:
         data = packed(shape, dtype)
@@ -68,7 +72,7 @@ def test_a_large_array_survives(device: str) -> None:
 
 
 @kit.cases("dtype", dtypes)
-def test_from_host_copies(device: str, dtype: Any) -> None:
+def test_from_host_copies(device: str, dtype: DType) -> None:
     backend = bind(device).backend
     data = packed((2, 3), dtype)
     source = bytearray(data)
@@ -80,7 +84,7 @@ def test_from_host_copies(device: str, dtype: Any) -> None:
 
 
 @kit.cases("dtype", dtypes)
-def test_values_are_python_numbers(device: str, dtype: Any) -> None:
+def test_values_are_python_numbers(device: str, dtype: DType) -> None:
     be = bind(device)
     backend = be.backend
     kind = (bool, int, float, complex)[dtype.category]
@@ -99,7 +103,7 @@ def test_values_are_python_numbers(device: str, dtype: Any) -> None:
 
 
 @kit.cases("dtype", dtypes)
-def test_scalars_are_0d_arrays_of_their_dtype(device: str, dtype: Any) -> None:
+def test_scalars_are_0d_arrays_of_their_dtype(device: str, dtype: DType) -> None:
     backend = bind(device).backend
     array = backend.scalar(1, dtype)
     assert type(array) is backend.array
@@ -117,7 +121,7 @@ def test_item_of_several_elements_is_refused(device: str) -> None:
 
 
 @kit.cases("dtype layout", laid_out)
-def test_every_layout_reads_back_in_row_major_order(device: str, dtype: Any, layout: str) -> None:
+def test_every_layout_reads_back_in_row_major_order(device: str, dtype: DType, layout: str) -> None:
     for shape in SHAPES:
         t = lay_out(Arr(shape, seed=3), layout, kit.maker(device), dtype)
         e = lay_out(Arr(shape, seed=3), layout, kit.maker(kit.REFERENCE), dtype)
@@ -127,7 +131,7 @@ def test_every_layout_reads_back_in_row_major_order(device: str, dtype: Any, lay
 
 
 @kit.cases("dtype layout", laid_out)
-def test_copies_share_nothing(device: str, dtype: Any, layout: str) -> None:
+def test_copies_share_nothing(device: str, dtype: DType, layout: str) -> None:
     t = lay_out(Arr((2, 3), seed=3), layout, kit.maker(device), dtype)
     before = kit.memory(t), t.tolist()
     for made in (t.clone(), t.to(device, copy=True)):
@@ -175,7 +179,7 @@ def test_device_indices_are_those_that_exist(device: str) -> None:
 
 
 @kit.cases("dtype layout", laid_out)
-def test_strides_describe_memory(device: str, dtype: Any, layout: str) -> None:
+def test_strides_describe_memory(device: str, dtype: DType, layout: str) -> None:
     be = bind(device)
     if not be.strided:
         pytest.skip(f"device {device!r} has no strides")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.ops import OPS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.misfits import misfits
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "inference"
 
@@ -42,7 +46,7 @@ def refused(name: str, args: tuple[Any, ...]) -> Exception | None:
 
 @kit.cases("name dtype", all_ops)
 def test_an_operand_of_another_shape_is_refused_or_computed_with(
-    device: str, name: str, dtype: Any
+    device: str, name: str, dtype: DType
 ) -> None:
     # Operands lie amid other memory, in which a kernel that trusts their shapes would write.
     layout = "offset" if fb.zeros(1, device=device)._be.strided else "contiguous"

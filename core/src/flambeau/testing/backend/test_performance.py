@@ -54,7 +54,7 @@ def _enlarged(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([dataclasses.replace(a, shape=LARGE) if _grows(a) else a for a in args])
 
 
-def _grows(value: Any) -> bool:
+def _grows(value: object) -> bool:
     return isinstance(value, Arr) and bool(value.shape) and value.kind != "literal"
 
 
@@ -159,7 +159,7 @@ def counted_reads(backend: object) -> Iterator[list[int]]:
     count, inside = [0], [False]
 
     def counting(method: Callable[..., Any]) -> Callable[..., Any]:
-        def read(*args: Any) -> Any:
+        def read(*args: object) -> object:
             count[0] += not inside[0]
             outermost, inside[0] = not inside[0], True
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import flambeau as fb
 from flambeau._dispatch.bound import bind
@@ -11,6 +11,11 @@ from flambeau.ops import OPS
 from flambeau.plans import Compiled
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, realise
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "training"
 
@@ -35,7 +40,7 @@ def outcome(call: Any, args: Any) -> Any:
 
 
 @kit.cases("name dtype", captured)
-def test_plans_agree_with_the_op(device: str, name: str, dtype: Any) -> None:
+def test_plans_agree_with_the_op(device: str, name: str, dtype: DType) -> None:
     wrong = []
     for sample in SAMPLES[name][:2]:
         compiled = Compiled(OPS[name], 8, False)
@@ -57,7 +62,7 @@ def step(device: str, compiled: bool) -> list[Any]:
     weight: Any = make([0.5, -0.25, 1.0, 0.125], (2, 2), fb.float32).requires_grad_()
     mean = make([0.0, 0.0], (2,), fb.float32)
 
-    def once(x: Any) -> Any:
+    def once(x: Any) -> Tensor:
         weight.grad = None
         h = (x @ weight).relu()
         mean.mul_(0.5).add_(h.detach().mean(0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,10 @@ from flambeau.ops import OPS
 from flambeau.plugin.validation import STRIDED_KERNELS
 from flambeau.testing.backend import _support as kit
 from flambeau.testing.samples import DTYPES, SAMPLES, SPECIAL, Sample
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 LEVEL = "primitives"
 
@@ -66,7 +70,7 @@ def test_every_primitive_has_a_kernel(device: str, name: str) -> None:
 
 
 @kit.cases("name dtype layout", sampled)
-def test_samples_agree(device: str, name: str, dtype: Any, layout: str) -> None:
+def test_samples_agree(device: str, name: str, dtype: DType, layout: str) -> None:
     wrong = []
     for sample in SAMPLES[name]:
         if not wants_dtype(device, sample):
@@ -81,7 +85,7 @@ def test_samples_agree(device: str, name: str, dtype: Any, layout: str) -> None:
 
 
 @kit.cases("name dtype", cornered)
-def test_corners_agree(device: str, name: str, dtype: Any) -> None:
+def test_corners_agree(device: str, name: str, dtype: DType) -> None:
     wrong = []
     for sample in SPECIAL[name]:
         if not wants_dtype(device, sample):
@@ -106,7 +110,7 @@ def _native(args: Any) -> list[Any]:
 
 
 @kit.cases("name dtype", written)
-def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtype: Any) -> None:
+def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtype: DType) -> None:
     be = bind(device)
     kernel = getattr(be, f"{name}_")
     wrong = []
@@ -131,7 +135,7 @@ def test_in_place_kernels_write_what_the_op_returns(device: str, name: str, dtyp
 
 
 @kit.cases("name dtype", promoted)
-def test_mixed_dtypes_promote(device: str, name: str, dtype: Any) -> None:
+def test_mixed_dtypes_promote(device: str, name: str, dtype: DType) -> None:
     function = getattr(fb, name)
     wrong = []
     for other in kit.supported(device, DTYPES[name]):

@@ -50,7 +50,7 @@ def total(values: Iterable[Any], dtype: DType) -> Any:
     return sum(values, zero(dtype))
 
 
-def product(values: Iterable[Any], dtype: DType) -> Any:
+def product(values: Iterable[Any], dtype: DType) -> complex:
     """The product of numbers of the category of `dtype`, not yet rounded; 1 for none."""
     return reduce(multiply if dtype.is_complex else mul, values, zero(dtype) + 1)
 

@@ -7,7 +7,6 @@ import importlib.util
 import os
 from collections.abc import Sequence
 from types import ModuleType
-from typing import Any
 
 from flambeau._dispatch.annotated import all_take_as_annotated
 from flambeau.plugin.forks import make_lock
@@ -33,7 +32,7 @@ def load(
     is_python_module: bool = True,
     is_standalone: bool = False,
     keep_intermediates: bool = True,
-) -> Any:
+) -> str | ModuleType:
     """Compile sources, unless that was done before, and import the module that they make.
 
     What was compiled is found again by what went into it: sources, all that they include, options
@@ -102,7 +101,7 @@ def load_inline(
     with_pytorch_error_handling: bool = True,
     keep_intermediates: bool = True,
     use_pch: bool = False,
-) -> Any:
+) -> str | ModuleType:
     """As `load`, of sources that are texts.
 
     ``torch/extension.h`` is included before the first, and `functions` are bound to the module.
@@ -158,7 +157,7 @@ def load_inline(
     )
 
 
-def _load(what: Build, directory: str | None, verbose: bool, is_module: bool) -> Any:
+def _load(what: Build, directory: str | None, verbose: bool, is_module: bool) -> str | ModuleType:
     made = str(build(what, directory, verbose))
     if what.program:
         return made

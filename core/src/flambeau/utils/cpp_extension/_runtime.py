@@ -148,7 +148,7 @@ class _OfCpp(fb.autograd.Function):
         return tuple(result) if isinstance(result, list) else result
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+    def backward(ctx: Any, *gradients: object) -> tuple[Any, ...]:
         return None, None, *ctx.of_cpp(ctx, gradients)
 
 
@@ -260,7 +260,7 @@ def _by_name(
     """A function of places that takes arguments by name and leaves out those with defaults."""
     sized = [at for at, size in enumerate(sizes) if size]
 
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def call(*args: object, **kwargs: object) -> Any:
         given = list(args)
         for name, default in list(names.items())[len(args) :]:
             value = kwargs.pop(name, default)

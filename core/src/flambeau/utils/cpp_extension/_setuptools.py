@@ -15,7 +15,7 @@ from flambeau.utils.cpp_extension import _compiler
 __all__ = ["BuildExtension", "CUDAExtension", "CppExtension"]
 
 
-def CppExtension(name: str, sources: list[str], *args: Any, **kwargs: Any) -> Extension:
+def CppExtension(name: str, sources: list[str], *args: object, **kwargs: object) -> Extension:
     """A `setuptools.Extension` of C++ with the headers of ``torch/extension.h``.
 
     Takes the arguments of `setuptools.Extension`.
@@ -62,11 +62,11 @@ class BuildExtension(build_ext):
     """
 
     @classmethod
-    def with_options(cls, **options: Any) -> type[BuildExtension]:
+    def with_options(cls, **options: object) -> type[BuildExtension]:
         """The class with options given beforehand."""
 
         class cls_with_options(cls):  # noqa: N801
-            def __init__(self, *args: Any, **kwargs: Any) -> None:
+            def __init__(self, *args: object, **kwargs: object) -> None:
                 kwargs.update(options)
                 super().__init__(*args, **kwargs)
 

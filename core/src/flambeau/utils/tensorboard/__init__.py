@@ -41,7 +41,7 @@ def _plain(value: Any) -> Any:
 
 def _with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
-    def write(self: object, *args: Any, **kwargs: Any) -> Any:
+    def write(self: object, *args: object, **kwargs: object) -> object:
         return method(self, *_plain(args), **_plain(kwargs))
 
     return write
@@ -54,7 +54,7 @@ class SummaryWriter(tensorboardX.SummaryWriter):
     name.  ``add_graph`` needs PyTorch's tracer and is refused.
     """
 
-    def add_graph(self, *args: Any, **kwargs: Any) -> None:
+    def add_graph(self, *args: object, **kwargs: object) -> None:
         """Refused: a graph is drawn from PyTorch's traces.
 
         Raises:

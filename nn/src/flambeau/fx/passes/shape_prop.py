@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import flambeau as fb
 from flambeau.fx.interpreter import Interpreter
 from flambeau.fx.node import Node, map_aggregate
 from flambeau.overrides import all_take_as_annotated
+
+if TYPE_CHECKING:
+    from flambeau import Tensor
+
 
 __all__ = ["ShapeProp", "TensorMetadata"]
 
@@ -40,7 +44,7 @@ class ShapeProp(Interpreter):
         result = super().run_node(n)
         found = False
 
-        def facts(a: Any) -> Any:
+        def facts(a: Tensor | float) -> object:
             nonlocal found
             if isinstance(a, fb.Tensor):
                 found = True
@@ -53,7 +57,7 @@ class ShapeProp(Interpreter):
         n.meta["type"] = type(result)
         return result
 
-    def propagate(self, *args: Any) -> Any:
+    def propagate(self, *args: object) -> Any:
         """Run the graph; its result."""
         return self.run(*args)
 

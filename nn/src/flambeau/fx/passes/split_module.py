@@ -19,7 +19,7 @@ def split_module(
     root_m: Module | None,
     split_callback: Callable[[Node], int],
     qualname_map: dict[str, str] | None = None,
-    **options: Any,
+    **options: object,
 ) -> GraphModule:
     """A module that calls a submodule ``submod_N`` for each part of a graph.
 
@@ -85,7 +85,7 @@ def _item(graph: Graph, called: Node, i: int) -> Node:
 
 
 def _at(m: Module, path: str) -> Any:
-    value: Any = m
+    value = m
     for name in path.split("."):
         value = getattr(value, name)
     return value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -91,7 +90,7 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     return loss.mean() if reduction == "mean" else loss.sum()
 
 
-def in_place(input: Tensor, function: Callable[..., Tensor], *args: Any) -> Tensor:
+def in_place(input: Tensor, function: Callable[..., Tensor], *args: object) -> Tensor:
     """Write ``function(input, *args)`` into `input`.
 
     A recorded call works on a copy: what the gradient saves must not be overwritten.

@@ -117,7 +117,7 @@ def _sizes(
     return wanted, None if recompute else tuple(map(float, factors))
 
 
-def _each(spatial: tuple[int, ...], value: Any, name: str) -> tuple[Any, ...]:
+def _each(spatial: tuple[int, ...], value: object, name: str) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
         return (value,) * len(spatial)
     if len(value) != len(spatial):

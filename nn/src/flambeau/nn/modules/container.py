@@ -84,7 +84,7 @@ class Sequential(_Indexed):
     def __init__(self, *args: Module) -> None: ...
     @overload
     def __init__(self, arg: OrderedDict[str, Module], /) -> None: ...
-    def __init__(self, *args: Any) -> None:
+    def __init__(self, *args: object) -> None:
         super().__init__()
         if len(args) == 1 and isinstance(args[0], OrderedDict):
             named = args[0].items()

@@ -168,7 +168,7 @@ class _Convolution(_ConvNd):
             padding = 0
         return self._convolve(input, weight, bias, self.stride, padding, self.dilation, self.groups)
 
-    def _convolve(self, *args: Any) -> Tensor:
+    def _convolve(self, *args: object) -> Tensor:
         raise NotImplementedError
 
     def forward(self, input: Tensor) -> Tensor:

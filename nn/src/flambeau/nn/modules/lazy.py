@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.nn._registry import Registry
 from flambeau.nn.parameter import is_lazy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = ["LazyModuleMixin"]
 
@@ -37,7 +41,7 @@ class LazyModuleMixin(Registry):
 
     cls_to_become: type | None = None
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         module: Any = self
         module._register_load_state_dict_pre_hook(self._lazy_load_hook)
@@ -79,7 +83,7 @@ class LazyModuleMixin(Registry):
         if self.cls_to_become is not None:
             module.__class__ = self.cls_to_become
 
-    def _lazy_load_hook(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+    def _lazy_load_hook(self, state_dict: dict[str, Any], prefix: str, *rest: object) -> None:
         """The hook before loading: uninitialised tensors take the shapes of their entries."""
         held: dict[str, Any] = {**self._parameters, **self._buffers}
         for name, tensor in held.items():
@@ -97,6 +101,6 @@ class LazyModuleMixin(Registry):
                 destination[prefix + name] = tensor if as_it_is else tensor.detach()
 
 
-def _remove(hooks: OrderedDict[int, Any], function: Any) -> None:
+def _remove(hooks: OrderedDict[int, Any], function: Callable[..., Any]) -> None:
     for key in [k for k, hook in hooks.items() if getattr(hook, "__func__", None) is function]:
         del hooks[key]

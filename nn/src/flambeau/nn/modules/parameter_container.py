@@ -19,7 +19,7 @@ def _as_parameter(value: Any) -> Any:
     return Parameter(value) if plain else value
 
 
-def _line(key: object, value: Any, dtype: str) -> str:
+def _line(key: object, value: object, dtype: str) -> str:
     """One line of the repr."""
     if not isinstance(value, Tensor):
         return f"  ({key}): Object of type: {type(value).__name__}"

@@ -276,7 +276,7 @@ class RNNBase(Module):
         order: Tensor | None,
         batched: bool,
         packed: bool,
-    ) -> Any:
+    ) -> Tensor:
         """The initial state, sorted as the packed sequences are; zeros where none is given."""
         if hx is None:
             place = {"dtype": x.dtype, "device": x.device}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -11,6 +11,10 @@ from flambeau.nn import init
 from flambeau.nn._refusals import require_tensors
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 Device = fb.device | str | int | None
 
@@ -75,7 +79,7 @@ class RNNCellBase(Module):
     def _initial(self, x: Tensor) -> Tensor:
         return fb.zeros(x.shape[0], self.hidden_size, dtype=x.dtype, device=x.device)
 
-    def _step(self, function: Any, input: Tensor, hx: Tensor | None) -> Tensor:
+    def _step(self, function: Callable[..., Any], input: Tensor, hx: Tensor | None) -> Tensor:
         self._check("input", input)
         if hx is not None:
             self._check("hidden", hx)

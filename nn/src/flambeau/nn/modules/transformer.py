@@ -133,7 +133,7 @@ class _Layer(Module):
         return self.linear2(self.dropout(activated(self.linear1, self.activation, x)))
 
     def _with_residual(
-        self, x: Tensor, norm: Module, part: Callable[..., Tensor], *args: Any, **options: bool
+        self, x: Tensor, norm: Module, part: Callable[..., Tensor], *args: object, **options: bool
     ) -> Tensor:
         if self.norm_first:
             return x + part(norm(x), *args, **options)

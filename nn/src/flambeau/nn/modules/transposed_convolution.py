@@ -53,7 +53,7 @@ class _ConvTransposeNd(_ConvNd):
             dtype,
         )
 
-    def _convolve(self, *args: Any) -> Tensor:
+    def _convolve(self, *args: object) -> Tensor:
         raise NotImplementedError
 
     def forward(self, input: Tensor, output_size: Iterable[int] | None = None) -> Tensor:

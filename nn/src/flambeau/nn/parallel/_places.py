@@ -23,7 +23,7 @@ def tensors_in(value: Any) -> Iterator[Tensor]:
             yield from tensors_in(item)
 
 
-def device_type(*values: Any) -> str | None:
+def device_type(*values: object) -> str | None:
     """The type that an index without name means: that of the tensors, or the accelerator's.
 
     None where no tensor is on a device with indices and there is no accelerator.

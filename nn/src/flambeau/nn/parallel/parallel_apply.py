@@ -80,7 +80,7 @@ def parallel_apply(
     return results
 
 
-def _current(device: Device | None, *given: Any) -> AbstractContextManager[Any]:
+def _current(device: Device | None, *given: object) -> AbstractContextManager[Any]:
     """The context in which the device of one call, and its stream, are the current ones."""
     if device is None:
         tensor = next(tensors_in(given), None)

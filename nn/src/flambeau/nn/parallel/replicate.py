@@ -60,7 +60,7 @@ def _copy(network: M, place: fb.device, detach: bool, copies_buffers: bool) -> M
 
     replicas: dict[int, Any] = {}
     for module in network.modules():
-        replica: Any = object.__new__(type(module))
+        replica = object.__new__(type(module))
         replica.__dict__ = dict(module.__dict__)
         replica._is_replica = True
         replica._parameters = {k: None for k, v in module._parameters.items() if v is None}

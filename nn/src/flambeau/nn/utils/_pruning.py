@@ -205,7 +205,7 @@ def further_masked(method: BasePruningMethod, t: Tensor, mask: Tensor) -> Tensor
     kind = method.PRUNING_TYPE
     mask = mask.to(dtype=t.dtype)
     if kind == "unstructured":
-        rest: Any = mask == 1
+        rest = mask == 1
     elif kind == "structured":
         if not hasattr(method, "dim"):
             raise AttributeError("Pruning methods of PRUNING_TYPE 'structured' need a `dim`")

@@ -27,7 +27,7 @@ def _fused(layer: M, bn: Any, transposed: bool) -> M:
         raise AssertionError("Fusion only for eval!")
     if bn.running_mean is None or bn.running_var is None:
         raise AssertionError("Fusion needs the running statistics: track_running_stats=True")
-    fused: Any = copy.deepcopy(layer)
+    fused = copy.deepcopy(layer)
     fused.weight, fused.bias = fuse_conv_bn_weights(
         *(fused.weight, fused.bias, bn.running_mean, bn.running_var, bn.eps, bn.weight, bn.bias),
         transposed,
@@ -106,8 +106,8 @@ def fuse_linear_bn_eval(linear: M, bn: Module) -> M:
     >>> fb.nn.utils.fuse_linear_bn_eval(linear, bn)
     Linear(in_features=3, out_features=2, bias=True)
     """
-    features: Any = linear
-    norm: Any = bn
+    features = linear
+    norm = bn
     if features.out_features != norm.num_features and norm.num_features != 1:
         raise AssertionError("To fuse, linear.out_features == bn.num_features or 1")
     return _fused(linear, bn, False)

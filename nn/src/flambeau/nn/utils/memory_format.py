@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from flambeau import memory_format as MemoryFormat
 from flambeau.nn.module import Module
@@ -48,6 +48,6 @@ def convert_conv3d_weight_memory_format(module: M, memory_format: MemoryFormat) 
 def _converted(module: M, kinds: tuple[type[Module], ...], memory_format: MemoryFormat) -> M:
     for part in module.modules():
         if isinstance(part, kinds):
-            weight: Any = part.weight
+            weight = part.weight
             weight.data = weight.detach().clone(memory_format=memory_format)
     return module

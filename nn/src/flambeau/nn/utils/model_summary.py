@@ -266,7 +266,7 @@ def _zeros(model: Module, size: Sequence[Any], dtypes: Any, device: Device) -> t
     return tuple(fb.zeros(tuple(n), dtype=kind, device=device) for n, kind in pairs)
 
 
-def _tensors(result: Any) -> Iterator[Tensor]:
+def _tensors(result: object) -> Iterator[Tensor]:
     """The tensors of a result, in its tuples, lists and dictionaries."""
     if isinstance(result, Tensor):
         yield result
@@ -278,7 +278,7 @@ def _tensors(result: Any) -> Iterator[Tensor]:
             yield from _tensors(part)
 
 
-def _shape(result: Any) -> Any:
+def _shape(result: object) -> Any:
     """The shapes of the tensors of a result, in its tuples, lists and dictionaries."""
     if isinstance(result, Tensor):
         return tuple(result.shape)

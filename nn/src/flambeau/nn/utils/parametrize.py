@@ -66,14 +66,12 @@ class ParametrizationList(ModuleList):
     is_tensor: bool
     ntensors: int
 
-    def __init__(
-        self, modules: Sequence[Module], original: Tensor | Parameter, unsafe: bool = False
-    ) -> None:
+    def __init__(self, modules: Sequence[Module], original: Any, unsafe: bool = False) -> None:
         if not modules:
             raise ValueError("ParametrizationList requires one or more modules.")
         super().__init__(modules)
         self.unsafe = unsafe
-        start: Any = original
+        start = original
         with fb.no_grad():
             for module in reversed(list(modules)):
                 if hasattr(module, "right_inverse"):
@@ -86,7 +84,7 @@ class ParametrizationList(ModuleList):
                 f"Got {type(start).__name__}"
             )
         self.ntensors = 1 if self.is_tensor else len(start)
-        values: Any = [start] if self.is_tensor else start
+        values = [start] if self.is_tensor else start
         for name, value in zip(self._names, values, strict=True):
             self._hold(name, value, original, sole=self.is_tensor)
         if not unsafe:
@@ -98,7 +96,7 @@ class ParametrizationList(ModuleList):
             return ["original"]
         return [f"original{i}" for i in range(self.ntensors)]
 
-    def _hold(self, name: str, value: Tensor, original: Tensor, sole: bool) -> None:
+    def _hold(self, name: str, value: Any, original: Tensor, sole: bool) -> None:
         if not isinstance(original, Parameter):
             self.register_buffer(name, value)
         elif sole:  # optimisers may hold the parameter: it stays the same object
@@ -116,7 +114,7 @@ class ParametrizationList(ModuleList):
         Raises:
             RuntimeError: a parametrization has no ``right_inverse``.
         """
-        start: Any = value
+        start = value
         for module in reversed(list(self)):
             if not hasattr(module, "right_inverse"):
                 raise RuntimeError(
@@ -162,13 +160,13 @@ def _own_class(module: Module) -> None:
     """Give the module a class of its own, in which properties can stand."""
     base = type(module)
 
-    def forbid(self: object, *args: Any) -> Any:
+    def forbid(self: object, *args: object) -> object:
         raise RuntimeError(
             "Serialization of parametrized modules is only supported through state_dict(). "
             "Save state_dict() and load it into a module parametrized in the same way."
         )
 
-    def duplicate(self: Any, memo: dict[int, Any]) -> Any:
+    def duplicate(self: Any, memo: dict[int, Any]) -> object:
         other = self.__new__(type(self))
         memo[id(self)] = other
         other.__dict__ = copy.deepcopy(self.__dict__, memo)
@@ -220,7 +218,7 @@ def register_parametrization(
     """
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
-        chain: Any = module.parametrizations[tensor_name]
+        chain = module.parametrizations[tensor_name]
         if not unsafe:
             now = getattr(module, tensor_name)
             _check_same("unparametrized", now, "parametrized", parametrization(now))
@@ -281,7 +279,7 @@ def remove_parametrizations(
     """
     if not is_parametrized(module, tensor_name):
         raise ValueError(f"Module {module} does not have a parametrization on {tensor_name}")
-    chain: Any = module.parametrizations[tensor_name]
+    chain = module.parametrizations[tensor_name]
     if not leave_parametrized and not chain.is_tensor:
         raise ValueError(
             "Cannot leave unparametrized (`leave_parametrized=False`) a tensor that is "
@@ -299,7 +297,7 @@ def remove_parametrizations(
         else:
             kept = value
     delattr(type(module), tensor_name)
-    chains: Any = module.parametrizations
+    chains = module.parametrizations
     del chains[tensor_name]
     if trained:
         module.register_parameter(tensor_name, kept)

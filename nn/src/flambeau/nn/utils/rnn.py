@@ -80,7 +80,7 @@ class PackedSequence(_Packed):
             )
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
-    def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def to(self, *args: object, **kwargs: object) -> PackedSequence:
         """As `Tensor.to` for `data`; the indices follow to the device, never to the dtype.
 
         >>> import flambeau as fb
@@ -106,7 +106,7 @@ class PackedSequence(_Packed):
             device = fb.device("cuda", index)
         return self.to(device, *args[1:], **kwargs)
 
-    def cpu(self, *args: Any, **kwargs: Any) -> PackedSequence:
+    def cpu(self, *args: object, **kwargs: object) -> PackedSequence:
         """The batch on the CPU.
 
         >>> import flambeau as fb

@@ -13,6 +13,7 @@ from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value, dtype_of_example
 
 if TYPE_CHECKING:
+    from flambeau import dtype as DType
     from flambeau.onnx._export.walk import Walk
 
 import flambeau as fb
@@ -159,7 +160,7 @@ def _looped(
 
 
 def _joined(
-    walk: Walk, g: Graph, made: Value, ways: tuple[Any, Any], result: Any, dtype: Any
+    walk: Walk, g: Graph, made: Value, ways: tuple[Any, Any], result: object, dtype: DType
 ) -> Cell:
     """The cell of a value that is one of two; its sizes are known where both agree."""
     samples = result.examples if isinstance(result, Cell) else (result,) * walk.count
@@ -174,13 +175,13 @@ def _joined(
     return cell
 
 
-def _shape(value: Any) -> Any:
+def _shape(value: object) -> Any:
     if isinstance(value, Cell):
         return None if value.loose else tuple(getattr(e, "shape", ()) for e in value.examples)
     return ()
 
 
-def _value(g: Graph, value: Any) -> Value:
+def _value(g: Graph, value: object) -> Value:
     if isinstance(value, Cell):
         return value.read(g)
     if isinstance(value, NUMBERS):

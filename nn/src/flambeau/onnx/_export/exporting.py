@@ -108,7 +108,7 @@ def graph_of(model: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple
 
 
 @contextlib.contextmanager
-def _tracing_for_export(model: Any) -> Iterator[None]:
+def _tracing_for_export(model: object) -> Iterator[None]:
     """Let a trace keep what an export needs, and leave the buffers of a module as they were."""
     modules = list(model.modules()) if isinstance(model, nn.Module) else []
     bound = [(module, dict(module._buffers)) for module in modules]
@@ -132,7 +132,7 @@ def _tracing_for_export(model: Any) -> Iterator[None]:
                     buffer.copy_(was)
 
 
-def _with_gradients(value: Any) -> Any:
+def _with_gradients(value: object) -> Any:
     """Copies of the tensors, those of floating dtypes with gradients."""
     if isinstance(value, Tensor):
         copy = value.detach().clone()
@@ -149,7 +149,7 @@ def _with_gradients(value: Any) -> Any:
     return value
 
 
-def _weights_of(model: Any) -> dict[int, str]:
+def _weights_of(model: object) -> dict[int, str]:
     names: dict[int, str] = {}
     if isinstance(model, nn.Module):
         held = (model.named_parameters(remove_duplicate=False), model.named_buffers())
@@ -159,7 +159,7 @@ def _weights_of(model: Any) -> dict[int, str]:
     return names
 
 
-def _flat(value: Any, path: str, found: list[tuple[str, Tensor]]) -> None:
+def _flat(value: object, path: str, found: list[tuple[str, Tensor]]) -> None:
     if isinstance(value, Tensor):
         found.append((path, value))
     elif isinstance(value, list | tuple):
@@ -175,7 +175,7 @@ class _Export:
 
     def __init__(
         self,
-        model: object,
+        model: Any,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         opset: int,
@@ -337,7 +337,7 @@ def _copied(g: Graph, value: Value) -> Value:
     return made
 
 
-def _leaves(value: Any, found: list[Any]) -> None:
+def _leaves(value: object, found: list[Any]) -> None:
     if isinstance(value, list | tuple):
         for each in value:
             _leaves(each, found)
@@ -348,7 +348,7 @@ def _leaves(value: Any, found: list[Any]) -> None:
         found.append(value)
 
 
-def _with_cells(value: Any, cells: Iterator[Cell]) -> Any:
+def _with_cells(value: object, cells: Iterator[Cell]) -> Any:
     if isinstance(value, Tensor):
         return next(cells)
     if isinstance(value, list | tuple):
@@ -362,7 +362,7 @@ def _with_cells(value: Any, cells: Iterator[Cell]) -> Any:
 
 
 def _in_order(
-    model: object, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
+    model: Any, symbols: list[Symbol], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> list[Any]:
     """The value for each input of the graph."""
     values = list(args[: len(symbols)])
@@ -448,7 +448,7 @@ def _fallback(kind: OperatorExportTypes) -> Callable[..., Any] | None:
         return None
     whole = kind in (OperatorExportTypes.ONNX_ATEN, OperatorExportTypes.ONNX_ATEN_FALLBACK)
 
-    def write(g: Graph, name: str, args: dict[str, Any], outputs: int) -> Any:
+    def write(g: Graph, name: str, args: dict[str, Any], outputs: int) -> object:
         space, _, bare = name.rpartition("::")
         tensors = []
         attributes: dict[str, Any] = {}
@@ -468,7 +468,7 @@ def _fallback(kind: OperatorExportTypes) -> Callable[..., Any] | None:
     return write
 
 
-def _add_attribute(attributes: dict[str, Any], name: str, value: Any) -> None:
+def _add_attribute(attributes: dict[str, Any], name: str, value: object) -> None:
     first = value[0] if isinstance(value, list | tuple) and value else value
     letters = {bool: "i", int: "i", float: "f", str: "s"}
     letter = letters.get(type(first))
@@ -620,7 +620,7 @@ def save(proto: Any, f: Any, beside: Beside | None) -> None:
 def export(
     model: object,
     args: object = (),
-    f: Any = None,
+    f: Callable[..., Any] | None = None,
     export_params: bool = True,
     verbose: bool | None = False,
     training: object = TrainingMode.EVAL,
@@ -711,7 +711,7 @@ def export(
 def export_to_pretty_string(
     model: object,
     args: object,
-    f: Any = None,
+    f: Callable[..., Any] | None = None,
     export_params: bool = True,
     verbose: bool = False,
     training: object = TrainingMode.EVAL,

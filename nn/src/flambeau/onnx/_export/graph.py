@@ -286,7 +286,7 @@ class Graph:
                 f"{what} needs opset {opset} or newer; the model is exported with {self.opset}"
             )
 
-    def op(self, opname: str, *args: Any, outputs: int = 1, **attrs: Any) -> Any:
+    def op(self, opname: str, *args: object, outputs: int = 1, **attrs: object) -> Any:
         """Add a node; its output, or a tuple of them.
 
         Args:
@@ -343,7 +343,7 @@ class Graph:
         else:
             value = tensor = fb.tensor(value, dtype=dtype or _default_dtype(value))
         # Detached and converted it is another object each time.
-        key: Any = (id(value), value._version, tensor.dtype)
+        key = (id(value), value._version, tensor.dtype)
         if tensor.numel() <= 64:
             key = (tensor.dtype, tuple(tensor.shape), repr(tensor.reshape(-1).tolist()))
         found = self.shared.constants.get(key)
@@ -581,7 +581,7 @@ class Graph:
         return self.op("MatMul", a, b)
 
 
-def _default_dtype(value: Any) -> fb.dtype | None:
+def _default_dtype(value: object) -> fb.dtype | None:
     while isinstance(value, list | tuple):
         if not value:
             return fb.int64

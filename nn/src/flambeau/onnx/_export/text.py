@@ -40,7 +40,7 @@ def _node(node: Node) -> str:
     return f"{made} = {node.kind()}{attributes}({given}){scope}{source}"
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     if isinstance(value, Tensor):
         return _numbers(value)
     if isinstance(value, str):

@@ -186,7 +186,7 @@ class Walk:
         self.kept.append(tensor)
         return cell
 
-    def attribute(self, g: Graph, owner: Any, name: str) -> Any:
+    def attribute(self, g: Graph, owner: type, name: str) -> Any:
         """An attribute of a module or of another object."""
         if isinstance(owner, Module):
             path = f"{owner.path}.{name}" if owner.path else name
@@ -273,7 +273,7 @@ class Walk:
         back = [self.compute(step, self.example(given, at)) for at in range(self.count)]
         cells = _known_cells(given)
 
-        def known(parts: tuple[Any, ...]) -> Any:
+        def known(parts: tuple[Any, ...]) -> object:
             first = parts[0]
             if isinstance(first, Tensor):
                 for cell in cells:
@@ -324,7 +324,7 @@ class Walk:
             env[step.output()] = [one(dim) for dim in range(example.dim())]
         return True
 
-    def number(self, g: Graph, made: Any, examples: tuple[Any, ...]) -> Any:
+    def number(self, g: Graph, made: Value | int, examples: tuple[Any, ...]) -> int | Cell:
         """A number, or the cell of one that depends on the inputs."""
         if not isinstance(made, Value):
             return made

@@ -16,7 +16,7 @@ def _if(c: Context, condition: Tensor, then_branch: object, else_branch: object)
 
 @operator("Loop")
 def _loop(
-    c: Context, most: Tensor | None, condition: Tensor | None, *first: Any, body: Any
+    c: Context, most: Tensor | None, condition: Tensor | None, *first: object, body: Any
 ) -> tuple[Any, ...]:
     state = list(first)
     limit = None if most is None else int(most)

@@ -75,7 +75,7 @@ def _aligned(x: Tensor, y: Tensor, broadcast: int, axis: int | None) -> Tensor:
     return y.reshape([*y.shape, *[1] * (x.dim() - axis - y.dim())])
 
 
-def _pair(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
+def _pair(function: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Any]:
     def run(
         c: Context,
         x: Tensor,
@@ -361,7 +361,7 @@ def _bernoulli(
     return drawn if dtype is None else drawn.to(dtype_of(dtype))
 
 
-def _softmax_like(function: Callable[[Tensor, int], Tensor]) -> Any:
+def _softmax_like(function: Callable[[Tensor, int], Tensor]) -> Callable[..., Any]:
     def run(c: Context, x: Tensor, axis: int | None = None) -> Tensor:
         if c.opset >= 13:
             return function(x, -1 if axis is None else axis)
@@ -451,7 +451,7 @@ def _det(c: Context, x: Tensor) -> Tensor:
 def refuse_strings(name: str) -> Any:
     """An operator of strings, which tensors do not hold."""
 
-    def run(c: Context, *inputs: Any, **attributes: Any) -> Any:
+    def run(c: Context, *inputs: object, **attributes: object) -> Any:
         raise UnsupportedError(f"{name}: tensors of strings")
 
     return run

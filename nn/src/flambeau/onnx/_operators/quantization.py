@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.onnx._operators.convolution import conv
@@ -78,7 +76,7 @@ def _dynamic_quantize_linear(c: Context, x: Tensor) -> tuple[Tensor, Tensor, Ten
     return _quantized(x, scale, zero, fb.uint8), scale, zero.to(fb.uint8)
 
 
-def _rows(zero: Tensor | None, of: Tensor, last: bool) -> Any:
+def _rows(zero: Tensor | None, of: Tensor, last: bool) -> int | Tensor:
     """Zero points of a matrix: one, or one for each row (for each column, if `last`)."""
     if zero is None:
         return 0
@@ -130,7 +128,7 @@ def _qlinear_conv(
     y_scale: Tensor,
     y_zero: Tensor,
     bias: Tensor | None = None,
-    **attributes: Any,
+    **attributes: object,
 ) -> Tensor:
     def filters(a: Tensor) -> Tensor:
         return a.double().reshape([-1, *[1] * (w.dim() - 1)]) if a.numel() > 1 else a.double()

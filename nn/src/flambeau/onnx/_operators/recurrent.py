@@ -176,7 +176,7 @@ class _LSTM(_Layer):
         _, bias = self.bias(way)
         r = self.r[way]
         coupled = self.attributes.get("input_forget")
-        peeps: Any = (0, 0, 0)
+        peeps = (0, 0, 0)
         if self.peepholes is not None:
             peeps = self.peepholes[way].chunk(3)
         peep_in, peep_out, peep_forget = peeps
@@ -204,7 +204,7 @@ def _rnn(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
 
 
 @operator("GRU")
-def _gru(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
+def _gru(c: Context, *inputs: object, **attributes: object) -> tuple[Tensor, ...]:
     layer = _GRU(inputs, attributes)
     if attributes.get("linear_before_reset") and _usual(layer, "activations", "clip", "layout"):
         return _whole(layer, fb.gru, (1, 0, 2))
@@ -212,7 +212,7 @@ def _gru(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
 
 
 @operator("LSTM")
-def _lstm(c: Context, *inputs: Any, **attributes: Any) -> tuple[Tensor, ...]:
+def _lstm(c: Context, *inputs: object, **attributes: object) -> tuple[Tensor, ...]:
     layer = _LSTM(inputs, attributes)
     if _usual(layer, "activations", "clip", "input_forget", "layout"):
         return _whole(layer, fb.lstm, (0, 2, 3, 1))

@@ -13,7 +13,9 @@ from flambeau.onnx._operators.table import OPERATORS, Context, axis_of, integers
 Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
 
-def _reduction(function: Reduce, of_one: Callable[[Tensor], Tensor] = lambda x: x) -> Any:
+def _reduction(
+    function: Reduce, of_one: Callable[[Tensor], Tensor] = lambda x: x
+) -> Callable[..., Any]:
     """An operator for a reduction; `of_one` is what it makes of single elements."""
 
     def run(
@@ -88,7 +90,7 @@ for _name, _entry in {
     OPERATORS["", _name] = _reduction(*_entry)
 
 
-def _arg(function: Callable[..., Tensor]) -> Any:
+def _arg(function: Callable[..., Tensor]) -> Callable[..., Any]:
     def run(
         c: Context, x: Tensor, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
     ) -> Tensor:

@@ -19,7 +19,7 @@ from flambeau.onnx._operators.table import (
 
 
 @operator("Constant")
-def _constant(c: Context, **attributes: Any) -> Any:
+def _constant(c: Context, **attributes: object) -> Any:
     ((name, value),) = attributes.items()
     if name in ("value", "sparse_value"):
         return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
@@ -142,13 +141,17 @@ def _random_normal(
 
 
 @operator("RandomUniformLike")
-def _random_uniform_like(c: Context, x: Tensor, dtype: int | None = None, **options: Any) -> Tensor:
+def _random_uniform_like(
+    c: Context, x: Tensor, dtype: int | None = None, **options: object
+) -> Tensor:
     number_of = _code(x) if dtype is None else dtype
     return _random_uniform(c, list(x.shape), number_of, **options)
 
 
 @operator("RandomNormalLike")
-def _random_normal_like(c: Context, x: Tensor, dtype: int | None = None, **options: Any) -> Tensor:
+def _random_normal_like(
+    c: Context, x: Tensor, dtype: int | None = None, **options: object
+) -> Tensor:
     number_of = _code(x) if dtype is None else dtype
     return _random_normal(c, list(x.shape), number_of, **options)
 

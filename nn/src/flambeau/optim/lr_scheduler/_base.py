@@ -56,7 +56,7 @@ class LRScheduler:
     _last_lr: list[Rate]
     _verbose: bool = False
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         methods_take_as_annotated(cls)
 
@@ -191,7 +191,7 @@ def _note_calls(optimizer: Optimizer) -> None:
     reference = weakref.ref(optimizer)
 
     @wraps(step)
-    def noted(*args: Any, **kwargs: Any) -> Any:
+    def noted(*args: object, **kwargs: object) -> object:
         owner = reference()
         if owner is None:
             raise ReferenceError("the optimizer of this step() no longer exists")
@@ -273,5 +273,5 @@ def saved_callables(functions: Sequence[Any]) -> list[dict[str, Any] | None]:
     ]
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> Any:
     return value.clone() if isinstance(value, Tensor) else value

@@ -54,7 +54,7 @@ _PROGRAMS = frozenset(
 )
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> Callable[..., Any]:
     """Names of scripts and traces, which are loaded when one is asked for."""
     if name.endswith("Type") and not name.startswith("_"):
         kinds = importlib.import_module("flambeau.compat._program_types")
@@ -110,7 +110,7 @@ def _is_alias_of(data: Tensor, other: Tensor) -> bool:
     return data.untyped_storage()._cdata == other.untyped_storage()._cdata
 
 
-def _jit_set_profiling_executor(value: Any) -> bool:
+def _jit_set_profiling_executor(value: object) -> bool:
     """Set something of the compiler of scripts, and return what it was."""
     return False
 

@@ -35,7 +35,7 @@ __all__ = [
 disallow_in_graph = forbid_in_graph = run = allow_in_graph
 
 
-def mark_dynamic(*args: Any, **kwargs: Any) -> None:
+def mark_dynamic(*args: object, **kwargs: object) -> None:
     """Say something of a tensor to the compiler."""
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 cache_size_limit = recompile_limit = 8
 suppress_errors = False
@@ -16,7 +15,7 @@ optimize_ddp: bool | str = True
 
 
 @contextmanager
-def patch(**settings: Any) -> Iterator[None]:
+def patch(**settings: object) -> Iterator[None]:
     """A block with these settings."""
     before = {name: globals()[name] for name in settings if name in globals()}
     globals().update(settings)

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.autograd import gradcheck, gradgradcheck
+
+if TYPE_CHECKING:
+    from flambeau._tensor.tensor import Tensor
+
 
 __all__ = [
     "get_analytical_jacobian",
@@ -38,7 +42,7 @@ def zero_gradients(x: object) -> None:
             each.grad.zero_()
 
 
-def make_jacobian(input: Any, num_out: int) -> Any:
+def make_jacobian(input: Any, num_out: int) -> Tensor | None:
     """Zeros in the form of a nested list: for each floating tensor that wants a gradient a matrix
     with a row for each of its elements; None for anything else."""
     if isinstance(input, fb.Tensor):
@@ -53,7 +57,7 @@ def make_jacobian(input: Any, num_out: int) -> Any:
 
 def get_numerical_jacobian(
     fn: Callable[[Any], Any], input: object, target: object = None, eps: float = 1e-3
-) -> Any:
+) -> Tensor | None:
     """Central differences of `fn(input)` by the tensors in `target`, by default those in `input`.
 
     In the form of `make_jacobian`.  What is changed is `tensor.data`.

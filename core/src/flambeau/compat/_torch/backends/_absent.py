@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 __all__ = ["is_available", "switches"]
 
@@ -19,10 +18,10 @@ def switches(
 ) -> tuple[Callable[..., tuple[bool, ...]], Callable[..., AbstractContextManager[None]]]:
     """Functions ``set_flags`` and ``flags`` that change nothing: all that can be set stays off."""
 
-    def set_flags(*args: Any, **kwargs: Any) -> tuple[bool, ...]:
+    def set_flags(*args: object, **kwargs: object) -> tuple[bool, ...]:
         return (False,) * len(names)
 
-    def flags(*args: Any, **kwargs: Any) -> AbstractContextManager[None]:
+    def flags(*args: object, **kwargs: object) -> AbstractContextManager[None]:
         return nullcontext()
 
     return set_flags, flags

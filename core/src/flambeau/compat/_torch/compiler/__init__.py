@@ -24,12 +24,14 @@ __all__ = [
 ]
 
 
-def disable(fn: Any = None, recursive: bool = True, **settings: Any) -> Any:
+def disable(
+    fn: Callable[..., Any] | None = None, recursive: bool = True, **settings: object
+) -> Callable[..., Any]:
     """A function as it is; without one, a decorator."""
     return (lambda function: function) if fn is None else fn
 
 
-def allow_in_graph(fn: Any) -> Any:
+def allow_in_graph(fn: Callable[..., Any]) -> Any:
     """A function as it is."""
     return fn
 
@@ -55,6 +57,6 @@ def list_backends(exclude_tags: object = ()) -> list[str]:
 
 
 @contextmanager
-def set_stance(*args: Any, **kwargs: Any) -> Any:
+def set_stance(*args: object, **kwargs: object) -> Any:
     """A block in which compilation is used otherwise."""
     yield

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.compat._torch.jit import annotations
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = [
     "_disable_emit_hooks",
@@ -44,7 +48,7 @@ class _Trace:
 
 
 def get_trace_graph(
-    f: Any,
+    f: Callable[..., Any],
     args: Any = (),
     kwargs: Mapping[str, Any] | None = None,
     _force_outplace: bool = False,

@@ -38,7 +38,7 @@ def is_in_onnx_export() -> bool:
 
 
 def register_custom_op_symbolic(
-    symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int, **settings: Any
+    symbolic_name: str, symbolic_fn: Callable[..., Any], opset_version: int, **settings: object
 ) -> None:
     """Say how an op would be exported."""
 

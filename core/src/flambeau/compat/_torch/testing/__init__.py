@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from flambeau._types.hints import DeviceLike
+
 
 __all__ = [
     "assert_allclose",
@@ -25,7 +29,7 @@ def get_all_dtypes() -> list[fb.dtype]:
     return [*integers, fb.float32, fb.float64, fb.float16, fb.bfloat16]
 
 
-def get_all_math_dtypes(device: Any) -> list[fb.dtype]:
+def get_all_math_dtypes(device: DeviceLike) -> list[fb.dtype]:
     """Those of them that PyTorch 1 computed with: float16 not on the CPU."""
     integers = [fb.uint8, fb.int8, fb.int16, fb.int32, fb.int64]
     half = [] if fb.device(device).type == "cpu" else [fb.float16]

@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["_DecoratorContextManager", "_NoParamDecoratorContextManager", "context_decorator"]
 
 
-def context_decorator(ctx: object, func: Any) -> Any:
+def context_decorator(ctx: object, func: Callable[..., Any]) -> Callable[..., Any]:
     """A function of which every call, and every step of a generator, runs inside a context.
 
     Args:
@@ -23,7 +23,7 @@ def context_decorator(ctx: object, func: Any) -> Any:
     if inspect.isgeneratorfunction(func):
 
         @functools.wraps(func)
-        def steps(*args: Any, **kwargs: Any) -> Any:
+        def steps(*args: object, **kwargs: object) -> Any:
             generator = func(*args, **kwargs)
             send, value = generator.send, None
             try:
@@ -44,7 +44,7 @@ def context_decorator(ctx: object, func: Any) -> Any:
         return steps
 
     @functools.wraps(func)
-    def inside(*args: Any, **kwargs: Any) -> Any:
+    def inside(*args: object, **kwargs: object) -> object:
         with made():
             return func(*args, **kwargs)
 

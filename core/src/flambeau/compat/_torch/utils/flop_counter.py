@@ -27,11 +27,11 @@ def _product(first: Any, second: Any) -> int:
     return 2 * batch * rows * inner * columns
 
 
-def _added_product(base: object, first: object, second: object, *rest: Any) -> int:
+def _added_product(base: object, first: object, second: object, *rest: object) -> int:
     return _product(first, second)
 
 
-def _linear(x: object, weight: Any, *rest: Any) -> int:
+def _linear(x: object, weight: Any, *rest: object) -> int:
     return 2 * _size(x) * weight.shape[0]
 
 
@@ -49,19 +49,21 @@ def _convolution(
     return 2 * x.shape[0] * places * _size(weight)
 
 
-def _convolution_input(grad: object, weight: Any, *rest: Any) -> int:
+def _convolution_input(grad: object, weight: Any, *rest: object) -> int:
     return 2 * _size(grad) * math.prod(weight.shape[1:])
 
 
-def _convolution_weight(grad: object, x: object, weight_shape: Sequence[int], *rest: Any) -> int:
+def _convolution_weight(grad: object, x: object, weight_shape: Sequence[int], *rest: object) -> int:
     return 2 * _size(grad) * math.prod(weight_shape[1:])
 
 
-def _attention(q: Any, k: Any, v: Any, *rest: Any) -> int:
+def _attention(q: Any, k: Any, v: Any, *rest: object) -> int:
     return 2 * math.prod(q.shape[:-1]) * k.shape[-2] * (q.shape[-1] + v.shape[-1])
 
 
-def _attention_backward(grad: object, total: object, q: Any, k: Any, v: object, *rest: Any) -> int:
+def _attention_backward(
+    grad: object, total: object, q: Any, k: Any, v: object, *rest: object
+) -> int:
     # The scores again, and two products for each of the two of forward.
     return 2 * _attention(q, k, v) + 2 * math.prod(q.shape[:-1]) * k.shape[-2] * q.shape[-1]
 

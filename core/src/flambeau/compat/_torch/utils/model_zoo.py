@@ -11,7 +11,7 @@ except ImportError:
     class tqdm:  # type: ignore[no-redef] # noqa: N801 - the package's name
         """An iterable or counter that shows no progress."""
 
-        def __init__(self, iterable: Any = (), *args: Any, **kwargs: Any) -> None:
+        def __init__(self, iterable: Any = (), *args: object, **kwargs: object) -> None:
             self._iterable = iterable
 
         def __iter__(self) -> Any:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, MutableMapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 __all__ = [
     "TensorWeakRef",
@@ -23,7 +27,7 @@ class WeakIdRef(weakref.ref):
 
     _id: int
 
-    def __new__(cls, key: Any, callback: Any = None) -> WeakIdRef:
+    def __new__(cls, key: Any, callback: Callable[..., Any] | None = None) -> WeakIdRef:
         made = super().__new__(cls, key, callback)
         made._id = id(key)
         return made

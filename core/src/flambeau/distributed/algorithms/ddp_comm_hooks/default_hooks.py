@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau import futures
 from flambeau.distributed._exchange.collectives import all_reduce
 from flambeau.distributed._init import get_world_size
+
+if TYPE_CHECKING:
+    from flambeau._types.dtype import dtype as DType
+
 
 Hook = Callable[[Any, Any], futures.Future[Any]]
 
@@ -44,7 +48,7 @@ def bf16_compress_hook(process_group: object, bucket: object) -> futures.Future[
     return _compressed(fb.bfloat16, process_group, bucket)
 
 
-def _wrapper(dtype: Any, hook: Hook) -> Hook:
+def _wrapper(dtype: DType, hook: Hook) -> Hook:
     def wrapped(state: object, bucket: Any) -> futures.Future[Any]:
         buffer = bucket.buffer()
         with fb.no_grad():

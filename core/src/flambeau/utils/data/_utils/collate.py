@@ -8,9 +8,13 @@ from __future__ import annotations
 import copy
 import sys
 from collections.abc import Callable, Mapping, MutableMapping, MutableSequence, Sequence
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import flambeau as fb
+
+if TYPE_CHECKING:
+    from flambeau import Tensor
+
 
 __all__ = ["collate", "default_collate", "default_collate_fn_map", "default_convert"]
 
@@ -92,7 +96,7 @@ def collate(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -
     if function is not None:
         return function(batch, collate_fn_map=collate_fn_map)
 
-    def together(items: Sequence[Any]) -> Any:
+    def together(items: Sequence[Any]) -> object:
         return collate(items, collate_fn_map=collate_fn_map)
 
     if isinstance(sample, Mapping):
@@ -113,7 +117,7 @@ def _rebuilt_mapping(like: Mapping[Any, Any], entries: dict[Any, Any]) -> Any:
     """`entries` as a mapping of the type of `like`; a mutable one keeps its further properties."""
     try:
         if isinstance(like, MutableMapping):
-            clone: Any = copy.copy(like)
+            clone = copy.copy(like)
             clone.update(entries)
             return clone
         return type(like)(entries)  # type: ignore[call-arg]
@@ -127,7 +131,7 @@ def _rebuilt_sequence(like: Sequence[Any], items: list[Any]) -> Any:
         return items
     try:
         if isinstance(like, MutableSequence):
-            clone: Any = copy.copy(like)
+            clone = copy.copy(like)
             for i, item in enumerate(items):
                 clone[i] = item
             return clone
@@ -140,7 +144,7 @@ def _is_namedtuple(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
 
 
-def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_tensor_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return fb.stack(tuple(batch), 0)
 
 
@@ -155,15 +159,15 @@ def collate_numpy_array_fn(
 
 def collate_numpy_scalar_fn(
     batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None
-) -> Any:
+) -> Tensor:
     return fb.as_tensor(sys.modules["numpy"].asarray(batch))
 
 
-def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_float_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return fb.tensor(batch, dtype=fb.float64)
 
 
-def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Any:
+def collate_int_fn(batch: Sequence[Any], *, collate_fn_map: CollateMap | None = None) -> Tensor:
     return fb.tensor(batch)
 
 
@@ -182,7 +186,7 @@ default_collate_fn_map: CollateMap = {
 
 def _know_numpy() -> None:
     """Enter NumPy's types into the default map, once; not by an import, for core has none of it."""
-    numpy: Any = sys.modules["numpy"]
+    numpy = sys.modules["numpy"]
     default_collate_fn_map.setdefault(numpy.ndarray, collate_numpy_array_fn)
     default_collate_fn_map.setdefault(
         (numpy.bool_, numpy.number, numpy.object_), collate_numpy_scalar_fn

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterator, Sized
-from typing import Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import flambeau as fb
 from flambeau.utils.data._utils.fetch import Fetcher
@@ -13,6 +13,9 @@ from flambeau.utils.data._utils.pin import pin_memory
 from flambeau.utils.data._utils.pool import WorkerPool
 from flambeau.utils.data._utils.worker import END, ERROR
 from flambeau.utils.data.dataset import IterableDataset
+
+if TYPE_CHECKING:
+    pass
 
 
 class Pass:

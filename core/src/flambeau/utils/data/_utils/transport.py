@@ -17,6 +17,7 @@ import flambeau as fb
 from flambeau._storages import shared as _storage_shared
 
 if TYPE_CHECKING:
+    from flambeau import Tensor
     from flambeau._memory.record import Storage
 
 # Larger payloads go through shared memory.  Both ends may be sending at once and must never wait
@@ -54,7 +55,7 @@ class _Unpickler(pickle.Unpickler):
         self._block = block
         self._made: dict[int, fb.Tensor] = {}
 
-    def persistent_load(self, pid: Any) -> Any:
+    def persistent_load(self, pid: Any) -> Tensor:
         """The tensor of these elements; one object for one place."""
         start, dtype, shape = pid
         if self._block is None or not math.prod(shape):
@@ -104,7 +105,7 @@ def receive(connection: Connection) -> tuple[tuple[Any, ...], Any]:
         return header, lambda: _Unpickler(io.BytesIO(text), block).load()
     shared = _storage_shared.attach(reduction.recv_handle(connection), total)
 
-    def load() -> Any:
+    def load() -> object:
         return _Unpickler(io.BytesIO(shared.read(nbytes, total)), shared).load()
 
     return header, load

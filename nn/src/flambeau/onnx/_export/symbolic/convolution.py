@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def tuple_of(value: Any, count: int) -> list[int]:
+
+def tuple_of(value: object, count: int) -> list[int]:
     """One number for each spatial dimension."""
     values = list(value) if isinstance(value, list | tuple) else [value]
     values = values * count if len(values) == 1 else values
@@ -60,10 +63,10 @@ def _plain(name: str) -> None:
         g: Graph,
         input: Value,
         weight: Value,
-        bias: Any = None,
-        stride: Any = 1,
-        padding: Any = 0,
-        dilation: Any = 1,
+        bias: Value | None = None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
+        dilation: int | Sequence[int] = 1,
         groups: int = 1,
     ) -> Value:
         return convolve(g, input, weight, bias, stride, padding, dilation, groups)
@@ -75,12 +78,12 @@ def _transposed(name: str) -> None:
         g: Graph,
         input: Value,
         weight: Value,
-        bias: Any = None,
-        stride: Any = 1,
-        padding: Any = 0,
+        bias: Value | None = None,
+        stride: int | Sequence[int] = 1,
+        padding: int | Sequence[int] = 0,
         output_padding: Any = 0,
         groups: int = 1,
-        dilation: Any = 1,
+        dilation: int | Sequence[int] = 1,
     ) -> Value:
         return transpose(g, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -126,14 +129,14 @@ def convolution(
     g: Graph,
     input: Value,
     weight: Value,
-    bias: Any,
-    stride: Any,
-    padding: Any,
-    dilation: Any,
+    bias: Value,
+    stride: int | Sequence[int],
+    padding: int | Sequence[int],
+    dilation: int | Sequence[int],
     transposed: bool,
     output_padding: Any,
     groups: int,
-    **flags: Any,
+    **flags: object,
 ) -> Value:
     if transposed:
         return transpose(g, input, weight, bias, stride, padding, output_padding, groups, dilation)

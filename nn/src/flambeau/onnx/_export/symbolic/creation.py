@@ -10,7 +10,7 @@ from flambeau.onnx._export.graph import Graph, Value, number_of
 from flambeau.onnx._export.table import need_number, symbolic
 
 
-def _filled(names: tuple[str, ...], like: str, new: str, value: Any) -> None:
+def _filled(names: tuple[str, ...], like: str, new: str, value: object) -> None:
     @symbolic(*names)
     def plain(g: Graph, size: Any, dtype: Any = None) -> Value:
         return g.filled(size, value, g.dtype)
@@ -110,7 +110,7 @@ def normal(g: Graph, self: Value, mean: float = 0.0, std: float = 1.0) -> Value:
 @symbolic("bernoulli")
 def bernoulli(g: Graph, self: Value, p: object = None) -> Value:
     assert self.dtype is not None
-    chance: Any = self if p is None else g.value(p, self.dtype)
+    chance = self if p is None else g.value(p, self.dtype)
     drawn = g.op("RandomUniformLike", self)
     return g.cast(g.op("Less", drawn, chance), g.dtype)
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
+
+if TYPE_CHECKING:
+    pass
 
 
 def same(name: str, kind: str, since: int = 9, floats: bool = True) -> None:
@@ -64,7 +67,7 @@ def common(one: object, other: object) -> fb.dtype:
     return fb.result_type(*(_stand_in(v) for v in (one, other)))
 
 
-def _stand_in(value: Any) -> Any:
+def _stand_in(value: object) -> object:
     if isinstance(value, Value):
         assert value.dtype is not None
         return fb.empty((1,) * min(1, len(value.shape or ())), dtype=value.dtype)

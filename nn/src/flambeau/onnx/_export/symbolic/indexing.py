@@ -11,7 +11,9 @@ from flambeau.onnx._export.table import need_number, symbolic
 
 
 @symbolic("embedding")
-def embedding(g: Graph, weight: Value, indices: Value, padding_idx: int = -1, **rest: Any) -> Value:
+def embedding(
+    g: Graph, weight: Value, indices: Value, padding_idx: int = -1, **rest: object
+) -> Value:
     return g.op("Gather", weight, indices)
 
 

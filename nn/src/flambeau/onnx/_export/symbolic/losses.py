@@ -153,7 +153,7 @@ def cross_entropy(
     g: Graph,
     self: Value,
     target: Value,
-    weight: Any = None,
+    weight: Value | None = None,
     reduction: int = 1,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,
@@ -179,7 +179,7 @@ def cross_entropy(
 
 
 def _count(g: Graph, x: Value) -> Any:
-    count: Any = 1
+    count = 1
     for d in range(x.rank):
         if d != 1:
             size = g.size(x, d)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import flambeau as fb
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.symbolic.elementwise import extreme
@@ -39,7 +37,7 @@ def tensor(g: Graph, data: object = None, t: object = None) -> Value:
     return g.cast(g.value(what), g.dtype)
 
 
-def _nested(g: Graph, values: Any) -> Value:
+def _nested(g: Graph, values: object) -> Value:
     if not isinstance(values, list | tuple):
         return g.cast(g.value(values), g.dtype)
     parts = [g.unsqueeze(_nested(g, value), [0]) for value in values]

@@ -76,7 +76,7 @@ def padded(g: Graph, data: Value, batch_sizes: Value | None) -> tuple[Value, Val
 
 
 @symbolic("_pack_padded_sequence", since=11)
-def pack(g: Graph, input: Value, lengths: Value, batch_first: bool) -> Any:
+def pack(g: Graph, input: Value, lengths: Value, batch_first: bool) -> tuple[Value, ...]:
     x = g.swap(input, 0, 1) if batch_first else input
     lengths = g.cast(lengths, fb.int64)
     present = _present(g, lengths, _longest(g, lengths))
@@ -96,7 +96,7 @@ def unpack(
     """As many steps as the longest sequence has, or `total_length` of them."""
     x, lengths = padded(g, data, batch_sizes)
     rest = x.rank - 1
-    steps: Any = _longest(g, lengths)
+    steps = _longest(g, lengths)
     if isinstance(total_length, Value) or total_length > 0:
         steps = g.value(total_length, fb.int64)
         before = g.ints([0] * (rest + 1))

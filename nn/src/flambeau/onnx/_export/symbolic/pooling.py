@@ -63,7 +63,7 @@ def _max(spatial: int, indices: bool) -> Any:
         values, places = made
         # ONNX counts through all of the tensor, PyTorch within each image.
         places.dtype = fb.int64
-        area: Any = 1
+        area = 1
         for d in range(spatial):
             area *= x.static(2 + d)
         g.needs(10, "the indices of pooling")

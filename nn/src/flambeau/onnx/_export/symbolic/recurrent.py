@@ -120,14 +120,14 @@ def layers(
     return x, *joined
 
 
-def _is_zero(state: Any) -> bool:
+def _is_zero(state: object) -> bool:
     """Whether a state is known to be the one that operators start with."""
     if not isinstance(state, Value) or state.tensor is None:
         return False
     return not bool(state.tensor.any())
 
 
-def _layer(names: tuple[str, ...], kind: str, **more: Any) -> None:
+def _layer(names: tuple[str, ...], kind: str, **more: object) -> None:
     @symbolic(*names)
     def write(
         g: Graph,
@@ -138,7 +138,7 @@ def _layer(names: tuple[str, ...], kind: str, **more: Any) -> None:
         train: bool,
         bidirectional: bool,
         input: Value | None = None,
-        hx: Any = None,
+        hx: Value | list[Value] | None = None,
         batch_first: bool = False,
         data: Value | None = None,
         batch_sizes: Value | None = None,

@@ -22,7 +22,7 @@ def dims_of(x: Value, dim: Any) -> list[int] | None:
 def _reduction(name: str, kind: str) -> None:
     @symbolic(name)
     def write(
-        g: Graph, self: Value, dim: object = None, keepdim: bool = False, dtype: object = None
+        g: Graph, self: Value, dim: Any = None, keepdim: bool = False, dtype: object = None
     ) -> Value:
         return g.reduce(kind, g.cast(self, g.dtype), dims_of(self, dim), keepdim)
 
@@ -59,8 +59,12 @@ def amin(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Va
 def _extreme(name: str, kind: str, arg: str, pairwise: str) -> None:
     @symbolic(name)
     def write(
-        g: Graph, self: Value, dim: Any = None, keepdim: bool = False, other: Any = None
-    ) -> Any:
+        g: Graph,
+        self: Value,
+        dim: Any = None,
+        keepdim: bool = False,
+        other: Value | None = None,
+    ) -> object:
         if other is not None:
             return extreme(g, pairwise, self, other)
         if dim is None:
@@ -97,7 +101,7 @@ def _position(g: Graph, kind: str, x: Value, dim: object, keepdim: bool) -> Valu
 
 def _truth(name: str, kind: str) -> None:
     @symbolic(name)
-    def write(g: Graph, self: Value, dim: object = None, keepdim: bool = False) -> Value:
+    def write(g: Graph, self: Value, dim: Any = None, keepdim: bool = False) -> Value:
         number = g.cast(g.cast(self, fb.bool), fb.int32)
         # Of nothing, runtimes give the smallest or largest integer.
         found = g.reduce(kind, number, dims_of(self, dim), keepdim)
@@ -126,7 +130,7 @@ def spread(g: Graph, x: Value, dim: object, correction: Any, keepdim: bool) -> t
     mean = g.reduce("ReduceMean", x, axes, True)
     centred = g.op("Sub", x, mean)
     total = g.reduce("ReduceSum", g.op("Mul", centred, centred), axes, keepdim)
-    count: Any = 1
+    count = 1
     for axis in axes:
         size = g.size(x, axis)
         if isinstance(size, int) and isinstance(count, int):
@@ -141,7 +145,7 @@ def spread(g: Graph, x: Value, dim: object, correction: Any, keepdim: bool) -> t
     return g.op("Div", total, below), mean if keepdim else g.squeeze(mean, axes)
 
 
-def _correction(unbiased: bool, correction: object) -> Any:
+def _correction(unbiased: bool, correction: object) -> object | int:
     return correction if correction is not None else int(unbiased)
 
 
@@ -150,11 +154,11 @@ def _deviation(name: str, root: bool, pair: bool) -> None:
     def write(
         g: Graph,
         self: Value,
-        dim: object = None,
+        dim: Any = None,
         unbiased: bool = True,
         keepdim: bool = False,
         correction: object = None,
-    ) -> Any:
+    ) -> object:
         made, mean = spread(g, self, dim, _correction(unbiased, correction), keepdim)
         made = g.op("Sqrt", made) if root else made
         return (made, mean) if pair else made
@@ -227,7 +231,7 @@ def topk(
 @symbolic("sort")
 def sort(
     g: Graph, self: Value, dim: int = -1, descending: bool = False, stable: object = None
-) -> Any:
+) -> tuple[Value, ...]:
     dim %= max(1, self.rank)
     return ranked(g, self, g.size(self, dim), dim, descending)
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import UnsupportedOperatorError
 from flambeau.onnx._export.graph import NUMBERS, Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 MODES = {"nearest": "nearest", "nearest-exact": "nearest", "area": "area", "bicubic": "cubic"}
 LINEAR = ("linear", "bilinear", "trilinear")
@@ -67,7 +71,7 @@ def resize(
     return g.op("Resize", x, empty, None if g.opset >= 13 else empty, wanted, **more)
 
 
-def _enlarged(g: Graph, size: Any, factor: float) -> Any:
+def _enlarged(g: Graph, size: Value | int, factor: float) -> Value | int:
     """A size times a factor, made whole."""
     if isinstance(size, int):
         return int(size * factor)
@@ -80,7 +84,7 @@ def _upsample(name: str, mode: str) -> None:
     def write(
         g: Graph,
         self: Any = None,
-        output_size: Any = None,
+        output_size: int | Sequence[int] | None = None,
         align_corners: bool | None = None,
         scales: Any = None,
         scales_d: Any = None,

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau as fb
 from flambeau.onnx._export.errors import OnnxExporterError, UnsupportedOperatorError
 from flambeau.onnx._export.graph import Graph, Value
 from flambeau.onnx._export.table import need_number, symbolic
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 @symbolic("view", "reshape", "_unsafe_view")
-def reshape(g: Graph, self: Value, size: Any = None, shape: Any = None, dtype: Any = None) -> Value:
+def reshape(
+    g: Graph,
+    self: Value,
+    size: list[Value | int] | None = None,
+    shape: list[Value | int] | None = None,
+    dtype: Any = None,
+) -> Value:
     sizes = size if size is not None else shape
     if sizes is None:
         raise UnsupportedOperatorError("a view as another dtype")
@@ -172,7 +181,7 @@ def split(
 
 
 @symbolic("chunk", "unsafe_chunk")
-def chunk(g: Graph, self: Value, chunks: int, dim: int = 0) -> Any:
+def chunk(g: Graph, self: Value, chunks: int, dim: int = 0) -> list[Value]:
     return parts(g, self, g.result, dim)
 
 
@@ -192,7 +201,12 @@ def unbind(g: Graph, self: Value, dim: int = 0) -> Any:
 
 @symbolic("slice")
 def slice(
-    g: Graph, self: Value, dim: int = 0, start: object = None, end: Any = None, step: int = 1
+    g: Graph,
+    self: Value,
+    dim: int = 0,
+    start: object = None,
+    end: Value | int | None = None,
+    step: int = 1,
 ) -> Value:
     start = 0 if start is None else start
     end = 2**63 - 1 if end is None else end
@@ -207,7 +221,7 @@ def narrow(g: Graph, self: Value, dim: int, start: Any, length: Any) -> Value:
     start = need_number(start, "the start") if isinstance(start, Value) and start.tensor else start
     dim %= self.rank
     if isinstance(start, int) and isinstance(length, int):
-        end: Any = start + length
+        end = start + length
         if start < 0 and end == 0:
             end = 2**63 - 1
     else:
@@ -276,7 +290,7 @@ def identity(g: Graph, self: Value) -> Value:
 
 
 @symbolic("to", "type_as", "_cast_Float", "float", "double", "half", "long", "int", "bool")
-def to(g: Graph, self: Value, **rest: Any) -> Value:
+def to(g: Graph, self: Value, **rest: object) -> Value:
     return g.cast(self, g.dtype)
 
 
@@ -299,14 +313,14 @@ def pixel_shuffle(g: Graph, self: Value, upscale_factor: int) -> Value:
     return g.reshape(x, [*front, channels, *(times(g, s, r) for s in (height, width))])
 
 
-def times(g: Graph, size: Any, factor: int) -> Any:
+def times(g: Graph, size: int | Sequence[int], factor: int) -> Any:
     """A size multiplied."""
     if isinstance(size, int):
         return size * factor
     return g.op("Mul", size, g.constant(factor))
 
 
-def over(g: Graph, size: Any, factor: int) -> Any:
+def over(g: Graph, size: int | Sequence[int], factor: int) -> Any:
     """A size divided."""
     return size // factor if isinstance(size, int) else g.op("Div", size, g.constant(factor))
 
@@ -469,7 +483,7 @@ def atleast_1d(g: Graph, self: Value) -> Value:
 
 
 @symbolic("broadcast_tensors")
-def broadcast_tensors(g: Graph, tensors: list[Value]) -> Any:
+def broadcast_tensors(g: Graph, tensors: list[Value]) -> list[Value]:
     shape = _broadcast_shape(g, tensors)
     return [g.expand(x, shape) for x in tensors]
 
