@@ -248,7 +248,27 @@ fb.UntypedStorage(2**60, device="ref")
 fb.TypedStorage(2**62, dtype=fb.float32)
 fb.UntypedStorage(3, device="meta").resize_(2**70)
 fb.nn.utils.fuse_conv_bn_weights(*[fb.ones(3)] * 4, 1e-5, np.array([1.0, 2.0]), fb.ones(3))
+fb.ones((2, 3), out=(), layout=[2, 3])
+fb.ones((2, 3), out=..., layout=fb.strided)
+fb.futures.collect_all(range(3))
+fb.onnx.summary(2**20)
+fb.onnx.export(fb.jit.script(f), (fb.ones(2), [fb.ones(2)]), io.BytesIO())
+fb.tensor([]).set_(fb.FloatStorage([1, 2]), 1, (float("nan"),), (10**400,))
+fb.tensor([]).set_(fb.FloatStorage([1, 2]), 1, (1.0,), (1,))
+fb.full((3, 3), 1.0).random_(np.float32("inf"))
+fb.ones(3).random_(np.bool_(True))
+fb.ones(3).random_(1.0)
+fb.distributed.rendezvous((fb.ones(2, 3), None))
+fb.hardshrink(fb.ones(2), lambd=np.array("x"))
+fb.ones(3).log_normal_(std=np.array("x"))
+fb.logit(fb.ones(2), np.array("x"))
+fb.fx.Interpreter(fb.fx.symbolic_trace(lambda x: x[0])).run({"a": 1})
 """.strip().splitlines()
+
+FLAGGED = """
+def f(x, flag: bool):
+    return x if not flag or x.sum().item() > 0 else -x
+""".lstrip()
 
 TOO_LARGE = """
 fb.zeros(2**40)
@@ -268,7 +288,7 @@ fb.nn.functional.pad(fb.ones(1, 1), (2**20, 2**20, 2**20, 2**20))
 
 @pytest.mark.parametrize("call", FOUND)
 def test_what_was_once_a_fault_is_an_error_of_ours(call):
-    found = verdicts.run(f"import io\n{programs.HEAD}r = {call}\n", fb)
+    found = verdicts.run(f"import io\n{programs.HEAD}{FLAGGED}r = {call}\n", fb)
     assert found["kind"] == verdicts.USER, found
 
 

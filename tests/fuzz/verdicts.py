@@ -45,6 +45,9 @@ SPOKEN = re.compile(
 )
 """How the interpreter speaks of what is wrong inside of a function."""
 
+OF_GRAPHS = ("call_function", "call_method")
+"""Methods of `fx.Interpreter` that call what a program's graph names, in C: its error is theirs."""
+
 
 def verdict(error: BaseException, library: str) -> tuple[str, str]:
     """The kind of an error that a program ended in, and where in the library it arose."""
@@ -63,6 +66,8 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
     if own and own[-1] > max(i for i, (f, _) in enumerate(frames) if (f, _) in ours):
         return USER, PROGRAM  # a function of the program that the library called called others
     last, at = ours[-1]
+    if inner is last and last.f_code.co_name in OF_GRAPHS:
+        return USER, PROGRAM
     where = f"{'/'.join(Path(last.f_code.co_filename).parts[-2:])}:{at} {last.f_code.co_name}"
     if inner.f_code.co_filename.startswith("<") and inner is not last:
         return USER, where  # a hostile object's own error passes through

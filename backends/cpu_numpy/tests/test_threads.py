@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info
 
 import flambeau as fb
 from flambeau.utils.data import DataLoader, Dataset
@@ -159,12 +161,54 @@ def test_a_forked_child_has_one_thread_for_good_and_computes(two_threads) -> Non
         try:
             fb.set_num_threads(4)
             found = (x @ x).softmax(1)
-            blas = {library["num_threads"] for library in threads.blas().info()}
+            blas = {library["num_threads"] for library in threadpool_info()} - {None}
             good = fb.get_num_threads() == 1 and blas == {1} and fb.allclose(found, wanted)
         finally:
             os._exit(0 if good else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert fb.get_num_threads() == 2
+
+
+CHILD = """
+import ctypes, os, signal
+import flambeau as fb
+from threadpoolctl import ThreadpoolController
+
+x = fb.rand(300, 300, dtype=fb.float64)
+%s
+x @ x, fb.linalg.inv(x)
+child = os.fork()
+if not child:
+    signal.alarm(60)
+    fb.set_num_threads(3)
+    y = x @ x, x @ x[0], fb.linalg.inv(x)
+    found = ThreadpoolController().select(internal_api="openblas").lib_controllers
+    names = "blas_server_avail", "blas_cpu_number"
+    states = {tuple(ctypes.c_int.in_dll(x.dynlib, name).value for name in names) for x in found}
+    os._exit(10 if states == {(0, 1)} else 11 if states else 12)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@needs_fork
+@pytest.mark.skipif(sys.platform != "linux", reason="other wheels of NumPy have other libraries")
+@pytest.mark.parametrize("before", ["", "fb.set_num_threads(2)"])
+def test_a_child_asks_openblas_for_no_thread_and_for_no_lock_of_its_pool(before) -> None:
+    # Its parent's pool ended with the fork, and a thread of the parent may hold the lock.
+    found = program(CHILD % before, OPENBLAS_NUM_THREADS="2")
+    if found == "12":
+        pytest.skip("NumPy's BLAS is not OpenBLAS")
+    assert found == "10"
+
+
+def test_any_thread_sets_the_number_of_threads(two_threads) -> None:
+    for count in (1, 3, 2):
+        worker = threading.Thread(target=fb.set_num_threads, args=(count,))
+        worker.start()
+        worker.join()
+        blas = {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
+        assert fb.get_num_threads() == count
+        assert blas == {count}
 
 
 class Busy(Dataset):

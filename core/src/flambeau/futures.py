@@ -124,6 +124,9 @@ def collect_all(futures: Sequence[Future[Any]]) -> Future[list[Future[Any]]]:
     """
     whole: Future[list[Future[Any]]] = Future()
     waiting = len(futures)
+    for future in futures:
+        if not isinstance(future, Future):
+            raise TypeError(f"collect_all(): futures must be Futures, not {type(future).__name__}")
 
     def one(_: Future[Any]) -> None:
         nonlocal waiting

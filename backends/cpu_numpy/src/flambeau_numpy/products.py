@@ -13,7 +13,6 @@ import _thread
 import os
 import threading
 from collections.abc import Callable
-from functools import cache
 from queue import SimpleQueue
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 
 from flambeau_numpy import threads
 from flambeau_numpy.allocator import empty
+from flambeau_numpy.pools import of_numpy
 
 Array = np.ndarray[Any, Any]
 Part = tuple[Array, Array, Array]
@@ -134,50 +134,27 @@ _parts_to_do: SimpleQueue[_Share] = SimpleQueue()
 _workers = 0
 
 
-@cache
-def _numbers() -> tuple[Any, Any]:
-    """The functions of NumPy's OpenBLAS that get and set its number of threads.
-
-    Both do nothing where NumPy has another BLAS, or one whose threads are not its own.
-    """
-    found = [
-        library
-        for library in threads.blas().lib_controllers
-        if library.internal_api == "openblas"
-        and getattr(library, "threading_layer", "") == "pthreads"
-    ]
-    found.sort(key=lambda library: "numpy" not in library.filepath)  # SciPy has one of its own
-    for library in found:
-        for prefix in ("scipy_", ""):
-            for suffix in ("64_", ""):
-                names = [f"{prefix}openblas_{verb}_num_threads{suffix}" for verb in ("get", "set")]
-                if all(hasattr(library.dynlib, name) for name in names):
-                    get, put = (getattr(library.dynlib, name) for name in names)
-                    return get, put
-    return (lambda: 1), (lambda count: None)
-
-
 def multiply(a: Array, b: Array, out: Array) -> Array:
     """a @ b of matrices, or of batches of as many dimensions, written to `out` and returned."""
     work = out.size * a.shape[-1]
     if work <= SERIAL or threads.count() == 1:
         return np.matmul(a, b, out)
     one, counted = _one_thread, False
-    get, put = _numbers()
+    pool = of_numpy()
     # An interrupt may come after any call; a method that ends the block might not begin.
     try:
         with one.lock:
             if not one.depth:
-                one.before = get()
+                one.before = pool.get()
             one.depth, counted = one.depth + 1, True
-        put(1)
+        pool.put(1)
         spread(np.matmul, a, b, out, one.before)
     finally:
         if counted:
             with one.lock:
                 one.depth, counted = one.depth - 1, False
                 if not one.depth:
-                    put(one.before)
+                    pool.put(one.before)
     return out
 
 

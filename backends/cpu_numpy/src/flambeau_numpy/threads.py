@@ -11,14 +11,12 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
+from flambeau_numpy.pools import Pool, loaded, pools
 
 followers: dict[str, Callable[[int], object]] = {}
 """Other providers of kernels, by name, that are told the number of threads."""
@@ -91,15 +89,6 @@ def at_start() -> int:
     return processors()
 
 
-@cache
-def blas() -> ThreadpoolController:
-    """The BLAS libraries of NumPy and SciPy."""
-    import scipy.linalg  # noqa: F401 - it brings a BLAS of its own, which must be found as well
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController().select(user_api="blas")
-
-
 def get_num_threads() -> int:
     """Number of threads that the BLAS library of NumPy uses (1 if it has no pool).
 
@@ -107,7 +96,7 @@ def get_num_threads() -> int:
     """
     if _is_forked:
         return 1
-    return max((library["num_threads"] or 1 for library in blas().info()), default=1)
+    return max((pool.get() for pool in pools()), default=1)
 
 
 def set_num_threads(count: int) -> None:
@@ -124,8 +113,8 @@ def set_num_threads(count: int) -> None:
     if _is_forked:
         count = 1
     _count = count
-    for library in blas().lib_controllers:
-        library.set_num_threads(count)
+    for pool in pools():
+        pool.put(count)
     for follow in followers.values():
         follow(count)
 
@@ -154,19 +143,30 @@ def start() -> None:
         set_num_threads(processors())
 
 
+_forked: list[Pool] = []  # those whose threads a child does not have
+_forked_with = False  # whether SciPy's was among them
+
+
+def _before_fork() -> None:
+    # Looked for here: the child could wait for the lock of the dynamic linker.
+    global _forked, _forked_with
+    if pools.cache_info().currsize:
+        _forked = pools()
+    elif not _forked or _forked_with != ("scipy.linalg" in sys.modules):
+        _forked, _forked_with = loaded(), "scipy.linalg" in sys.modules
+
+
 def _after_fork() -> None:
     global _is_forked
     _is_forked = True
-    if blas.cache_info().currsize:
-        for library in blas().lib_controllers:
-            library.set_num_threads(1)
+    for pool in _forked:
+        pool.put(1)
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork)
 
 
 def blas_name() -> str:
     """Name and version of the BLAS library, such as ``openblas 0.3.31``."""
-    found = [f"{lib['internal_api']} {lib['version']}" for lib in blas().info()]
-    return ", ".join(found) or "none found"
+    return ", ".join(pool.name() for pool in pools()) or "none found"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flambeau._autograd.modes import recording
-from flambeau._dispatch.arguments import need_number
+from flambeau._dispatch.arguments import sizes
 from flambeau._dispatch.dispatch import wrap
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import geometry_of, storage_of
@@ -78,18 +78,14 @@ def reset(
             "set_() received an invalid combination of arguments: source must be a Tensor or a "
             f"Storage, not {type(source).__name__}"
         )
-    for name, numbers in (
-        ("storage_offset", (storage_offset,)),
-        ("size", size or ()),
-        ("stride", stride or ()),
-    ):
-        for number in numbers:
-            need_number(number, "set_", name)
+    (storage_offset,) = sizes((storage_offset,), "storage_offset")
+    size = None if size is None else sizes(tuple(size))
+    stride = None if stride is None else sizes(tuple(stride), "stride")
     if storage_offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {storage_offset}")
     itemsize = t.dtype.itemsize
-    shape = (st.nbytes() // itemsize - storage_offset,) if size is None else tuple(size)
-    strides = contiguous_strides(shape) if stride is None else tuple(stride)
+    shape = (st.nbytes() // itemsize - storage_offset,) if size is None else size
+    strides = contiguous_strides(shape) if stride is None else stride
     if len(strides) != len(shape):
         raise RuntimeError(
             f"set_(): sizes {list(shape)} and strides {list(strides)} differ in length"

@@ -70,6 +70,8 @@ def rendezvous(
     >>> rank, size
     (0, 1)
     """
+    if not isinstance(url, str):
+        raise TypeError(f"rendezvous(): url must be a string, not {type(url).__name__}")
     scheme = urlsplit(url).scheme
     if scheme not in (*_OWN, *_handlers):
         raise _no_handler(scheme)

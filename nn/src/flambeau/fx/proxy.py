@@ -392,13 +392,14 @@ def _stack_trace() -> str:
 def _instruction(frame: Any) -> Any:
     import dis
 
-    return next(i for i in dis.get_instructions(frame.f_code) if i.offset == frame.f_lasti)
+    instructions = dis.get_instructions(frame.f_code)
+    return next((i for i in instructions if i.offset == frame.f_lasti), None)
 
 
 def _unpacked(frame: object) -> int:
     """How many names a statement unpacks a value to; 0 if it does not."""
     found = _instruction(frame)
-    return found.argval if found.opname == "UNPACK_SEQUENCE" else 0
+    return found.argval if found is not None and found.opname == "UNPACK_SEQUENCE" else 0
 
 
 def _asserts(frame: Any) -> bool:

@@ -43,6 +43,9 @@ def summary(f: str | os.PathLike[str] | Any) -> str:
 
     if isinstance(f, onnx.ModelProto):
         model = f
+    elif not isinstance(f, (str, os.PathLike)) and not hasattr(f, "read"):
+        # A number would be an open file of the process, which were closed then.
+        raise TypeError(f"summary(): f must be a model or its path, not {type(f).__name__}")
     else:
         try:
             model = onnx.load(f, load_external_data=False)

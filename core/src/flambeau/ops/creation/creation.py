@@ -216,15 +216,15 @@ def is_sparse(function: str, layout: Any, out: Tensor | None = None) -> bool:
         TypeError: it is no layout.
         RuntimeError: it is not that of `out`.
     """
-    if out is not None and layout is not None and layout is not out.layout:
-        raise RuntimeError(f"layout {layout} does not match layout of out parameter ({out.layout})")
-    if layout is None or layout is strided:
+    if layout is None:
         return False
-    if layout is not sparse_coo:
+    if layout is not strided and layout is not sparse_coo:
         raise TypeError(
             f"{function}(): argument 'layout' must be torch.layout, not {type(layout).__name__}"
         )
-    return True
+    if out is not None and layout is not need_out(out).layout:
+        raise RuntimeError(f"layout {layout} does not match layout of out parameter ({out.layout})")
+    return layout is sparse_coo
 
 
 def _no_elements(shape: Sequence[int], dtype: DType, device: Any, requires_grad: bool) -> Tensor:

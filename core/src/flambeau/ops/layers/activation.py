@@ -648,4 +648,5 @@ def hardshrink(input: Tensor, lambd: float = 0.5, *, out: Tensor | None = None) 
     x = need_tensor(input, "hardshrink", "input")
     if not x.dtype.is_floating_point:
         raise NotImplementedError(f"hardshrink is not implemented for {x.dtype}: use a float dtype")
+    need_number(lambd, "hardshrink", "lambd")
     return deliver(replaced(x, (x >= -lambd) & (x <= lambd), 0.0), out, input, exact=True)

@@ -16,7 +16,6 @@ from flambeau._dispatch.arguments import (
     broadcast_shapes,
     check_values,
     checked_sizes,
-    need_number,
     need_tensor,
     sizes,
 )
@@ -709,11 +708,9 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
                 be, s, input.dtype, generator_for(be.device, generator)
             ),
         )
-    given: tuple[Any, ...] = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
-    for name, bound in zip(("from", "to"), given, strict=True):
-        if bound is not None:
-            need_number(bound, "random_", name)
-    low, high = given
+    given = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    (low,) = sizes((given[0],), "from")
+    high = None if given[1] is None else sizes((given[1],), "to")[0]
     if high is not None and low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"

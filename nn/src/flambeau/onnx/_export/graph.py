@@ -387,6 +387,8 @@ class Graph:
 
     def cast(self, value: Value, dtype: fb.dtype | None) -> Value:
         """A value as another dtype, if one is given."""
+        if not isinstance(value, Value):
+            raise OnnxExporterError(f"a tensor is needed, not {type(value).__name__}")
         if dtype is None or value.dtype is dtype:
             return value
         if value.tensor is not None and value.maker is not None:
