@@ -406,13 +406,23 @@ print(now is not name, now.held(), has_name(x), int(over(received).sum()))
 
 
 @linux
+def test_a_process_that_ends_while_it_holds_a_name_warns_nobody():
+    code = BY_NAME + "x = over(fb.ones(3).share_memory_()); print(has_name(x))"
+    command = [sys.executable, "-X", "dev", "-W", "default", "-c", code]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.stdout == "True\n"
+    assert "ResourceWarning" not in found.stderr
+
+
+@linux
 def test_a_process_whose_names_server_was_killed_shares_by_name_again():
     said = said_by_name(
         """
 import socket
 x = fb.ones(3).share_memory_()
 home = shared_names._home
-shared_names._connections[home].shutdown(socket.SHUT_RDWR)  # it ends with its last connection
+with socket.socket(fileno=os.dup(shared_names._connections[home])) as connection:
+    connection.shutdown(socket.SHUT_RDWR)  # the server ends with its last connection
 while has_name(x):
     time.sleep(0.01)
 y = fb.ones(3).share_memory_()

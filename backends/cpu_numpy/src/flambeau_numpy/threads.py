@@ -13,7 +13,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flambeau_numpy.pools import Pool, loaded, pools
@@ -153,7 +153,8 @@ def _before_fork() -> None:
     if pools.cache_info().currsize:
         _forked = pools()
     elif not _forked or _forked_with != ("scipy.linalg" in sys.modules):
-        _forked, _forked_with = loaded(), "scipy.linalg" in sys.modules
+        with suppress(OSError, ImportError):  # a process may have no descriptor left to import with
+            _forked, _forked_with = loaded(), "scipy.linalg" in sys.modules
 
 
 def _after_fork() -> None:

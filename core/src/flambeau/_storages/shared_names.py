@@ -19,10 +19,12 @@ SUPPORTED = sys.platform == "linux"
 
 _lock = make_lock()
 _home: str | None = None  # address of the server for names that are made here
-_connections: dict[str, socket.socket] = {}  # by address; of this process alone
+# Descriptors by address; of this process alone.  They end with it: while it ends, names are still
+# let go, and a socket that nobody closed would be warned of.
+_connections: dict[str, int] = {}
 _living: weakref.WeakValueDictionary[int, Name] = weakref.WeakValueDictionary()  # by id
 # What threads that are forking made for their children: connections, and what these hold.
-_for_children: dict[int, tuple[dict[str, socket.socket], list[Name]]] = {}
+_for_children: dict[int, tuple[dict[str, int], list[Name]]] = {}
 
 
 class Name:
@@ -126,26 +128,27 @@ def _connected(home: str) -> socket.socket:
     return made
 
 
-def _connection(home: str) -> socket.socket:
+def _connection(home: str) -> int:
     with _lock:
         if (made := _connections.get(home)) is None:
-            made = _connections[home] = _connected(home)
+            made = _connections[home] = _connected(home).detach()
         return made
 
 
 def _tell(home: str, what: str, name: str) -> None:
     try:
-        _say(_connection(home), what, name)
+        with _lock:  # or another thread might close the descriptor, and a file get its number
+            _say(_connection(home), what, name)
     except OSError as error:
         if isinstance(error, (BrokenPipeError, ConnectionResetError)):
             with _lock:
                 if (ended := _connections.pop(home, None)) is not None:
-                    ended.close()
+                    os.close(ended)
         raise gone(name) from error
 
 
-def _say(connection: socket.socket, what: str, name: str) -> None:
-    connection.send(f"{what}{name}".encode())
+def _say(connection: int, what: str, name: str) -> None:
+    os.write(connection, f"{what}{name}".encode())
 
 
 def gone(name: str) -> RuntimeError:
@@ -159,7 +162,7 @@ def gone(name: str) -> RuntimeError:
 def _before() -> None:
     # The child holds what it copies before its parent can let it go or end.  Each name is under way
     # meanwhile, since what the two connections tell may come in any order.
-    connections: dict[str, socket.socket] = {}
+    connections: dict[str, int] = {}
     names: list[Name] = []
     _for_children[threading.get_ident()] = connections, names
     for reference in _living.valuerefs():
@@ -167,7 +170,7 @@ def _before() -> None:
             continue
         with contextlib.suppress(OSError, RuntimeError):
             if (made := connections.get(name.home)) is None:
-                made = connections[name.home] = _connected(name.home)
+                made = connections[name.home] = _connected(name.home).detach()
             _tell(name.home, ">", name.name)
             _say(made, "+", name.name)
             _say(made, "<", name.name)
@@ -177,7 +180,7 @@ def _before() -> None:
 def _after_in_parent() -> None:
     connections, _ = _for_children.pop(threading.get_ident(), ({}, []))
     for each in connections.values():
-        each.close()
+        os.close(each)
 
 
 def _after_in_child() -> None:
@@ -185,7 +188,7 @@ def _after_in_child() -> None:
     # A copy of another connection would tell the server that this process's parent still lives.
     for others, _ in [(_connections, None), *_for_children.values()]:
         while others:
-            others.popitem()[1].close()
+            os.close(others.popitem()[1])
     _for_children.clear()
     _connections.update(connections)
     for name in names:
