@@ -85,7 +85,7 @@ cuda-sources: $(VENV)/with-test $(VENV)/with-nvrtc ## compile the CUDA kernels, 
 	  else echo 'skipped: CuPy cannot be installed here (no wheel for this machine, or no network)'; fi
 
 gpu: $(VENV)/with-test ## on a machine with a GPU: its tests, the conformance kit, times (CUDA=cuda13)
-	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA),cudnn$(CUDA:cuda%=%),gemm$(CUDA:cuda%=%)]'
+	$(RUN) -m pip install --quiet -e './backends/cuda_cupy[$(CUDA),cudnn$(CUDA:cuda%=%),gemm$(CUDA:cuda%=%),nccl$(CUDA:cuda%=%)]'
 	$(RUN) -m pytest backends/cuda_cupy/tests/test_gpu.py backends/cuda_cupy/tests/test_gpu_libraries.py $(ARGS)
 	$(RUN) -m pytest --pyargs flambeau.testing.backend --device cuda $(KIT)
 	$(RUN) benchmarks/run.py --device cuda

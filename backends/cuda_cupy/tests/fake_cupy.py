@@ -90,6 +90,12 @@ class Work:
     def __init__(self) -> None:
         self.asked = self.finished = 0
         self.recorded: list[Any] | None = None
+        self.runs = False  # on its own, as what other processes take part in does
+
+    def reached(self, place: int) -> bool:
+        if self.runs:
+            self.finished = self.asked
+        return self.finished >= place
 
 
 class BaseStream:
@@ -216,7 +222,7 @@ class Event:
 
     @property
     def done(self) -> bool:
-        return self.place is None or self.place[0].finished >= self.place[1]
+        return self.place is None or self.place[0].reached(self.place[1])
 
     def synchronize(self) -> None:
         if self.place is not None:

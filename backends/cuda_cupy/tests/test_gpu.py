@@ -61,6 +61,8 @@ from test_ops import (  # noqa: F401 (the same tests, with this module's fixture
 
 import flambeau as fb
 from flambeau.plugin.host import host
+from flambeau.testing import engine_kit
+from flambeau_cupy.communication import NcclEngine
 
 if reason := on_device.missing():
     pytest.skip(reason, allow_module_level=True)
@@ -105,6 +107,13 @@ def test_events_measure_and_order_streams(device):
     assert start.elapsed_time(end) > 0
     fb.cuda.current_stream().wait_stream(side)
     assert x[:2].tolist() == [2.0**20] * 2
+
+
+def test_processes_with_a_device_each_keep_the_contract_of_engines(device):
+    if why := NcclEngine().unavailable():
+        pytest.skip(why)
+    sizes = range(1, 1 + min(4, fb.cuda.device_count()))  # one device is refused to two processes
+    assert engine_kit.check("nccl", sizes, method="spawn") == {}
 
 
 def test_too_much_memory_is_refused_with_the_figures_and_the_device_goes_on(device):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,13 @@ import pytest
 import flambeau_cupy
 
 cupy = pytest.importorskip("cupy", reason="needs CuPy, of whichever version of CUDA")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # what CuPy says where NCCL is not installed
+    importlib.import_module("cupy.cuda.nccl")
 
 FOLDER = Path(flambeau_cupy.__file__).parent
 # What names mean in which files; `xp` is the array module everywhere.
-RUNTIME = {"backend.py", "launch.py", "plugin.py", "runtimes.py"}
+RUNTIME = {"backend.py", "launch.py", "plugin.py", "runtimes.py", "nccl.py", "communication.py"}
 # What is asked of objects, by their classes.
 MEMBERS = {
     "cuda.Stream": "ptr device_id done synchronize use record wait_event priority begin_capture "
@@ -33,6 +38,9 @@ MEMBERS = {
     "cuda.memory.MemoryPointer": "ptr mem copy_from_device_async",
     "cuda.UnownedMemory": "ptr size device_id _owner",
 }
+OF_NCCL = (
+    "abort allGather allReduce broadcast check_async_error recv reduce reduceScatter send".split()
+)
 
 
 def chain(node: ast.AST) -> tuple[str, ...]:
@@ -53,6 +61,8 @@ def of_cupy(names: tuple[str, ...], path: Path) -> str:
         return ".".join(rest)
     if root == "runtime" and path.name in RUNTIME:
         return ".".join(["cuda.runtime", *rest])
+    if root == "nccl" and cupy.cuda.nccl.available:  # else CuPy has no names of it
+        return ".".join(["cuda.nccl", *rest])
     if "xp" in names[:-1]:
         return ".".join(names[names.index("xp") + 1 :])
     return ""
@@ -124,6 +134,14 @@ def test_functions_that_are_found_by_a_table_are_there():
 def test_objects_have_what_is_asked_of_them(name):
     instance = {"ptr", "device_id"}  # made by the constructor
     assert [m for m in MEMBERS[name].split() if m not in instance and not has(found(name), m)] == []
+
+
+def test_nccl_has_what_is_asked_of_it():
+    nccl = cupy.cuda.nccl
+    if not nccl.available:
+        pytest.skip("needs NCCL: pip install nvidia-nccl-cu12")
+    assert [name for name in OF_NCCL if not has(nccl.NcclCommunicator, name)] == []
+    assert len(nccl.get_unique_id()) == 128
 
 
 def test_memory_knows_who_keeps_it_through_views():

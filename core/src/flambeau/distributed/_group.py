@@ -66,9 +66,13 @@ class ProcessGroup(Operations):
         """The number of processes."""
         return len(self.ranks)
 
+    def kind(self) -> str:
+        """The type of devices for what is on none, such as objects: the CPU if it is served."""
+        return "cpu" if "cpu" in self.engines else next(iter(self.engines))
+
     def name(self) -> str:
         """What the engine of the CPU is called, or the only one."""
-        return self.engines.get("cpu", next(iter(self.engines.values()))).name
+        return self.engines[self.kind()].name
 
     def __repr__(self) -> str:
         return f"<ProcessGroup {self.group_name!r} of ranks {self.ranks}, {self.name()}>"
@@ -90,7 +94,7 @@ class ProcessGroup(Operations):
         Raises:
             RuntimeError: the engines of the group do not serve the device.
         """
-        kind = next(iter(self.engines)) if tensor is None else tensor.device.type
+        kind = self.kind() if tensor is None else tensor.device.type
         return self._communicators.get(kind) or self.start(kind, tensor)
 
     def start(self, kind: str, tensor: Tensor | None = None) -> Communicator:
@@ -102,8 +106,8 @@ class ProcessGroup(Operations):
                 f"No backend type associated with device type {kind}; this group serves {served}"
             )
         whole = self.world.group
-        if self is whole or whole is None:
-            made = self.world.start(engine, kind, tensor, self._wait)
+        if self is whole or whole is None or not engine.eager:
+            made = self.world.start(engine, kind, tensor, self._wait, self)
         else:
             parent = whole.communicator(tensor)
             whole._splitting = self

@@ -167,14 +167,14 @@ def init_process_group(
 
 
 def begin(world: World, whole: ProcessGroup) -> None:
-    """Make `whole` the group of all processes of a job, and start its engine for the CPU.
+    """Make `whole` the group of all processes of a job, and start its engine if there is one.
 
     The job is left when this process ends.
     """
     world.group = world.groups["world"] = whole
     try:
-        for kind in whole.engines:
-            if kind == "cpu" or len(whole.engines) == 1:
+        for kind, engine in whole.engines.items():
+            if engine.eager and (kind == "cpu" or len(whole.engines) == 1):
                 whole.start(kind)
     except BaseException:
         world.leave(wait=False)

@@ -103,14 +103,15 @@ class World:
         kind: str,
         tensor: Tensor | None,
         wait: Callable[[Callable[[], bool], str], None],
+        group: ProcessGroup,
     ) -> Communicator:
-        """The communicator of all processes for one type of devices."""
+        """The communicator of a group's processes for one type of devices."""
         be = bind(kind) if tensor is None else tensor._be
-        mine = PrefixStore(f"engine/{engine.name}/{kind}", self.store)
+        mine = PrefixStore(f"engine/{engine.name}/{kind}/{group.group_name}", self.store)
         return engine.start(
             Job(
-                rank=self.rank,
-                size=self.size,
+                rank=group.rank(),
+                size=group.size(),
                 get=mine.get,
                 set=mine.set,
                 arithmetic=Arithmetic(be),

@@ -98,6 +98,8 @@ class Arithmetic(Protocol):
 class Job:
     """What an engine is told at its start; all ranks have come by then.
 
+    For an engine that is not eager the job is that of the members of one group.
+
     Attributes:
         rank: of this process.
         size: number of processes.
@@ -129,11 +131,18 @@ class Engine(ABC):
         name: what users write, ``init_process_group(name)``.
         devices: types of the devices whose arrays it moves.
         aliases: other names that users may know: ``"gloo"`` is PyTorch's for the CPU.
+        tags: whether messages are told apart by tags, and can be received from anybody.  Where they
+            are not, those between two members are received in the order of their sending.
+        eager: whether the communicator of all processes is started with the job, and those of other
+            groups are split from it.  Otherwise each group starts its own at its first operation,
+            as a job of its members: by then the process has chosen one of several devices.
     """
 
     name: str
     devices: tuple[str, ...]
     aliases: tuple[str, ...] = ()
+    tags: bool = True
+    eager: bool = True
 
     @abstractmethod
     def start(self, job: Job) -> Communicator:
@@ -177,9 +186,12 @@ class Communicator(ABC):
             RuntimeError: (in `Request.test`) something longer arrived.
         """
 
-    @abstractmethod
     def split(self, ranks: Sequence[int], name: str) -> Communicator:
-        """A communicator of some members, in that order; called by them alone, with one name."""
+        """A communicator of some members, in that order; called by them alone, with one name.
+
+        Engines need it whose `Engine.eager` is true.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no split()")
 
     def close(self) -> None:
         """Let go of what the communicator holds.  All members call it; it may wait for nobody."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau as fb
 import flambeau.distributed as dist
 from flambeau.distributed import ReduceOp
+from flambeau.distributed._engines import named
 from flambeau.testing.ranks import run_ranks
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Case = Callable[[int, int], None]
 CASES: dict[str, Case] = {}
+TAGGED: set[str] = set()
+"""Cases of engines whose messages have tags (`flambeau.plugin.Engine.tags`)."""
 
 # Below and above the size from which an all-reduce is divided, and sizes that no number divides.
 SIZES = (0, 1, 7, 1023, 20011, 1_100_003)
@@ -33,9 +36,20 @@ def case(fn: Case) -> Case:
     return fn
 
 
+def tagged(fn: Case) -> Case:
+    """Make a function a case of the kit for engines whose messages have tags."""
+    TAGGED.add(fn.__name__.replace("_", " "))
+    return case(fn)
+
+
 def pattern(rank: int, count: int, dtype: DType | None = fb.float32) -> fb.Tensor:
     """Small whole numbers that tell ranks and places apart, exact in every dtype."""
-    return ((fb.arange(count) * (rank + 1) + rank) % 5).to(dtype)
+    return _plain(rank, count, dtype).to(fb.get_default_device())
+
+
+def _plain(rank: int, count: int, dtype: DType | None = fb.float32) -> fb.Tensor:
+    # What is expected does not depend on the kernels of the device.
+    return ((fb.arange(count, device="cpu") * (rank + 1) + rank) % 5).to(dtype)
 
 
 def equal(found: fb.Tensor, wanted: fb.Tensor) -> None:
@@ -44,15 +58,16 @@ def equal(found: fb.Tensor, wanted: fb.Tensor) -> None:
     Raises:
         AssertionError: it is not.
     """
+    found, wanted = found.cpu(), wanted.cpu()
     if not fb.equal(found, wanted):
         wrong = (found != wanted).nonzero()
         raise AssertionError(f"{wrong.shape[0]} of {found.numel()} elements are wrong: {found}")
 
 
 def _sum(size: int, count: int, dtype: DType) -> fb.Tensor:
-    total = fb.zeros(count, dtype=fb.int64)
+    total = fb.zeros(count, dtype=fb.int64, device="cpu")
     for rank in range(size):
-        total += pattern(rank, count, fb.int64)
+        total += _plain(rank, count, fb.int64)
     return total.to(dtype)
 
 
@@ -70,7 +85,7 @@ def all_reduce_adds_in_every_dtype_and_size(rank: int, size: int) -> None:
 def all_reduce_combines_by_every_operation(rank: int, size: int) -> None:
     """Products, extremes, bits, averages, truth values."""
     for count in (5, 20011):
-        every = fb.stack([pattern(r, count, fb.int64) for r in range(size)])
+        every = fb.stack([_plain(r, count, fb.int64) for r in range(size)])
         bits = every[0].clone()
         either, exclusive = every[0].clone(), every[0].clone()
         for row in every[1:]:
@@ -84,17 +99,18 @@ def all_reduce_combines_by_every_operation(rank: int, size: int) -> None:
             ReduceOp.BOR: either,
             ReduceOp.BXOR: exclusive,
         }
+        mine = pattern(rank, count, fb.int64)
         for op, result in wanted.items():
-            found = every[rank].clone()
+            found = mine.clone()
             dist.all_reduce(found, op)
             equal(found, result)
-        found = every[rank].double()
+        found = mine.double()
         dist.all_reduce(found, ReduceOp.AVG)
         equal(found, every.sum(0).double() / size)
-        flags = every[rank] > 2
+        flags = mine > 2
         dist.all_reduce(flags, ReduceOp.MAX)
         equal(flags, (every > 2).any(0))
-        numbers = fb.complex(every[rank].double(), -every[rank].double())
+        numbers = fb.complex(mine.double(), -mine.double())
         dist.all_reduce(numbers)
         equal(numbers, fb.complex(every.sum(0).double(), -every.sum(0).double()))
 
@@ -103,7 +119,8 @@ def all_reduce_combines_by_every_operation(rank: int, size: int) -> None:
 def all_ranks_get_the_same_bits(rank: int, size: int) -> None:
     """Rounding does not depend on who asks."""
     for count in (100, 20011, 1_100_003):
-        found = (fb.arange(count) * 0.7310585 + rank * 1.3).sin()
+        found = (fb.arange(count, device="cpu") * 0.7310585 + rank * 1.3).sin()
+        found = found.to(fb.get_default_device())
         dist.all_reduce(found)
         first = found.clone()
         dist.broadcast(first, 0)
@@ -190,7 +207,7 @@ def reduce_scatter_gives_each_rank_its_part(rank: int, size: int) -> None:
         dist.reduce_scatter(found, [pattern(rank, count) * (r + 1) for r in range(size)])
         equal(found, _sum(size, count, fb.float32) * (rank + 1))
         dist.reduce_scatter_tensor(found, pattern(rank, count).repeat(size), ReduceOp.MAX)
-        equal(found, fb.stack([pattern(r, count) for r in range(size)]).amax(0))
+        equal(found, fb.stack([_plain(r, count) for r in range(size)]).amax(0))
 
 
 @case
@@ -207,6 +224,24 @@ def all_to_all_exchanges_parts_of_any_size(rank: int, size: int) -> None:
 
 
 @case
+def messages_arrive_in_their_order(rank: int, size: int) -> None:
+    """Around the ring, from both neighbours at once; some are empty."""
+    if size == 1:
+        return
+    for step in {1, size - 1}:
+        to, source = (rank + step) % size, (rank - step) % size
+        counts = (4, 0, 300_007, 1)
+        rooms = [fb.empty(count) for count in counts]
+        works = [dist.isend(pattern(rank + i, n), to) for i, n in enumerate(counts)]
+        works += [dist.irecv(room, source) for room in rooms]
+        for work in works:
+            assert work is not None
+            work.wait()
+        for i, room in enumerate(rooms):
+            equal(room, pattern(source + i, counts[i]))
+
+
+@tagged
 def messages_arrive_in_their_order_and_by_their_tags(rank: int, size: int) -> None:
     """Around the ring; tags pick messages, and one tag keeps their order."""
     to, source = (rank + 1) % size, (rank - 1) % size
@@ -230,7 +265,7 @@ def messages_arrive_in_their_order_and_by_their_tags(rank: int, size: int) -> No
         equal(room, pattern(source, 4))
 
 
-@case
+@tagged
 def a_receive_from_anybody_says_who_had_sent(rank: int, size: int) -> None:
     """Rank 0 hears from all."""
     if rank:
@@ -279,7 +314,7 @@ def groups_of_some_ranks_do_not_disturb_each_other(rank: int, size: int) -> None
             dist.send(fb.tensor([5.0]), members[-1], group=mine)
         elif rank == members[-1]:
             room = fb.empty(1)
-            assert dist.recv(room, group=mine) == members[0]
+            assert dist.recv(room, members[0], group=mine) == members[0]
             assert room.item() == 5
     assert pending is not None
     pending.wait()
@@ -324,12 +359,15 @@ def barriers_wait_for_everybody(rank: int, size: int) -> None:
             dist.monitored_barrier()
 
 
-def run_cases(rank: int, size: int, names: Sequence[str]) -> None:
-    """Run cases in one process of a job.
+def run_cases(rank: int, size: int, names: Sequence[str], device: str = "cpu") -> None:
+    """Run cases in one process of a job, with tensors of one type of devices.
 
     Raises:
         AssertionError: a case failed; the message has its name.
     """
+    if device != "cpu":
+        fb.accelerator.set_device_index(rank % fb.accelerator.device_count())
+    fb.set_default_device(device)
     for name in names:
         try:
             CASES[name](rank, size)
@@ -338,7 +376,10 @@ def run_cases(rank: int, size: int, names: Sequence[str]) -> None:
 
 
 def check(
-    engine: str, sizes: Sequence[int] = (1, 2, 3, 4), names: Sequence[str] | None = None
+    engine: str,
+    sizes: Sequence[int] = (1, 2, 3, 4),
+    names: Sequence[str] | None = None,
+    method: str = "fork",
 ) -> dict[int, str]:
     """Run the kit on an engine; for each size of job that failed, why.
 
@@ -346,10 +387,13 @@ def check(
         engine: its name.
         sizes: numbers of processes.
         names: of the cases, all if not given.
+        method: how processes start; devices other than the CPU are seldom usable after a fork.
     """
-    failures = {}
+    failures, found = {}, named(engine)
+    device = "cpu" if "cpu" in found.devices else found.devices[0]
+    cases = names or [name for name in CASES if found.tags or name not in TAGGED]
     for size in sizes:
-        outcomes = run_ranks(run_cases, size, names or list(CASES), engine=engine)
+        outcomes = run_ranks(run_cases, size, cases, device, engine=engine, method=method)
         errors = [o.error or f"exit code {o.code}" for o in outcomes if o.error or o.code]
         if errors:
             failures[size] = "\n".join(errors)
@@ -360,7 +404,7 @@ def main() -> int:
     """Check the engines that the command line names; 1 if one fails."""
     failed = 0
     for engine in sys.argv[1:]:
-        failures = check(engine)
+        failures = check(engine, method="fork" if "cpu" in named(engine).devices else "spawn")
         for size, why in failures.items():
             print(f"{engine} with {size} processes:\n{why}")
         print(f"{engine}: {'FAILED' if failures else 'keeps the contract'}")

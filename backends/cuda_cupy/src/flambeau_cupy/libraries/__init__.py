@@ -1,1 +1,1 @@
-"""Ops by NVIDIA's libraries, which plan what they compute: cuDNN and cuBLASLt."""
+"""NVIDIA's libraries: cuDNN and cuBLASLt, which plan what they compute, and NCCL."""

@@ -18,12 +18,13 @@ from flambeau.distributed._group import ProcessGroup
 from flambeau.distributed._init import in_group, need_group
 
 
-def _packed(obj: object) -> Tensor:
-    return fb.frombuffer(bytearray(pickle.dumps(obj)), dtype=fb.uint8)
+def _packed(obj: object, group: ProcessGroup) -> Tensor:
+    data = fb.frombuffer(bytearray(pickle.dumps(obj)), dtype=fb.uint8)
+    return data.to(group.kind())
 
 
 def _padded(data: Tensor, size: int) -> Tensor:
-    room = fb.zeros(size, dtype=fb.uint8)
+    room = fb.zeros(size, dtype=fb.uint8, device=data.device)
     room[: data.numel()] = data
     return room
 
@@ -33,8 +34,8 @@ def _unpacked(data: Tensor) -> Any:
 
 
 def _sizes(mine: int, group: ProcessGroup) -> list[int]:
-    found = fb.zeros(group.size(), dtype=fb.int64)
-    collectives.all_gather_into_tensor(found, fb.tensor([mine]), group)
+    found = fb.zeros(group.size(), dtype=fb.int64, device=group.kind())
+    collectives.all_gather_into_tensor(found, fb.tensor([mine], device=group.kind()), group)
     return [int(n) for n in found.tolist()]
 
 
@@ -50,10 +51,10 @@ def all_gather_object(
 
 
 def _gathered(obj: object, group: ProcessGroup, root: int | None) -> list[Tensor] | None:
-    data = _packed(obj)
+    data = _packed(obj, group)
     sizes = _sizes(data.numel(), group)
     padded = _padded(data, max(sizes))
-    room = [fb.empty(max(sizes), dtype=fb.uint8) for _ in sizes]
+    room = [fb.empty_like(padded) for _ in sizes]
     if root is None:
         collectives.all_gather(room, padded, group)
     elif root == group.rank():
@@ -102,11 +103,12 @@ def broadcast_object_list(
         return
     found = need_group(group)
     root = _root(found, 0 if src is None and group_src is None else src, group_src, "src")
-    data = _packed(object_list) if found.rank() == root else fb.empty(0, dtype=fb.uint8)
-    size = fb.tensor([data.numel()])
+    kind = found.kind()
+    data = _packed(object_list, found) if found.rank() == root else fb.empty(0, dtype=fb.uint8)
+    size = fb.tensor([data.numel()], device=kind)
     collectives.broadcast(size, group=found, group_src=root)
     if found.rank() != root:
-        data = fb.empty(int(size.item()), dtype=fb.uint8)
+        data = fb.empty(int(size.item()), dtype=fb.uint8, device=kind)
     collectives.broadcast(data, group=found, group_src=root)
     if found.rank() != root:
         object_list[:] = _unpacked(data)
@@ -133,21 +135,22 @@ def scatter_object_list(
     found = need_group(group)
     root = _root(found, 0 if src is None and group_src is None else src, group_src, "src")
     rows: list[Tensor] | None = None
-    size = fb.zeros(found.size(), dtype=fb.int64)
+    kind = found.kind()
+    size = fb.zeros(found.size(), dtype=fb.int64, device=kind)
     if found.rank() == root:
         given: Iterable[Any] = scatter_object_input_list or []
-        packed = [_packed(obj) for obj in given]
+        packed = [_packed(obj, found) for obj in given]
         if len(packed) != found.size():
             raise ValueError(
                 "Argument ``scatter_object_input_list`` must have an object for each "
                 "process on the source rank."
             )
-        size = fb.tensor([data.numel() for data in packed])
+        size = fb.tensor([data.numel() for data in packed], device=kind)
         longest = max(data.numel() for data in packed)
         rows = [_padded(data, longest) for data in packed]
     collectives.broadcast(size, group=found, group_src=root)
     sizes = [int(n) for n in size.tolist()]
-    mine = fb.empty(max(sizes), dtype=fb.uint8)
+    mine = fb.empty(max(sizes), dtype=fb.uint8, device=kind)
     collectives.scatter(mine, rows, group=found, group_src=root)
     scatter_object_output_list[0] = _unpacked(mine[: sizes[found.rank()]].clone())
 
@@ -161,8 +164,10 @@ def send_object_list(
     use_batch: bool = False,
 ) -> None:
     """Send objects to rank `dst`, which calls `recv_object_list`."""
-    data = _packed(object_list)
-    messages.send(fb.tensor([data.numel()]), dst, group, 0, group_dst)
+    if not in_group(group):
+        return
+    data = _packed(object_list, need_group(group))
+    messages.send(fb.tensor([data.numel()], device=data.device), dst, group, 0, group_dst)
     messages.send(data, dst, group, 0, group_dst)
 
 
@@ -175,11 +180,12 @@ def recv_object_list(
     use_batch: bool = False,
 ) -> int:
     """Receive objects from rank `src`, or from any; the rank that had sent."""
-    size = fb.empty(1, dtype=fb.int64)
+    if not in_group(group):
+        return -1
+    kind = need_group(group).kind()
+    size = fb.empty(1, dtype=fb.int64, device=kind)
     source = messages.recv(size, src, group, 0, group_src)
-    if source < 0:
-        return source
-    data = fb.empty(int(size.item()), dtype=fb.uint8)
+    data = fb.empty(int(size.item()), dtype=fb.uint8, device=kind)
     messages.recv(data, source, group)
     object_list[:] = _unpacked(data)
     return source
