@@ -148,3 +148,36 @@ def test_numpys_values_without_dimensions_index_as_in_pytorch(key):
         y[where] = -1.0
         found.append((x[where].tolist(), y.tolist()))
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("steps", [3, 7, 50, 20_000])
+def test_zeros_of_linspace_have_the_sign_of_pytorchs(steps):
+    for bounds in ((0, -1), (-1, 0), (0, 0), (-0.0, -1.0), (0.0, 1.0), (1, 0)):
+        ours, theirs = (t.linspace(*bounds, steps).numpy() for t in (fb, torch))
+        assert np.array_equal(np.signbit(ours), np.signbit(theirs)), bounds
+        assert (ours[0], ours[-1]) == (theirs[0], theirs[-1])
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int16", "int32", "int64", "bool", "float32"])
+@pytest.mark.parametrize("exponent", [0, 1, 3, 200, -1, True, 2.0])
+def test_powers_by_plain_numbers_are_pytorchs(kind, exponent):
+    def call(t):
+        x = t.tensor([-3, 0, 1, 2, 100]).to(getattr(t, kind))
+        return _listed(x**exponent), _listed(x[1] ** exponent)
+
+    ours, theirs = _done(call, fb), _done(call, torch)
+    assert repr(ours) == repr(theirs)
+
+
+def test_convolutions_that_were_looked_at_are_looked_at_again_with_other_arguments():
+    def call(t, **other):
+        given = {"dtype": t.float32, "bias": 2, "stride": 1, "groups": 1} | other
+        x, w = t.ones(1, 2, 4, 4), t.ones(2, 2, 1, 1, dtype=given["dtype"])
+        bias = t.ones(given["bias"])
+        return t.nn.functional.conv2d(x, w, bias, given["stride"], groups=given["groups"])
+
+    for t in (fb, torch):
+        assert call(t).shape == (1, 2, 4, 4)
+        for other in ({"dtype": t.float64}, {"bias": 3}, {"stride": 0}, {"groups": 2}):
+            for _ in range(2):
+                assert _done(lambda t, other=other: call(t, **other), t) is RuntimeError

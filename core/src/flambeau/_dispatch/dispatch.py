@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from flambeau._autograd import anomaly
 from flambeau._autograd.modes import recording
 from flambeau._autograd.node import Binary, SavesInput, SavesNothing, SavesResult, next_seq
-from flambeau._dispatch.promotion import python_number, result_type
+from flambeau._dispatch.promotion import fitting, python_number, result_type
 from flambeau._memory.record import is_tensor
 from flambeau._memory.views import edge, storage_of
 from flambeau._types import dtype as D
@@ -327,8 +327,10 @@ def slow_binary(name: str, x: object, y: object) -> Any:
     if op.promotes == "float" and not dtype.fp:
         dtype = D.get_default_dtype()
     op.check_dtype(dtype, operands)
-    if name == "pow" and type(y) is int and y < 0 and dtype.category == 1:
-        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    if name == "pow" and type(y) is int and dtype.category == 1:
+        if y < 0:
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        fitting(y, dtype)
     result = op(*common(name, operands, dtype))
     # The power of a number is row-major, whatever the exponents are.
     return result if name != "pow" or is_tensor(operands[0]) else result.contiguous()

@@ -483,7 +483,7 @@ class TensorMethods:
                 if (self._rg or other._rg) and recording():
                     record_binary(t, self, other, node_pow)
                 return t
-        elif k in self.dtype.takes and not modes and self.dtype.fp:
+        elif k in self.dtype.takes and not modes and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1)):
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)

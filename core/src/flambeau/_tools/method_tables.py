@@ -39,6 +39,11 @@ BINARY = (
     ("__gt__", "gt", "", False),
     ("__ge__", "ge", "", False),
 )
+# With which numbers an op does not promote, beside their type.
+_NUMBERS = {
+    "div": " and self.dtype.fp",
+    "pow": " and (self.dtype.fp or (0 <= other < 128 and self.dtype.category == 1))",
+}
 SLOW_BINARY = (
     ("__floordiv__", "floor_divide"),
     ("__mod__", "remainder"),
@@ -187,6 +192,7 @@ def _binary(method: str, op: str, restriction: str, records: bool) -> Row:
         "OP": op,
         "RECORDS": records,
         " and FLOATING": " and self.dtype.fp" if restriction else "",
+        " and FITTING": _NUMBERS.get(op, ""),
         "DTYPE": "self.dtype" if records else "bool_",
         "SAVED": _saved(OPS[op].node) if records else "",
     }

@@ -120,10 +120,12 @@ def contiguous(a: Array) -> Array:
 
 def assign(dst: Array, src: Array) -> None:
     """Write `src`, broadcast and cast, into `dst`."""
-    if dst.dtype is src.dtype:
+    if dst.dtype is not src.dtype:
+        _assign_cast(dst, src)
+    elif src.ndim or dst.dtype.kind == "V":
         np.copyto(dst, src)
     else:
-        _assign_cast(dst, src)
+        dst.fill(src)
 
 
 @quiet

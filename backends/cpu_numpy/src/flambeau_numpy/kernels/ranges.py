@@ -37,9 +37,14 @@ def _arange(start: Any, step: Any, length: int, kind: np.dtype) -> Array:
     made = np.arange(length, dtype=work)
     if step != 1:
         made *= step
-    if start != 0:
+    if start != 0 or _turns_zero(step):
         made += start
     return made if made.dtype == kind else made.astype(kind)
+
+
+def _turns_zero(step: Any) -> bool:
+    """Whether 0 times a step is -0.0, to which a start of 0 is added."""
+    return type(step) is float and not step > 0
 
 
 def _in_blocks(start: Any, step: Any, length: int, kind: np.dtype, work: np.dtype) -> Array:
@@ -47,13 +52,14 @@ def _in_blocks(start: Any, step: Any, length: int, kind: np.dtype, work: np.dtyp
     out = empty((length,), kind)
     first = np.arange(BLOCK, dtype=work)
     made = np.empty(BLOCK, work)
+    adds = start != 0 or _turns_zero(step)
     for at in range(0, length, BLOCK):
         piece = out[at : at + BLOCK]
         numbers = made[: piece.size]
         np.add(first[: piece.size], at, numbers)
         if step != 1:
             numbers *= step
-        if start != 0:
+        if adds:
             numbers += start
         piece[...] = numbers
     return out

@@ -14,6 +14,7 @@ RECORDS: bool = True
 
 # Expressions, and arguments taken and passed.
 DTYPE: Any = None
+FITTING: Any = None
 FLOATING: Any = None
 GENERAL: Any = None
 LISTED: Any = None

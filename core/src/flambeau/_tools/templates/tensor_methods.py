@@ -34,6 +34,7 @@ from flambeau._memory.views import NO_GRAD, make_view, storage_of
 from flambeau._tools.templates.placeholders import (
     DTYPE,
     FIRST,
+    FITTING,
     FLOATING,
     FORMS,
     GENERAL,
@@ -266,7 +267,7 @@ class TensorMethods:
                     if (self._rg or other._rg) and recording():
                         record_binary(t, self, other, node_OP)
                 return t
-        elif k in self.dtype.takes and not modes and FLOATING:
+        elif k in self.dtype.takes and not modes and FITTING:
             be = self._be
             if (v := be.consts[self.dtype].get(other)) is None:
                 v = scalar_native(be, other, self.dtype)

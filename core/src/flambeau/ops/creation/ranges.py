@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import math
 import operator
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,10 @@ from flambeau.ops.creation.creation import (
 )
 from flambeau.ops.declaration.public import public
 from flambeau.ops.declaration.table import primitive
+
+_NUMBERS = {int, float}
+_SINGLES = struct.Struct("<2f")
+_FEW = 32  # numbers that are sooner computed one by one than by four kernels
 
 
 @primitive(differentiable=False)
@@ -116,7 +121,10 @@ def linspace(
     >>> fb.linspace(0, 1, 3)
     tensor([0.0000, 0.5000, 1.0000])
     """
-    start, end = (x.item() if isinstance(x, Tensor) else x for x in (start, end))
+    if isinstance(start, Tensor):
+        start = start.item()
+    if isinstance(end, Tensor):
+        end = end.item()
     n = operator.index(steps)
     if n < 0:
         raise RuntimeError(f"number of steps must be non-negative, got {n}")
@@ -127,12 +135,18 @@ def linspace(
     # Counted from both ends, so that the last value is exactly `end`.
     step = (end - start) / (n - 1) if n > 1 else 0.0
     half = n // 2
-    if dtype in (D.float32, D.float64) and n > 1:
+    if (dtype is D.float32 or dtype is D.float64) and n > 1:
         be = home(device_or(device, out))
         try:
-            first = be.arange(start, step, *checked_sizes((half,)), dtype)
-            rest = be.flip(be.arange(end, -step, *checked_sizes((n - half,)), dtype), (0,))
-            native = be.cat((first, rest), 0)
+            if n <= _FEW and be.device.type != "meta":
+                counted = builtins.range
+                numbers = [start + step * i for i in counted(half)]
+                numbers += [end - step * i for i in counted(n - 1 - half, -1, -1)]
+                native = be.host_array(numbers, (n,), dtype)
+            else:
+                first = be.arange(start, step, half, dtype)
+                rest = be.flip(be.arange(end, -step, n - half, dtype), (0,))
+                native = be.cat((first, rest), 0)
         except be.error as error:
             raise cannot_create(f"{n} elements", error, (n,), dtype) from error
         return finished_range(wrap(be, native, dtype), requires_grad, out)
@@ -262,5 +276,10 @@ def bounds_in(dtype: DType, *numbers: Any) -> tuple[Any, ...]:
     Raises:
         RuntimeError: the dtype does not hold one.
     """
+    if dtype is D.float32 and len(numbers) == 2 and {*map(type, numbers)} <= _NUMBERS:
+        try:
+            return _SINGLES.unpack(_SINGLES.pack(*numbers))
+        except (OverflowError, struct.error):  # for the words of the general way
+            pass
     fitted = [fitting(number, dtype) for number in numbers]
     return tuple(D.unpack(D.pack(fitted, dtype), dtype) if dtype.category in (1, 2) else fitted)

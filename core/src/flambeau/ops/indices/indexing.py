@@ -416,24 +416,20 @@ def index_select(input: Tensor, dim: int, index: Tensor, *, out: Tensor | None =
     tensor([30, 10])
     """
     x = need_tensor(input, "index_select", "input")
-    d = dim_of(dim, x.dim())
-    if need_tensor(index, "index_select", "index").dim() > 1:
+    shape = x._a.shape
+    d = dim_of(dim, len(shape))
+    if len(need_tensor(index, "index_select", "index")._a.shape) > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
-    size, text = x._a.shape[d] if x.dim() else 1, "index out of range in self"
-    i = checked_index(index, size, "index_select", IndexError, text)
+    text = "index out of range in self"
+    i = checked_index(index, shape[d] if shape else 1, "index_select", IndexError, text)
     i = i if len(i._a.shape) == 1 else i.reshape((-1,))
-    if x.dim() == 0:
-        return deliver(
-            _index(x.reshape((1,)), (i,)).reshape(()),
-            out,
-            input,
-            index,
-            exact=True,
-            share="nothing",
-        )
-    return deliver(
-        _index(x, (*(None,) * d, i)).contiguous(), out, input, index, exact=True, share="nothing"
-    )
+    if shape:
+        result = _index(x, (*(None,) * d, i) if d else (i,)).contiguous()
+    else:
+        result = _index(x.reshape((1,)), (i,)).reshape(())
+    if out is None:
+        return result
+    return deliver(result, out, input, index, exact=True, share="nothing")
 
 
 @public

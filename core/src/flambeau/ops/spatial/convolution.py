@@ -25,6 +25,8 @@ from flambeau.ops.spatial.convolution_arguments import (
     check_ranks,
     check_room,
     check_settings,
+    keep,
+    known,
     lifted,
     named_padding,
     sizes,
@@ -408,17 +410,13 @@ def _convolution(
 ) -> Tensor:
     where = f"conv{count}d"
     x, w = need_tensor(input, where, "input"), need_tensor(weight, where, "weight")
-    check_ranks(where, x, w, count)
-    step, spread = sizes(stride, count, "stride"), sizes(dilation, count, "dilation")
-    given, kernel = tuple(x._a.shape), tuple(w._a.shape)[2:]
-    if isinstance(padding, str):
-        before, after = named_padding(padding, kernel, step, spread)
-    else:
-        before = after = sizes(padding, count, "padding")
-    check_settings(x, w, bias, step, before, spread, groups)
-    check_channels(given, tuple(w._a.shape), groups, count)
-    check_bias(w, bias, w._a.shape[0], "Given ")
-    check_room(given[-count:], kernel, before, after, spread)
+    geometry = known(count, x, w, bias, stride, padding, dilation, groups)
+    if geometry is None:
+        check_ranks(where, x, w, count)
+        geometry = _geometry(count, x, w, bias, stride, padding, dilation, groups)
+        keep(geometry, count, x, w, bias, stride, padding, dilation, groups)
+    step, spread, before, after = geometry
+    given = x._a.shape
     unbatched = len(given) == count + 1
     if unbatched:
         x = x.unsqueeze(0)
@@ -432,3 +430,27 @@ def _convolution(
     result = canonical(x, w, bias, step, before, spread, groups)
     result = result.squeeze(2) if count == 1 else result
     return result.squeeze(0) if unbatched else result
+
+
+def _geometry(
+    count: int,
+    x: Tensor,
+    w: Tensor,
+    bias: Tensor | None,
+    stride: object,
+    padding: object,
+    dilation: object,
+    groups: int,
+) -> tuple[Sizes, Sizes, Sizes, Sizes]:
+    """Strides, dilations, and the zeros before and after each dimension, all of them checked."""
+    step, spread = sizes(stride, count, "stride"), sizes(dilation, count, "dilation")
+    given, kernel = tuple(x._a.shape), tuple(w._a.shape)[2:]
+    if isinstance(padding, str):
+        before, after = named_padding(padding, kernel, step, spread)
+    else:
+        before = after = sizes(padding, count, "padding")
+    check_settings(x, w, bias, step, before, spread, groups)
+    check_channels(given, tuple(w._a.shape), groups, count)
+    check_bias(w, bias, w._a.shape[0], "Given ")
+    check_room(given[-count:], kernel, before, after, spread)
+    return step, spread, before, after
