@@ -19,8 +19,9 @@ from test_backend import backend  # noqa: F401 (its fixture)
 import flambeau as fb
 import flambeau.distributed as dist
 from flambeau import nn
-from flambeau.distributed import _engines
+from flambeau.distributed import _engines, checkpoint
 from flambeau.distributed._init import _get_default_group
+from flambeau.optim.zero_redundancy import ZeroRedundancyOptimizer
 from flambeau.plugin import Job
 from flambeau.testing import engine_kit
 from flambeau.testing.ranks import run_ranks, values
@@ -181,28 +182,69 @@ def test_a_killed_rank_is_named_long_before_the_timeout(nccl: ModuleType, name: 
     assert max(values([outcomes[0], outcomes[2]])) < 10
 
 
-def _training(rank: int, size: int) -> list[float]:
+class Net(nn.Module):
+    """A network one layer of which stays unused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 1)
+        self.spare = nn.Linear(2, 2)
+
+    def forward(self, x: fb.Tensor) -> fb.Tensor:
+        return self.last(self.norm(self.first(x)).tanh())
+
+
+def _training(rank: int, size: int, options: dict[str, Any]) -> list[float]:
     fb.cuda.set_device(rank)
+    fb.manual_seed(3 + rank)  # the parameters of rank 0 are taken
+    net = nn.SyncBatchNorm.convert_sync_batchnorm(Net()).to("cuda")
     fb.manual_seed(3)
-    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
     x, y = fb.randn(6, 4), fb.randn(6, 1)
     rows = slice(None) if size == 1 else slice(3 * rank, 3 * rank + 3)
-    net = net.to("cuda")
-    model = nn.parallel.DistributedDataParallel(net, device_ids=[rank])
+    model = nn.parallel.DistributedDataParallel(net, device_ids=[rank], **options)
     optimizer = fb.optim.SGD(model.parameters(), lr=0.1)
-    for _ in range(3):
-        optimizer.zero_grad()
-        loss = nn.functional.mse_loss(model(x[rows].to("cuda")), y[rows].to("cuda"))
-        loss.backward()
-        optimizer.step()
+    with model.join():
+        for _ in range(3):
+            optimizer.zero_grad()
+            loss = nn.functional.mse_loss(model(x[rows].to("cuda")), y[rows].to("cuda"))
+            loss.backward()
+            optimizer.step()
     return [p.double().sum().item() for p in net.parameters()]
 
 
-def test_two_devices_train_as_one_does_on_both_batches(nccl: ModuleType) -> None:
-    first, second = values(run_ranks(_training, 2, engine="nccl"))
-    (alone,) = values(run_ranks(_training, 1, engine="nccl"))
+@pytest.mark.parametrize(
+    "options", [{"find_unused_parameters": True}, {"static_graph": True}], ids=["unused", "static"]
+)
+def test_two_devices_train_as_one_does_on_both_batches(
+    nccl: ModuleType, options: dict[str, Any]
+) -> None:
+    first, second = values(run_ranks(_training, 2, options, engine="nccl"))
+    (alone,) = values(run_ranks(_training, 1, options, engine="nccl"))
     assert first == second
-    assert first == pytest.approx(alone, rel=1e-5)
+    assert first == pytest.approx(alone, rel=1e-5, abs=1e-6)
+
+
+def _objects(rank: int, size: int, folder: str) -> object:
+    fb.cuda.set_device(rank)
+    net = nn.Linear(3, 3).to("cuda")
+    optimizer = ZeroRedundancyOptimizer(net.parameters(), fb.optim.Adam, lr=0.1)
+    net(fb.ones(2, 3, device="cuda")).sum().backward()
+    optimizer.step()
+    checkpoint.save({"x": fb.full((2,), 5.0, device="cuda")}, checkpoint_id=folder)
+    state = {"x": fb.zeros(2, device="cuda")}
+    checkpoint.load(state, checkpoint_id=folder)
+    if rank:
+        dist.recv_object_list(found := [None], 0)
+        return found, state["x"].tolist()
+    dist.send_object_list([{"a": (1, "b")}], 1)
+    return [{"a": (1, "b")}], state["x"].tolist()
+
+
+def test_objects_and_checkpoints_of_processes_without_an_engine_for_the_cpu(
+    nccl: ModuleType, tmp_path: Any
+) -> None:
+    wanted = [{"a": (1, "b")}], [5.0, 5.0]
+    assert values(run_ranks(_objects, 2, str(tmp_path), engine="nccl")) == [wanted] * 2
 
 
 def test_the_engine_says_what_is_missing(monkeypatch: Any) -> None:
