@@ -1,12 +1,14 @@
 """Models of ONNX: the package's own cases, and what a user does with an imported module."""
 
 import copy
+import io
 import os
 import pickle
 
 import pytest
 
 import flambeau as fb
+import flambeau.onnx
 from flambeau import nn
 
 onnx = pytest.importorskip("onnx")
@@ -147,6 +149,9 @@ NODES = [
 ]  # fmt: skip
 
 
+OTHERS = "float[1] a = {0.7}, float b = {1.5}, bool[4] c = {1, 0, 0, 1}"
+
+
 @pytest.mark.parametrize(("call", "weights"), NODES, ids=[call for call, _ in NODES])
 def test_operators_give_what_the_packages_evaluator_gives(call, weights):
     call = call.replace("'", '"')
@@ -172,6 +177,25 @@ def test_operators_run_on_the_device_of_what_they_are_given(call, weights):
     moved, there = load(model)(x), load(model).to("ref")(x.to("ref"))
     assert there.device.type == "ref"
     assert fb.allclose(there.cpu().double(), moved.double(), rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+@pytest.mark.filterwarnings("ignore::flambeau.jit.TracerWarning")
+@pytest.mark.parametrize(
+    ("call", "weights"),
+    [*NODES, ("Max(x, a, b)", OTHERS), ("Min(x, a, b)", OTHERS), ("Where(c, x, a)", OTHERS)],
+    ids=lambda text: text.partition("(")[0],
+)
+def test_an_operator_that_was_imported_is_exported_again(call, weights):
+    text = f"""
+    <ir_version: 8, opset_import: ["": 18]>
+    g (float[1, 3, 4] x) => (y) <{weights}> {{ y = {_options_first(call.replace("'", '"'))} }}
+    """
+    module, x = load(parser.parse_model(text)), fb.tensor(X)
+    file = io.BytesIO()
+    flambeau.onnx.export(module, (x,), file, opset_version=20)
+    again = load(onnx.load_from_string(file.getvalue()))
+    assert fb.equal(again(x), module(x))
+    assert (again.input_names, again.output_names) == (["x"], ["y"])
 
 
 def _options_first(call):

@@ -90,3 +90,9 @@ def test_a_number_counts_as_having_one_dimension_where_one_is_named(dim, opset):
 
 def test_whole_numbers_are_rounded_to_themselves():
     check(lambda x: (x.floor(), x.ceil(), x.logsumexp(0)), fb.tensor([3, -4]))
+
+
+@pytest.mark.parametrize("opset", [9, 13, 20])
+def test_sums_of_exponentials_hold_at_infinities(opset):
+    other = fb.tensor([1.0, INF, -INF, 0.0, 0.5, 90.0])
+    check(lambda x, y: x.logaddexp(y), EDGES, other, opset=opset)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import keyword
 from collections.abc import Sequence
 from math import prod
 from typing import Any
@@ -86,7 +85,7 @@ class ONNXModule(Module):
                 owner.add_module(part, inner)
             owner = inner
             path.append(part)
-        while hasattr(owner, last) or keyword.iskeyword(last):
+        while hasattr(owner, last):
             last = f"{last}_"
         if value.dtype.is_floating_point or value.dtype.is_complex:
             owner.register_parameter(last, Parameter(value))

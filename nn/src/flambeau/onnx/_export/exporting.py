@@ -20,6 +20,7 @@ from flambeau.onnx._export.errors import OnnxExporterError
 from flambeau.onnx._export.examples import resized
 from flambeau.onnx._export.graph import Graph, Shared, Value
 from flambeau.onnx._export.model import LARGEST, Beside, bytes_of_weights, check, model_proto
+from flambeau.onnx._export.naming import Names, names_of, weights_of
 from flambeau.onnx._export.state import exporting
 from flambeau.onnx._export.table import CUSTOM
 from flambeau.onnx._export.text import graph_text, model_text
@@ -149,16 +150,6 @@ def _with_gradients(value: object) -> Any:
     return value
 
 
-def _weights_of(model: object) -> dict[int, str]:
-    names: dict[int, str] = {}
-    if isinstance(model, nn.Module):
-        held = (model.named_parameters(remove_duplicate=False), model.named_buffers())
-        for each in held:
-            for name, tensor in each:
-                names.setdefault(id(tensor), name)
-    return names
-
-
 def _flat(value: object, path: str, found: list[tuple[str, Tensor]]) -> None:
     if isinstance(value, Tensor):
         found.append((path, value))
@@ -190,7 +181,7 @@ class _Export:
         self.found: list[tuple[str, Tensor]] = []
         for symbol, value in zip(self.symbols, self.given, strict=True):
             _flat(value, symbol.debugName(), self.found)
-        self.weights = _weights_of(model)
+        self.weights = weights_of(model)
         _refuse_shared_constants(self.script, [t for _, t in self.found], self.weights)
 
     def names(self, wanted: Sequence[str]) -> list[str]:
@@ -241,7 +232,8 @@ class _Export:
         output_names: Sequence[str],
         dynamic: dict[str, dict[int, str]],
     ) -> Graph:
-        g = Graph(Shared(self.opset))
+        known = frozenset([*names, *output_names, *input_names, *self.weights.values()])
+        g = Graph(Shared(self.opset, known))
         walk = Walk(self.weights, _writes(self.script), _fallback(self.kind), self.kind in _RAW)
         walk.count = 1 if second is None else 2
         renamed = list(input_names[len(tensors) :])
@@ -558,8 +550,15 @@ def made_model(
     wanted, results = list(input_names or ()), list(output_names or ())
     with select_model_mode_for_export(model, training), exporting(), fb.no_grad():
         export = _Export(model, given, named, opset, kind)
+        before = names_of(model)
+        again = before is not None and before.fit(len(export.found), bool(named))
+        if before is not None and again:
+            wanted, results = wanted or before.inputs, results or before.outputs
         names = [*export.names(wanted), *results]
-        graph = export.graph(wanted, results, _dynamic(dynamic_axes, names))
+        if before is not None and again and dynamic_axes is None and wanted == before.inputs:
+            graph = _with_axes_of_before(export, wanted, results, before.axes)
+        else:
+            graph = export.graph(wanted, results, _dynamic(dynamic_axes, names))
         if do_constant_folding and export_params and not keep_initializers_as_inputs:
             from flambeau.onnx._export.folding import fold
 
@@ -572,7 +571,7 @@ def made_model(
     beside = Beside(place) if place is not None and (large or external) else None
     proto = model_proto(
         graph,
-        type(model).__name__ if isinstance(model, nn.Module) else "main_graph",
+        _name(model, before),
         not strip_doc_string,
         export_params,
         bool(keep_initializers_as_inputs),
@@ -582,6 +581,29 @@ def made_model(
     if beside is None:
         check(proto, full=set(graph.shared.domains) <= {""})
     return proto, beside
+
+
+def _with_axes_of_before(
+    export: _Export, inputs: list[str], outputs: list[str], axes: dict[str, dict[int, str]]
+) -> Graph:
+    """The graph of an imported model, whose file says which axes are dynamic."""
+    try:
+        return export.graph(inputs, outputs, axes)
+    except OnnxExporterError as error:
+        if not axes:
+            raise
+        warnings.warn(
+            "the model is exported for inputs of these sizes, though its axes were dynamic: "
+            f"{str(error).splitlines()[0]}",
+            stacklevel=5,
+        )
+        return export.graph(inputs, outputs, {})
+
+
+def _name(model: object, before: Names | None) -> str:
+    if before is not None and before.graph:
+        return before.graph
+    return type(model).__name__ if isinstance(model, nn.Module) else "main_graph"
 
 
 def _takes(model: Any, count: int) -> bool:

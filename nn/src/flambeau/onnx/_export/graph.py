@@ -218,9 +218,14 @@ class Node:
 
 @dataclass
 class Shared:
-    """What a graph and the graphs within its nodes have in common."""
+    """What a graph and the graphs within its nodes have in common.
+
+    Attributes:
+        reserved: names that are given to no value which has none.
+    """
 
     opset: int
+    reserved: frozenset[str] = frozenset()
     domains: dict[str, int] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     count: int = 0
@@ -275,7 +280,7 @@ class Graph:
         while True:
             shared.count += 1
             name = f"{stem}{shared.count}"
-            if name not in shared.names:
+            if name not in shared.names and name not in shared.reserved:
                 shared.names.add(name)
                 return name
 

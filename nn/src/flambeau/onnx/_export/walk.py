@@ -7,6 +7,7 @@ and written by its symbolic function.  What depends on no input is computed and 
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -179,6 +180,12 @@ class Walk:
             cell.examples = tuple(example.clone() for _ in range(self.count))
         if name and g is not None:
             own = g.root.name("" if name in self.reserved else name)
+            if own != name:
+                warnings.warn(
+                    f"the weight {name!r} is called {own!r} in the model, "
+                    "where an input or output has its name",
+                    stacklevel=2,
+                )
             value = Value(own, tensor.dtype, tuple(tensor.shape), tensor.detach())
             g.root.weights.append(value)
             cell.value = value

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import flambeau as fb
 import flambeau.nn.functional as F
 from flambeau import Tensor
 from flambeau.onnx._operators.shapes import pad_dim
 from flambeau.onnx._operators.table import Context, UnsupportedError, operator
 
-_FORWARD = (F.conv1d, F.conv2d, F.conv3d)
-_TRANSPOSED = (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)
+
+def convolution(dims: int) -> Callable[..., Tensor]:
+    """`conv1d`, `conv2d` or `conv3d`, as it is now: a trace sees no calls of what was taken before.
+
+    >>> from flambeau.onnx._operators.convolution import convolution
+    >>> convolution(2).__name__
+    'conv2d'
+    """
+    return (F.conv1d, F.conv2d, F.conv3d)[dims - 1]
+
+
+def transposed_convolution(dims: int) -> Callable[..., Tensor]:
+    """The same of `conv_transpose1d` and its kin."""
+    return (F.conv_transpose1d, F.conv_transpose2d, F.conv_transpose3d)[dims - 1]
 
 
 def paddings(
@@ -75,8 +89,8 @@ def conv(
     s, d = list(strides or [1] * n), list(dilations or [1] * n)
     low, high = paddings(auto_pad, pads, list(x.shape[2:]), list(weight.shape[2:]), s, d)
     if low == high:
-        return _FORWARD[n - 1](x, weight, bias, tuple(s), tuple(low), tuple(d), group)
-    return _FORWARD[n - 1](padded(x, low, high), weight, bias, tuple(s), 0, tuple(d), group)
+        return convolution(n)(x, weight, bias, tuple(s), tuple(low), tuple(d), group)
+    return convolution(n)(padded(x, low, high), weight, bias, tuple(s), 0, tuple(d), group)
 
 
 @operator("ConvTranspose")
@@ -99,11 +113,11 @@ def _conv_transpose(
     more = list(output_padding or [0] * n)
     edges = list(pads or [0] * 2 * n)
     if not output_shape and auto_pad in ("NOTSET", "VALID") and edges[:n] == edges[n:]:
-        return _TRANSPOSED[n - 1](
+        return transposed_convolution(n)(
             x, weight, bias, tuple(s), tuple(edges[:n]), tuple(more), group, tuple(d)
         )
     # All that the filters reach, without bias: what is cut off or added comes afterwards.
-    y = _TRANSPOSED[n - 1](x, weight, None, tuple(s), 0, 0, group, tuple(d))
+    y = transposed_convolution(n)(x, weight, None, tuple(s), 0, 0, group, tuple(d))
     for i in range(n):
         if output_shape or auto_pad in ("SAME_UPPER", "SAME_LOWER"):
             wanted = output_shape[i - n] if output_shape else x.shape[2 + i] * s[i]

@@ -14,6 +14,7 @@ from flambeau.onnx._operators.table import (
     Context,
     UnsupportedError,
     dtype_of,
+    late,
     number,
     operator,
     plain,
@@ -63,7 +64,7 @@ for _name, _function in {
 }.items():
     # The first versions have an attribute that no longer means anything.
     OPERATORS["", _name] = (lambda function: lambda c, x, consumed_inputs=None: function(x))(
-        _function
+        late(_function)
     )
 
 
@@ -128,6 +129,7 @@ for _name, _function in {
     "Or": fb.logical_or,
     "Xor": fb.logical_xor,
 }.items():
+    _function = late(_function)
     OPERATORS["", _name] = _pair(
         _function
         if _name in ("Div", "Pow", "And", "Or", "Xor")
@@ -151,7 +153,7 @@ for _name, _function in {
     "GreaterOrEqual": fb.ge,
     "LessOrEqual": fb.le,
 }.items():
-    OPERATORS["", _name] = _pair(_comparison(_function))
+    OPERATORS["", _name] = _pair(_comparison(late(_function)))
 
 
 def _fold(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
@@ -164,14 +166,14 @@ def _fold(function: Callable[[Tensor, Tensor], Tensor]) -> Any:
     return run
 
 
-OPERATORS["", "Max"] = _fold(fb.maximum)
-OPERATORS["", "Min"] = _fold(fb.minimum)
-OPERATORS["", "Sum"] = _fold(fb.add)
+OPERATORS["", "Max"] = _fold(late(fb.maximum))
+OPERATORS["", "Min"] = _fold(late(fb.minimum))
+OPERATORS["", "Sum"] = _fold(late(fb.add))
 
 
 @operator("Mean")
 def _mean(c: Context, *inputs: Tensor, consumed_inputs: object = None) -> Tensor:
-    return _fold(fb.add)(c, *inputs) / len(inputs)
+    return _fold(late(fb.add))(c, *inputs) / len(inputs)
 
 
 @operator("Mod")
@@ -379,8 +381,8 @@ def _hardmax(x: Tensor, axis: int) -> Tensor:
     return fb.zeros_like(x).scatter(axis, first, 1.0)
 
 
-OPERATORS["", "Softmax"] = _softmax_like(fb.softmax)
-OPERATORS["", "LogSoftmax"] = _softmax_like(fb.log_softmax)
+OPERATORS["", "Softmax"] = _softmax_like(late(fb.softmax))
+OPERATORS["", "LogSoftmax"] = _softmax_like(late(fb.log_softmax))
 OPERATORS["", "Hardmax"] = _softmax_like(_hardmax)
 
 

@@ -7,11 +7,10 @@ import math
 import flambeau as fb
 import flambeau.nn.functional as F
 from flambeau import Tensor
-from flambeau.onnx._operators.convolution import padded, paddings, spatial
+from flambeau.onnx._operators.convolution import convolution, padded, paddings, spatial
 from flambeau.onnx._operators.table import Context, UnsupportedError, operator
 
 _MAX = (F.max_pool1d, F.max_pool2d, F.max_pool3d)
-_CONVOLUTION = (F.conv1d, F.conv2d, F.conv3d)
 
 
 def _dims(x: Tensor) -> tuple[int, ...]:
@@ -160,9 +159,8 @@ def _average_pool(
 
 def _sums(x: Tensor, windows: _Windows) -> Tensor:
     ones = fb.ones(1, 1, *windows.kernel, dtype=x.dtype, device=x.device)
-    convolution = _CONVOLUTION[len(windows.kernel) - 1]
     single = x.reshape(-1, 1, *x.shape[2:])
-    y = convolution(single, ones, None, windows.strides, 0, windows.dilations)
+    y = convolution(len(windows.kernel))(single, ones, None, windows.strides, 0, windows.dilations)
     return y.reshape(*x.shape[:2], *y.shape[2:])
 
 

@@ -8,19 +8,19 @@ from typing import Any
 import flambeau as fb
 import flambeau.nn.functional as F
 from flambeau import Tensor
-from flambeau.onnx._operators.table import Context, UnsupportedError, operator
+from flambeau.onnx._operators.table import Context, UnsupportedError, late, operator
 
 _FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "affine": lambda x, alpha=1.0, beta=0.0: alpha * x + beta,
     "elu": lambda x, alpha=1.0: F.elu(x, alpha),
     "hardsigmoid": lambda x, alpha=0.2, beta=0.5: (alpha * x + beta).clamp(0, 1),
     "leakyrelu": lambda x, alpha=0.01: F.leaky_relu(x, alpha),
-    "relu": fb.relu,
+    "relu": late(fb.relu),
     "scaledtanh": lambda x, alpha=1.0, beta=1.0: alpha * fb.tanh(beta * x),
-    "sigmoid": fb.sigmoid,
+    "sigmoid": late(fb.sigmoid),
     "softplus": F.softplus,
     "softsign": F.softsign,
-    "tanh": fb.tanh,
+    "tanh": late(fb.tanh),
     "thresholdedrelu": lambda x, alpha=1.0: fb.where(x > alpha, x, fb.zeros_like(x)),
 }
 _TAKES = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import flambeau as fb
 from flambeau import Tensor
-from flambeau.onnx._operators.table import OPERATORS, Context, axis_of, integers
+from flambeau.onnx._operators.table import OPERATORS, Context, axis_of, integers, late
 
 Reduce = Callable[[Tensor, tuple[int, ...], bool], Tensor]
 
@@ -76,9 +76,9 @@ def _float(x: Tensor) -> Tensor:
 
 
 for _name, _entry in {
-    "ReduceL1": (lambda x, d, k: _sum(x.abs(), d, k), fb.abs),
-    "ReduceL2": (lambda x, d, k: _sum(_float(x) * _float(x), d, k).sqrt(), fb.abs),
-    "ReduceLogSum": (lambda x, d, k: _sum(_float(x), d, k).log(), fb.log),
+    "ReduceL1": (lambda x, d, k: _sum(x.abs(), d, k), late(fb.abs)),
+    "ReduceL2": (lambda x, d, k: _sum(_float(x) * _float(x), d, k).sqrt(), late(fb.abs)),
+    "ReduceLogSum": (lambda x, d, k: _sum(_float(x), d, k).log(), late(fb.log)),
     "ReduceLogSumExp": (_logsumexp,),
     "ReduceMax": (_extreme(True),),
     "ReduceMean": (lambda x, d, k: _float(x).mean(d, keepdim=k),),
@@ -95,11 +95,11 @@ def _arg(function: Callable[..., Tensor]) -> Callable[..., Any]:
         c: Context, x: Tensor, axis: int = 0, keepdims: int = 1, select_last_index: int = 0
     ) -> Tensor:
         if not select_last_index:
-            return function(x, axis, keepdim=bool(keepdims))
-        return x.shape[axis] - 1 - function(x.flip(axis), axis, keepdim=bool(keepdims))
+            return function(x, axis, bool(keepdims))
+        return x.shape[axis] - 1 - function(x.flip(axis), axis, bool(keepdims))
 
     return run
 
 
-OPERATORS["", "ArgMax"] = _arg(fb.argmax)
-OPERATORS["", "ArgMin"] = _arg(fb.argmin)
+OPERATORS["", "ArgMax"] = _arg(late(fb.argmax))
+OPERATORS["", "ArgMin"] = _arg(late(fb.argmin))

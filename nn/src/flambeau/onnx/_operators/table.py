@@ -45,6 +45,23 @@ def operator(*names: str, domain: str = "") -> Callable[[Operator], Operator]:
     return add
 
 
+def late(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of flambeau that is looked up when it is called; others as they are.
+
+    A trace sees the calls of what has a name in a module, and none of what was taken before.
+
+    >>> import flambeau as fb
+    >>> from flambeau.onnx._operators.table import late
+    >>> late(fb.add)(fb.ones(1), 2)
+    tensor([3.])
+    """
+    name = getattr(function, "__name__", "")
+    for home in (fb, fb.nn.functional):
+        if getattr(home, name, None) is function:
+            return lambda *args, **named: getattr(home, name)(*args, **named)
+    return function
+
+
 def plain(**functions: Callable[..., Any]) -> None:
     """Put functions of the inputs alone into the table."""
 
@@ -52,7 +69,7 @@ def plain(**functions: Callable[..., Any]) -> None:
         return lambda context, *inputs: function(*inputs)
 
     for name, function in functions.items():
-        OPERATORS["", name] = without_context(function)
+        OPERATORS["", name] = without_context(late(function))
 
 
 DTYPES: dict[int, fb.dtype] = {

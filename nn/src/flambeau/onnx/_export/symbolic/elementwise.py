@@ -205,6 +205,19 @@ def log1p(g: Graph, self: Value) -> Value:
     return g.op("Log", g.op("Add", g.cast(self, g.dtype), g.constant(1, g.dtype)))
 
 
+@symbolic("logaddexp")
+def logaddexp(g: Graph, self: Value, other: Value) -> Value:
+    a, b = g.cast(self, g.dtype), g.cast(other, g.dtype)
+    # Infinities of one sign have no difference; the first opsets compare no floats for equality.
+    same = (
+        g.op("Equal", a, b)
+        if g.opset >= 11
+        else g.op("Not", g.op("Or", g.op("Less", a, b), g.op("Greater", a, b)))
+    )
+    apart = g.op("Where", same, g.constant(0, g.dtype), g.op("Sub", a, b))
+    return g.op("Add", extreme(g, "Max", a, b), g.op("Softplus", g.op("Neg", g.op("Abs", apart))))
+
+
 def _logarithm(name: str, base: float) -> None:
     @symbolic(name)
     def write(g: Graph, self: Value) -> Value:

@@ -1,0 +1,185 @@
+"""A round trip keeps names and dtypes, or says that it does not."""
+
+import io
+import warnings
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import flambeau as fb
+from flambeau import nn
+
+onnx = pytest.importorskip("onnx")
+
+DTYPES = [
+    fb.float16, fb.bfloat16, fb.float32, fb.float64, fb.int8, fb.int16, fb.int32, fb.int64,
+    fb.uint8, fb.bool,
+]  # fmt: skip
+KINDS = ("plus", "cast", "choice", "join", "same", "weight", "constant")
+WORDS = st.text("abcxyzAB_ 0189:/-é日", min_size=1, max_size=6)
+PARTS = (WORDS | st.sampled_from(["if", "input", "1", "weight", "None"])).filter(
+    lambda part: not hasattr(nn.Module(), part)
+)
+PATHS = st.lists(PARTS, min_size=1, max_size=3).map(".".join)
+
+
+class Weight(NamedTuple):
+    path: str
+    dtype: fb.dtype
+    buffer: bool
+
+
+class Output(NamedTuple):
+    kind: str
+    at: int
+    weight: int
+    dtype: fb.dtype
+
+
+class Program(nn.Module):
+    """Weights under paths, and an output for each recipe."""
+
+    def __init__(self, weights, outputs):
+        super().__init__()
+        self.__dict__["_recipes"] = outputs
+        self.__dict__["_paths"] = [w.path for w in weights]
+        for path, dtype, buffer in weights:
+            *above, last = path.split(".")
+            owner = self
+            for part in above:
+                if part not in owner._modules:
+                    owner.add_module(part, nn.Module())
+                owner = owner._modules[part]
+            value = fb.arange(1, 4).to(dtype)
+            if buffer or not dtype.is_floating_point:
+                owner.register_buffer(last, value)
+            else:
+                owner.register_parameter(last, nn.Parameter(value))
+
+    def _held(self, at):
+        owner = self
+        for part in self._paths[at].split("."):
+            owner = getattr(owner, part)
+        return owner
+
+    def forward(self, *inputs):
+        results = []
+        for kind, at, which, dtype in self._recipes:
+            x, w = inputs[at], self._held(which)
+            results.append(
+                {
+                    "plus": lambda x, w, d: x.to(w.dtype) + w,
+                    "cast": lambda x, w, d: x.to(d) + w.to(d),
+                    "choice": lambda x, w, d: fb.where(x.bool(), x.to(w.dtype), w),
+                    "join": lambda x, w, d: fb.cat([x.to(w.dtype), w]),
+                    "same": lambda x, w, d: x,
+                    "weight": lambda x, w, d: w,
+                    "constant": lambda x, w, d: x.to(d) + fb.tensor([0, 1, 1]).to(d),
+                }[kind](x, w, dtype)
+            )
+        return tuple(results)
+
+
+@st.composite
+def cases(draw):
+    paths = draw(st.lists(PATHS, min_size=1, max_size=4, unique=True))
+    paths = [p for p in paths if not any(q != p and q.startswith(f"{p}.") for q in paths)]
+    dtypes = st.sampled_from(DTYPES)
+    weights = [Weight(path, draw(dtypes), draw(st.booleans())) for path in paths]
+    inputs = draw(st.lists(dtypes, min_size=1, max_size=3))
+    recipe = st.builds(
+        Output,
+        st.sampled_from(KINDS),
+        st.integers(0, len(inputs) - 1),
+        st.integers(0, len(weights) - 1),
+        dtypes,
+    )
+    outputs = draw(st.lists(recipe, min_size=1, max_size=4))
+    count = len(inputs) + len(outputs)
+    names = draw(st.lists(PATHS, min_size=count, max_size=count, unique=True))
+    axes = draw(st.booleans())
+    return weights, inputs, outputs, names[: len(inputs)], names[len(inputs) :], axes
+
+
+def written(module, args, **options):
+    file = io.BytesIO()
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        fb.onnx.export(module, args, file, **options)
+    return onnx.load_from_string(file.getvalue()), [str(each.message) for each in said]
+
+
+def typed(values):
+    return {v.name: v.type.tensor_type.elem_type for v in values}
+
+
+def described(model):
+    """Names and dtypes of all that has both, in order, and the names of sizes."""
+    graph = model.graph
+    sizes = {
+        v.name: [d.dim_param or d.dim_value for d in v.type.tensor_type.shape.dim]
+        for v in (*graph.input, *graph.output)
+    }
+    weights = {w.name: w.data_type for w in graph.initializer}
+    return (
+        graph.name,
+        list(typed(graph.input).items()),
+        list(typed(graph.output).items()),
+        sizes,
+        weights,
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(cases())
+def test_names_and_dtypes_of_any_program_are_those_of_the_model_and_of_what_is_loaded(case):
+    weights, inputs, outputs, ins, outs, dynamic = case
+    program = Program(weights, outputs)
+    args = tuple(fb.tensor([0, 1, 2]).to(dtype) for dtype in inputs)
+    axes = None
+    if dynamic and all(o.kind in ("same", "weight") for o in outputs):
+        axes = {name: {0: f"n of {name}"} for name in ins}
+    model, said = written(program, args, input_names=ins, output_names=outs, dynamic_axes=axes)
+    results = program(*args)
+    number = fb.onnx.symbolic_helper.number_of
+    assert list(typed(model.graph.input).items()) == [
+        (name, number(dtype)) for name, dtype in zip(ins, inputs, strict=True)
+    ]
+    assert list(typed(model.graph.output).items()) == [
+        (name, number(result.dtype)) for name, result in zip(outs, results, strict=True)
+    ]
+    # A weight as another dtype is computed at export.
+    read = {
+        o.weight
+        for o in outputs
+        if o.kind in ("plus", "choice", "join", "weight")
+        or (o.kind == "cast" and o.dtype is weights[o.weight].dtype)
+    }
+    wanted = {weights[at].path: weights[at].dtype for at in read}
+    found = {w.name: w.data_type for w in model.graph.initializer}
+    for path, dtype in wanted.items():
+        if path in (*ins, *outs):
+            assert any(f"the weight {path!r} is called" in message for message in said)
+        else:
+            assert found[path] == number(dtype)
+
+    again = fb.onnx.load(model)
+    assert again.input_names == ins
+    assert again.output_names == outs
+    held = program.state_dict()
+    for path, value in again.state_dict().items():
+        if path in held:
+            assert value.dtype is held[path].dtype
+            assert fb.equal(value, held[path])
+    assert set(wanted) - {*ins, *outs} <= set(again.state_dict())
+    back = again(*args)
+    back = back if isinstance(back, tuple) else (back,)
+    for mine, want in zip(back, results, strict=True):
+        assert mine.dtype is want.dtype
+        assert fb.equal(mine, want)
+
+    twice, said = written(again, args)
+    assert not [each for each in said if "is called" in each or "these sizes" in each]
+    assert described(twice) == described(model)
