@@ -84,7 +84,13 @@ def main() -> int:
     parser.add_argument(
         "--each", metavar="EXPRESSIONS", help="put each, separated by ';', at each place"
     )
+    parser.add_argument("--never", action="store_true", help="list what is never called, and end")
     options = parser.parse_args()
+    if options.never:
+        never = programs.never_called()
+        print(*never, sep="\n")
+        print(f"{len(programs.targets())} functions and methods are called, {len(never)} never")
+        return 0
     report, end, done = Report(), time.monotonic() + options.seconds, 0
     agreed: Counter[str] = Counter()
     memory = int(options.memory * GIB)

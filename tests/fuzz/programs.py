@@ -12,6 +12,7 @@ import functools
 import importlib
 import inspect
 import random
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -35,7 +36,8 @@ SPACES = """
 """Namespaces beside `flambeau` itself and its tensors."""
 
 LEFT_OUT = {
-    "save", "load", "from_file", "breakpoint", "set_num_threads", "set_num_interop_threads",
+    "save", "load", "to_folder", "from_file", "breakpoint",
+    "set_num_threads", "set_num_interop_threads",
     "thread_safe_generator", "fork_rng", "set_rng_state", "get_rng_state", "register_kl",
     "misfit", "takes_as_annotated", "methods_take_as_annotated", "all_take_as_annotated",
     "Plan", "Step", "Slot", "Number",
@@ -50,6 +52,46 @@ LEFT_OUT = {
 }  # fmt: skip
 """What writes files, waits for others, changes the process for the programs after it, or is called
 by parts of flambeau alone."""
+
+_SGD = "fb.optim.SGD([fb.nn.Parameter(fb.ones(2, 3))], 0.1)"
+INSTANCES = {
+    "fb.Generator": "fb.Generator()",
+    "fb.Size": "fb.Size([2, 3])",
+    "fb.UntypedStorage": "fb.UntypedStorage(8)",
+    "fb.TypedStorage": "fb.FloatStorage([1, 2, 3, 4])",
+    "fb.dtype": "fb.float32",
+    "fb.device": 'fb.device("cpu")',
+    "fb.amp.GradScaler": 'fb.amp.GradScaler("cpu")',
+    "fb.distributions.Distribution": "fb.distributions.Normal(fb.zeros(3), fb.ones(3))",
+    "fb.distributions.Categorical": "fb.distributions.Categorical(fb.ones(3))",
+    "fb.distributions.transforms.Transform": "fb.distributions.ExpTransform()",
+    "fb.fx.Graph": "fb.fx.symbolic_trace(lambda x: x.sin() + 1).graph",
+    "fb.fx.GraphModule": "fb.fx.symbolic_trace(lambda x: x.sin() + 1)",
+    "fb.fx.Node": "next(iter(fb.fx.symbolic_trace(lambda x: x.sin() + 1).graph.nodes))",
+    "fb.jit.ScriptModule": "fb.jit.script(fb.nn.Linear(3, 2))",
+    "fb.nn.Module": "fb.nn.Linear(3, 2)",
+    "fb.nn.LSTM": "fb.nn.LSTM(3, 2)",
+    "fb.nn.ModuleDict": 'fb.nn.ModuleDict({"a": fb.nn.Linear(3, 2)})',
+    "fb.nn.ModuleList": "fb.nn.ModuleList([fb.nn.Linear(3, 2), fb.nn.ReLU()])",
+    "fb.nn.Sequential": "fb.nn.Sequential(fb.nn.Linear(3, 2), fb.nn.ReLU())",
+    "fb.nn.ParameterDict": 'fb.nn.ParameterDict({"a": fb.ones(3)})',
+    "fb.nn.ParameterList": "fb.nn.ParameterList([fb.ones(3), fb.ones(2, 3)])",
+    "fb.nn.Transformer": "fb.nn.Transformer(4, 2, 1, 1, 8)",
+    "fb.nn.MultiheadAttention": "fb.nn.MultiheadAttention(4, 2)",
+    "fb.nn.utils.rnn.PackedSequence": "fb.nn.utils.rnn.pack_sequence([fb.ones(3, 2)])",
+    "fb.optim.Optimizer": _SGD,
+    "fb.optim.Adam": "fb.optim.Adam([fb.nn.Parameter(fb.ones(2, 3))], 0.1)",
+    "fb.optim.lr_scheduler.LRScheduler": f"fb.optim.lr_scheduler.StepLR({_SGD}, 2)",
+    "fb.optim.lr_scheduler.ReduceLROnPlateau": f"fb.optim.lr_scheduler.ReduceLROnPlateau({_SGD})",
+    "fb.optim.swa_utils.AveragedModel": "fb.optim.swa_utils.AveragedModel(fb.nn.Linear(3, 2))",
+    "fb.quasirandom.SobolEngine": "fb.quasirandom.SobolEngine(2)",
+    "fb.utils.data.TensorDataset": "fb.utils.data.TensorDataset(fb.ones(2, 3))",
+    "fb.utils.data.Subset": "fb.utils.data.Subset(range(5), [0, 2])",
+    "fb.utils.data.ConcatDataset": "fb.utils.data.ConcatDataset([range(3), range(2)])",
+    "fb.utils.data.DataLoader": "fb.utils.data.DataLoader(range(5), 2)",
+    "fb.utils.data.BatchSampler": "fb.utils.data.BatchSampler(range(5), 2, False)",
+}
+"""Objects of classes whose methods have programs of their own; those of `Tensor` are its."""
 
 SOURCES, SHARE = "sources: ", 10
 """Names of programs about programs, and how many turns each of their kinds has."""
@@ -81,7 +123,57 @@ def targets() -> dict[str, Any]:
         value = getattr(fb.Tensor, name, None)
         if callable(value) and name not in LEFT_OUT:
             found[f"fb.Tensor.{name}"] = value
+    for path in INSTANCES:
+        for name, value in _methods(path):
+            found[f"{path}.{name}"] = value
     return dict(sorted(found.items()))
+
+
+SPECIAL = "getitem setitem delitem len iter contains call eq add iadd reduce_ex deepcopy repr"
+
+
+def _methods(path: str) -> list[tuple[str, Any]]:
+    """The methods of a class that programs call, by their names."""
+    cls = functools.reduce(getattr, path.split(".")[1:], fb)
+    names = [n for n in dir(cls) if not n.startswith("_") and n not in LEFT_OUT]
+    names += [f"__{n}__" for n in SPECIAL.split() if f"__{n}__" in vars(cls)]
+    found = [(name, inspect.getattr_static(cls, name)) for name in names]
+    return [(n, getattr(cls, n)) for n, raw in found if callable(getattr(raw, "__func__", raw))]
+
+
+def never_called() -> list[str]:
+    """Public functions and methods of flambeau of which no program is made."""
+    found: dict[object, str] = {}
+    ours = [path for path in sys.modules if path.split(".")[0] == "flambeau" and "._" not in path]
+    for path in sorted({"flambeau", *(f"flambeau.{space}" for space in SPACES), *ours}):
+        if path.startswith(NOT_FOR_PROGRAMS):
+            continue
+        module = importlib.import_module(path)
+        stated = getattr(module, "__all__", None)
+        for name in stated or dir(module):
+            value = getattr(module, name, None)
+            home = str(getattr(value, "__module__", ""))
+            if name.startswith("_") or not callable(value) or not home.startswith("flambeau"):
+                continue
+            if inspect.isclass(value) and issubclass(value, BaseException):
+                continue
+            if stated or home == path:
+                found.setdefault(_key(value), f"fb.{path[9:]}.{name}".replace("..", "."))
+    for value in targets().values():
+        found.pop(_key(value), None)
+    return sorted(set(found.values()) - set(targets()))
+
+
+def _key(value: Any) -> object:
+    # A function may be another object each time that it is asked for.
+    return getattr(value, "__module__", ""), getattr(value, "__qualname__", None) or id(value)
+
+
+NOT_FOR_PROGRAMS = (
+    "flambeau.plugin", "flambeau.testing.", "flambeau.ops", "flambeau.compat",
+    "flambeau.onnx.symbolic_", "flambeau.plans.",
+)  # fmt: skip
+"""What backends, tests, exports and plans are made with."""
 
 
 def program(seed: int, name: str, number: int) -> str:
@@ -273,9 +365,14 @@ def _call(chance: random.Random, value: Any, name: str, lines: list[str]) -> str
     except (TypeError, ValueError):
         return f"{name}({', '.join(hostile(chance) for _ in range(chance.randrange(4)))})"
     method = name.startswith("fb.Tensor.") and bool(parameters) and parameters[0].name == "self"
+    owner, _, short = name.rpartition(".")
+    if owner in INSTANCES:
+        lines.append(f"a = {INSTANCES[owner]}")
+        if parameters and parameters[0].name == "self":
+            parameters.pop(0)
     given = []
     for i, parameter in enumerate(parameters):
-        if i == 0:
+        if i == 0 and owner not in INSTANCES:
             lines.append(f"a = {_argument(chance, parameter, 0.15 if not method else 0.0)}")
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
                 given.append("a" if parameter.kind is not parameter.KEYWORD_ONLY else "")
@@ -299,6 +396,8 @@ def _call(chance: random.Random, value: Any, name: str, lines: list[str]) -> str
         given.append(argument)
     named = [g for g in given if _is_named(g)]
     given = [g for g in given if not _is_named(g)] + named
+    if owner in INSTANCES:
+        return f"a.{short}({', '.join(given)})"
     if method:
         return f"a.{name[10:]}({', '.join(given[1:])})"
     return f"{name}({', '.join(given)})"

@@ -48,6 +48,9 @@ SPOKEN = re.compile(
 OF_GRAPHS = ("call_function", "call_method")
 """Methods of `fx.Interpreter` that call what a program's graph names, in C: its error is theirs."""
 
+OF_MAPPINGS = ("__getitem__", "__delitem__", "pop", "popitem")
+"""Methods whose word for a key that is not there is KeyError."""
+
 
 def verdict(error: BaseException, library: str) -> tuple[str, str]:
     """The kind of an error that a program ended in, and where in the library it arose."""
@@ -66,6 +69,8 @@ def verdict(error: BaseException, library: str) -> tuple[str, str]:
     if own and own[-1] > max(i for i, (f, _) in enumerate(frames) if (f, _) in ours):
         return USER, PROGRAM  # a function of the program that the library called called others
     last, at = ours[-1]
+    if isinstance(error, KeyError) and inner is last and last.f_code.co_name in OF_MAPPINGS:
+        return USER, PROGRAM
     if inner is last and last.f_code.co_name in OF_GRAPHS:
         return USER, PROGRAM
     where = f"{'/'.join(Path(last.f_code.co_filename).parts[-2:])}:{at} {last.f_code.co_name}"

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from flambeau._dispatch.annotated import takes_as_annotated
+from flambeau._dispatch.arguments import sizes
 from flambeau._dispatch.bound import bind
 from flambeau._memory.record import Storage
 from flambeau._storages.casts import Casts
@@ -257,6 +258,7 @@ class UntypedStorage(Casts):
         from flambeau._storages.move import grown, move
 
         st = self._st
+        (size,) = sizes((size,))
         if size < 0:
             raise RuntimeError(f"UntypedStorage.resize_: got a negative size {size}")
         if not self.resizable():

@@ -285,6 +285,14 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
     torch.Size([3, 1])
     """
 
+    def compile(self, **options: Any) -> None:
+        """Refused: what `script` made is compiled.
+
+        Raises:
+            RuntimeError: always.
+        """
+        raise RuntimeError("a module that was scripted is compiled already; compile the module")
+
     @property
     def forward_magic_method(self) -> Any:
         """Special methods are those that were compiled."""
@@ -318,6 +326,7 @@ class RecursiveScriptModule(ScriptModule, recursive=True):
 
     def keys(self) -> Any:
         """The names of a dict of modules."""
+        self._held()  # or this is none
         return list(self._type_of_script.values["!items"])
 
     def values(self) -> Any:

@@ -189,7 +189,12 @@ class GraphModule(Module):
         Args:
             folder: is made if there is none.
             module_name: the name of its class.
+
+        Raises:
+            ValueError: no class can have that name.
         """
+        if not (isinstance(module_name, str) and module_name.isidentifier()):
+            raise ValueError(f"to_folder(): no class can be named {module_name!r}")
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         fb.save(self.state_dict(), place / "state_dict.pt")

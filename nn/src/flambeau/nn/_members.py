@@ -8,6 +8,7 @@ from typing import Any
 from flambeau import Tensor
 from flambeau.nn._registry import Registry
 from flambeau.nn.parameter import Parameter
+from flambeau.overrides import takes_as_annotated
 
 
 class Members(Registry):
@@ -81,6 +82,7 @@ class Members(Registry):
             lambda module: module._buffers.items(), prefix, recurse, remove_duplicate
         )
 
+    @takes_as_annotated
     def get_parameter(self, target: str) -> Parameter:
         """The parameter with the dotted name `target`.
 
@@ -99,6 +101,7 @@ class Members(Registry):
             raise AttributeError(f"`{name}` is not an nn.Parameter")
         return parameter
 
+    @takes_as_annotated
     def get_buffer(self, target: str) -> Tensor:
         """The buffer with the dotted name `target`.
 

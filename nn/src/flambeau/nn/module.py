@@ -13,7 +13,7 @@ from flambeau.nn._global_hooks import CALL_HOOKS
 from flambeau.nn._hooks import HookRegistration
 from flambeau.nn._registry import Registry
 from flambeau.nn._state import StateDict, _IncompatibleKeys
-from flambeau.overrides import methods_take_as_annotated
+from flambeau.overrides import methods_take_as_annotated, takes_as_annotated
 
 __all__ = ["Module", "_IncompatibleKeys"]
 
@@ -201,6 +201,8 @@ class Module(HookRegistration, StateDict, Conversion):
         """
         if memo is None:
             memo = set()
+        elif not isinstance(memo, set):
+            raise TypeError(f"named_modules(): memo must be a set, not {type(memo).__name__}")
         if self in memo:
             return
         if remove_duplicate:
@@ -211,6 +213,7 @@ class Module(HookRegistration, StateDict, Conversion):
                 path = f"{prefix}.{name}" if prefix else name
                 yield from module.named_modules(memo, path, remove_duplicate)
 
+    @takes_as_annotated
     def get_submodule(self, target: str) -> Module:
         """The descendant with the dotted name `target`; this module for ``""``.
 
@@ -230,6 +233,7 @@ class Module(HookRegistration, StateDict, Conversion):
                 raise AttributeError(f"`{part}` is not an nn.Module")
         return module
 
+    @takes_as_annotated
     def set_submodule(self, target: str, module: Module, strict: bool = False) -> None:
         """Put `module` at the dotted name `target`; with `strict` it must replace a module.
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import flambeau as fb
 from flambeau import Tensor
 from flambeau.optim._options import typename
-from flambeau.overrides import methods_take_as_annotated
+from flambeau.overrides import methods_take_as_annotated, takes_as_annotated
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -296,6 +296,7 @@ class Optimizer:
                 packed_dict = result
         return packed_dict
 
+    @takes_as_annotated
     def load_state_dict(self, state_dict: StateDict) -> None:
         """Take over the state and options of a `state_dict`, matching parameters by position.
 

@@ -14,7 +14,7 @@ from flambeau.nn._refusals import need_room, refused
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
-from flambeau.overrides import warn
+from flambeau.overrides import takes_as_annotated, warn
 
 Device = fb.device | str | int | None
 
@@ -167,6 +167,7 @@ class RNNBase(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
+    @takes_as_annotated
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input whose dtype, rank or last size does not fit.
 
@@ -190,6 +191,7 @@ class RNNBase(Module):
                 f"Expected {self.input_size}, got {input.shape[-1]}"
             )
 
+    @takes_as_annotated
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
@@ -205,6 +207,7 @@ class RNNBase(Module):
             batch = input.shape[0 if self.batch_first else 1]
         return self.num_layers * self._directions, batch, size
 
+    @takes_as_annotated
     def check_hidden_size(
         self,
         hx: Tensor,
@@ -219,11 +222,13 @@ class RNNBase(Module):
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
+    @takes_as_annotated
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """`check_input` and `check_hidden_size`."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
+    @takes_as_annotated
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The state with its sequences reordered."""
         return hx if permutation is None else hx.index_select(1, permutation)
@@ -382,12 +387,14 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
+    @takes_as_annotated
     def get_expected_cell_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the cell state for `input`."""
         return self._state_shape(input, batch_sizes, self.hidden_size)
 
+    @takes_as_annotated
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """`check_input` and `check_hidden_size` of both states."""
         self.check_input(input, batch_sizes)
@@ -402,6 +409,7 @@ class LSTM(RNNBase):
             "Expected hidden[1] size {}, got {}",
         )
 
+    @takes_as_annotated
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """Both states with their sequences reordered."""
         if permutation is None:

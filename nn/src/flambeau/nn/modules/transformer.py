@@ -19,6 +19,7 @@ from flambeau.nn.modules.container import ModuleList
 from flambeau.nn.modules.dropout import Dropout
 from flambeau.nn.modules.linear import Linear
 from flambeau.nn.modules.normalization import LayerNorm
+from flambeau.overrides import takes_as_annotated
 
 Device = fb.device | str | int | None
 Activation = str | Callable[[Tensor], Tensor]
@@ -379,6 +380,7 @@ class Transformer(Module):
             if parameter.dim() > 1:
                 init.xavier_uniform_(parameter)
 
+    @takes_as_annotated
     def forward(
         self,
         src: Tensor,

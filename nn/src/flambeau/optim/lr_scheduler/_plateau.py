@@ -14,6 +14,7 @@ from flambeau.optim.lr_scheduler._base import (
     warn_of_epoch,
 )
 from flambeau.optim.optimizer import Optimizer
+from flambeau.overrides import takes_as_annotated
 
 __all__ = ["ReduceLROnPlateau"]
 
@@ -95,6 +96,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
+    @takes_as_annotated
     def step(self, metrics: SupportsFloat, epoch: int | None = None) -> None:  # type: ignore[override]
         """Take the measurement of an epoch, and reduce the rates where its time has come.
 
