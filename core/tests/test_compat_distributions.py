@@ -65,6 +65,21 @@ def test_half_families_have_no_density_below_0_where_arguments_are_checked(torch
     assert d.log_prob(-1).tolist() == [-math.inf, -math.inf]
 
 
+@pytest.mark.parametrize("name", ["HalfNormal", "HalfCauchy"])
+def test_half_families_refuse_shapes_and_numbers_where_all_is_checked(torch, name):
+    d = getattr(torch.distributions, name)(torch.ones(2))
+    base = torch.distributions.Distribution
+    base.set_default_validate_args(True)
+    try:
+        assert d.log_prob(torch.tensor([-1.0, 0.0]))[0] == -math.inf
+        with pytest.raises(ValueError, match="not broadcastable"):
+            d.log_prob(torch.zeros(3))
+        with pytest.raises(ValueError, match="must be a Tensor"):
+            d.log_prob(1)
+    finally:
+        base.set_default_validate_args(False)
+
+
 def test_supports_are_those_of_their_time(torch):
     D = torch.distributions
     c, one = D.constraints, torch.ones(())

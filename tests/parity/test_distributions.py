@@ -320,6 +320,9 @@ REFUSED = {
     "event": lambda d, f: d.Dirichlet(f([1.0, 1.0])).log_prob(f([0.5, 0.25, 0.25])),
     "shape": lambda d, f: d.Normal(f([0.0, 1.0, 2.0]), 1.0).log_prob(f([0.0, 1.0])),
     "number": lambda d, f: d.Normal(0.0, 1.0).log_prob(1.0),
+    "value of the base": lambda d, f: d.LogisticNormal(f([0.0, 1.0]), f([1.0, 1.0])).cdf(
+        f([float("nan"), 0.5, 0.5])
+    ),
     "whole": lambda d, f: d.Poisson(f([2.0])).log_prob(f([0.5])),
     "LKJ": lambda d, f: d.LKJCholesky(1),
     "ndims": lambda d, f: d.Independent(d.Normal(0.0, 1.0), 1),

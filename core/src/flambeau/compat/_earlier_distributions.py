@@ -74,10 +74,12 @@ def _(mean: Any) -> Any:
 
 @_instead_of(f"{_PLACE}._symmetric:Folded.log_prob")
 def _(log_prob: Callable[..., Any]) -> Any:
-    """Numbers below 0 have no density, and are not refused."""
+    """Numbers below 0 have no density, and are not refused; the base refuses what it checks."""
 
     @wraps(log_prob)
     def anywhere(self: Any, value: object) -> Tensor:
+        if type(self.base_dist)._validate_args:
+            self.base_dist._validate_sample(value)
         value = fb.as_tensor(value, dtype=self.scale.dtype, device=self.scale.device)
         found = self.base_dist.log_prob(value) + math.log(2)
         return fb.where(value >= 0, found, -math.inf)

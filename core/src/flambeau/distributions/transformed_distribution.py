@@ -150,11 +150,16 @@ class TransformedDistribution(Distribution):
         base = self.base_dist.log_prob(y)
         return log_prob + _sum_rightmost(base, event_dim - len(self.base_dist.event_shape))
 
-    def _monotonize_cdf(self, value: Tensor) -> Tensor:
-        """`value`, or 1 − value where the transforms decrease."""
+    def _sign(self) -> int | Tensor:
+        """1 where the transforms together increase, −1 where they decrease."""
         sign = 1
         for transform in self.transforms:
             sign = sign * transform.sign
+        return sign
+
+    def _monotonize_cdf(self, value: Tensor) -> Tensor:
+        """`value`, or 1 − value where the transforms decrease."""
+        sign = self._sign()
         if isinstance(sign, int) and sign == 1:
             return value
         return fb.where(fb.as_tensor(sign) > 0, value, 1 - value)
@@ -164,12 +169,11 @@ class TransformedDistribution(Distribution):
 
     def _tail(self, lower: str, upper: str, value: Tensor) -> Tensor:
         """A function of the base distribution, or its opposite where the transforms decrease."""
-        sign = 1
         for transform in self.transforms[::-1]:
             value = transform.inv(value)
-            sign = sign * transform.sign
         if self._validate_args:
             self.base_dist._validate_sample(value)
+        sign = self._sign()
         if isinstance(sign, int):
             return getattr(self.base_dist, lower if sign == 1 else upper)(value)
         increasing = getattr(self.base_dist, lower)(value)
