@@ -25,6 +25,19 @@ UNIT = [1e-300, 1e-156, 1e-12, 0.01, 0.3, 0.5, 0.9, 1 - 1e-9, 1 - 1e-15]
 COUNTS = [0.0, 1.0, 2.0, 5.0, 20.0, 100.0, 1e5, 1e9, 1e14]
 LEVELS = [1e-300, 1e-30, 1e-9, 0.01, 0.3, 0.5, 0.9, 1 - 1e-9]
 
+
+class Truncated:
+    """SciPy's exponential variable over [0, 1], whose `sf` is 1 - cdf there."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate, self.whole = rate, stats.truncexpon(rate, scale=1 / rate)
+        self.cdf, self.ppf = self.whole.cdf, self.whole.ppf
+
+    def sf(self, x: Any) -> Any:
+        rest = np.expm1(-self.rate * (1 - np.asarray(x))) / np.expm1(-self.rate)
+        return np.exp(-self.rate * np.asarray(x)) * rest
+
+
 CASES: dict[str, tuple[Any, Any, list[float]]] = {
     "Normal": (D.Normal(f64(0.5), f64(1.5)), stats.norm(0.5, 1.5), BOTH),
     "Cauchy": (D.Cauchy(f64(0.5), f64(1.5)), stats.cauchy(0.5, 1.5), BOTH),
@@ -44,10 +57,18 @@ CASES: dict[str, tuple[Any, Any, list[float]]] = {
     ),
     "Kumaraswamy": (D.Kumaraswamy(f64(1.0), f64(3.0)), stats.beta(1.0, 3.0), UNIT),
     "Chi2": (D.Chi2(f64(3.0)), stats.chi2(3.0), FAR),
+    **{
+        f"ContinuousBernoulli {p}": (
+            D.ContinuousBernoulli(f64(p)),
+            Truncated(math.log1p(-p) - math.log(p)),
+            UNIT,
+        )
+        for p in (1e-12, 0.01, 0.45, 0.49)
+    },
     "VonMises": (D.VonMises(f64(0.0), f64(2.0)), stats.vonmises(2.0), [-3.0, -1.0, 1e-9, 2.0]),
     **{
         f"Gamma {a}": (D.Gamma(f64(a), f64(1.0)), stats.gamma(a), FAR)
-        for a in (1e-3, 0.5, 2.5, 1e4)
+        for a in (1e-9, 1e-3, 0.5, 2.5, 1e4)
     },
     **{
         f"InverseGamma {a}": (D.InverseGamma(f64(a), f64(1.0)), stats.invgamma(a), FAR)
@@ -55,7 +76,10 @@ CASES: dict[str, tuple[Any, Any, list[float]]] = {
     },
     **{
         f"Beta {a} {b}": (D.Beta(f64(a), f64(b)), stats.beta(a, b), UNIT)
-        for a, b in ((1e-3, 1e-3), (0.5, 2.0), (30.0, 0.25), (200.0, 500.0))
+        for a, b in (
+            *((1e-3, 1e-3), (0.5, 2.0), (30.0, 0.25), (200.0, 500.0)),
+            *((1e-9, 1e-6), (2e3, 1e-7), (1e-8, 3.0)),
+        )
     },
     **{
         f"StudentT {df}": (D.StudentT(f64(df), f64(0.5), f64(1.5)), stats.t(df, 0.5, 1.5), BOTH)
@@ -105,6 +129,20 @@ def test_both_tails_and_their_logarithms(name: str) -> None:
     # SciPy's logarithms are exact where they come from the smaller tail.
     agree(d.log_cdf(x), np.where(below < 0.5, np.log(below), np.log1p(-above)))
     agree(d.log_survival_function(x), np.where(above < 0.5, np.log(above), np.log1p(-below)))
+
+
+def test_every_family_with_a_distribution_function_is_compared() -> None:
+    compared = {name.split()[0] for name in CASES}
+    made_of_others = {"MixtureSameFamily", "TransformedDistribution"}
+    none = {"LogisticNormal", "RelaxedBernoulli", "RelaxedOneHotCategorical"}  # of their base
+    has = {
+        name
+        for name in D.__all__
+        if isinstance(family := getattr(D, name), type)
+        and issubclass(family, D.Distribution)
+        and family.cdf is not D.Distribution.cdf
+    }
+    assert has == compared | made_of_others | none
 
 
 @pytest.mark.parametrize("name", [n for n in CASES if CASES[n][2] is not COUNTS])
@@ -175,6 +213,12 @@ BEYOND: list[tuple[Any, str, float, float]] = [
     (D.StudentT(f64(1.0)), "survival_function", 1e200, 1e-200 / math.pi),
     (D.StudentT(f64([100.0])), "icdf", 1e-12, -8.02582559449325306),
     (D.StudentT(f64([1e5])), "icdf", 1e-12, -7.03537174239357634),
+    (D.Weibull(f64(1.0), f64(341.535)), "log_cdf", 2.50754e-204, -160114.35967164522),
+    (D.ContinuousBernoulli(f64(0.5)), "cdf", 1e-200, 1e-200),
+    (D.ContinuousBernoulli(f64(0.4999)), "cdf", 0.25, 0.250037501250406274),
+    (D.ContinuousBernoulli(logits=f64(1000.0)), "log_cdf", 0.25, -750.0),
+    (D.ContinuousBernoulli(logits=f64(-1000.0)), "log_survival_function", 0.75, -750.0),
+    (D.ContinuousBernoulli(logits=f64(1000.0)), "icdf", 1e-300, 0.3092244721017863),
     (D.VonMises(f64(0.0), f64(60.0)), "log_cdf", -3.14, -125.316195619814525),
 ]
 

@@ -82,6 +82,9 @@ class Sides:
         if not isinstance(reference, torch.Tensor):
             assert str(mine) == str(reference)
             return
+        if isinstance(self.theirs, theirs.ContinuousBernoulli) and name in ("cdf", "icdf"):
+            outside = self.theirs._outside_unstable_region()  # where PyTorch's is no formula
+            mine, reference = mine[..., ours_of(outside)], reference[..., outside]
         assert_close(mine, reference, tolerance)
         assert mine.requires_grad == reference.requires_grad
         if gradients and reference.requires_grad:

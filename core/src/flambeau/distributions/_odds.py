@@ -75,6 +75,10 @@ class BinaryOdds:
             """The probability p."""
             return logits_to_probs(self.logits, is_binary=True)
 
+    def _part(self) -> Tensor:
+        """p, which is no attribute afterwards if it was none."""
+        return self.probs if "probs" in self.__dict__ else fb.sigmoid(self.logits)
+
     def _rest(self) -> Tensor:
         """1 − p, with all digits where log-odds are given."""
         return fb.sigmoid(-self.logits) if "logits" in self.__dict__ else 1 - self.probs

@@ -12,6 +12,7 @@ from flambeau.distributions._odds import BinaryOdds, need_one
 from flambeau.distributions.exp_family import ExponentialFamily
 from flambeau.distributions.utils import (
     _binary_cross_entropy,
+    _log_of_rest,
     broadcast_all,
     clamp_probs,
     lazy_property,
@@ -23,6 +24,42 @@ if TYPE_CHECKING:
 
 
 __all__ = ["ContinuousBernoulli"]
+
+
+_NEAR = 0.1  # log-odds up to which quotients of exponentials are replaced by series
+
+
+def _tail(logits: Tensor, part: Tensor, rest: Tensor) -> Tensor:
+    """expm1(l·x)/expm1(l), of x and 1 − x."""
+    near, size, small, ends = _pieces(logits, rest)
+    ratio = fb.expm1(-size * part) / fb.expm1(-size)
+    far = fb.exp(fb.where(logits > 0, -size * rest, 0.0)) * ratio
+    return fb.where(near, part * fb.exp(ends) * _sinhc(small * part) / _sinhc(small), far)
+
+
+def _log_tail(logits: Tensor, part: Tensor, rest: Tensor) -> Tensor:
+    """The logarithm of `_tail`."""
+    other = _tail(-logits, rest, part)
+    large = other < 0.5
+    near, size, small, ends = _pieces(logits, rest)
+    ratio = _log_of_rest(-size * part) - _log_of_rest(-size)
+    far = fb.where(logits > 0, -size * rest, 0.0) + ratio
+    bend = fb.log(_sinhc(small * part) / _sinhc(small))
+    close = fb.where(large, 1.0, part).log() + ends + bend
+    return fb.where(large, fb.log1p(-fb.where(large, other, 0.0)), fb.where(near, close, far))
+
+
+def _pieces(logits: Tensor, rest: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Where l is near to 0, |l| elsewhere, l/2 there, and −l·(1 − x)/2 there."""
+    near = logits.abs() < _NEAR
+    small = fb.where(near, logits, 0.0) / 2
+    return near, fb.where(near, 1.0, logits.abs()), small, -small * rest
+
+
+def _sinhc(x: Tensor) -> Tensor:
+    """sinh(x)/x of |x| ≤ 0.05, by its series."""
+    y = x.square()
+    return 1 + y / 6 * (1 + y / 20 * (1 + y / 42 * (1 + y / 72)))
 
 
 class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
@@ -132,7 +169,12 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
 
     def rsample(self, sample_shape: Sequence[int] = Size()) -> Tensor:
         shape = self._extended_shape(sample_shape)
-        return self.icdf(fb.rand(shape, dtype=self.probs.dtype, device=self.probs.device))
+        level = fb.rand(shape, dtype=self.probs.dtype, device=self.probs.device)
+        # The quantile as PyTorch computes it: the level itself where λ is next to 1/2.
+        cut = self._cut_probs()
+        log_rest = fb.log1p(-cut)
+        x = (fb.log1p(-cut + level * (2.0 * cut - 1.0)) - log_rest) / (fb.log(cut) - log_rest)
+        return fb.where(self._outside_unstable_region(), x, level)
 
     def log_prob(self, value: Tensor) -> Tensor:
         if self._validate_args:
@@ -141,20 +183,43 @@ class ContinuousBernoulli(BinaryOdds, ExponentialFamily):
         return -_binary_cross_entropy(logits, value) + self._cont_bern_log_norm()
 
     def cdf(self, value: Tensor) -> Tensor:
+        return _tail(self.logits, *self._places(value))
+
+    def log_cdf(self, value: Tensor) -> Tensor:
+        below, above = self._places(value)
+        return _log_tail(self.logits, below, above)
+
+    def survival_function(self, value: Tensor) -> Tensor:
+        below, above = self._places(value)
+        return _tail(-self.logits, above, below)
+
+    def log_survival_function(self, value: Tensor) -> Tensor:
+        below, above = self._places(value)
+        return _log_tail(-self.logits, above, below)
+
+    def _places(self, value: Tensor) -> tuple[Tensor, Tensor]:
         if self._validate_args:
             self._validate_sample(value)
-        cut = self._cut_probs()
-        power = fb.pow(cut, value) * fb.pow(1.0 - cut, 1.0 - value)
-        cdf = (power + cut - 1.0) / (2.0 * cut - 1.0)
-        inside = fb.where(self._outside_unstable_region(), cdf, value)
-        not_below = fb.where(value >= 1.0, fb.ones_like(value), inside)
-        return fb.where(value <= 0.0, fb.zeros_like(value), not_below)
+        inside = value.clamp(0, 1)
+        return inside, 1 - inside
 
     def icdf(self, value: Tensor) -> Tensor:
-        cut = self._cut_probs()
-        log_rest = fb.log1p(-cut)
-        icdf = (fb.log1p(-cut + value * (2.0 * cut - 1.0)) - log_rest) / (fb.log(cut) - log_rest)
-        return fb.where(self._outside_unstable_region(), icdf, value)
+        logits = self.logits
+        # The cumulants of a Bernoulli variable, where the quotient would have no derivative.
+        near, wide = logits.abs() < 1e-5, logits > 30
+        one = fb.where(near, 1.0, logits)
+        change = value * fb.expm1(fb.where(wide, 1.0, one))
+        little = change < -0.5  # of 1, where the sum of what is left has more digits
+        left = fb.where(little, (1 - value) + value * fb.exp(fb.where(little, one, 0.0)), 1.0)
+        found = fb.where(little, left.log(), fb.where(little, 0.0, change).log1p()) / one
+        least = fb.where(near, logits, 0.0)
+        first = value * (1 - value)
+        cumulants = value + first * least / 2 + first * (1 - 2 * value) * least.square() / 6
+        far = fb.where(wide, logits, 30.0)
+        steep = fb.softplus(value.log() + far + fb.log1p(-fb.exp(-far))) / far
+        inside = (value >= 0) & (value <= 1)
+        found = fb.where(near, cumulants, fb.where(wide, steep, found))
+        return fb.where(inside, found, math.nan)
 
     def entropy(self) -> Tensor:
         log_rest, log_probs = fb.log1p(-self.probs), fb.log(self.probs)

@@ -82,7 +82,7 @@ class NegativeBinomial(BinaryOdds, BetaTails):
 
     def _beta_place(self, value: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         n, count, x, y = fb.broadcast_tensors(
-            self.total_count, (value + 1).floor(), self._rest(), self.probs
+            self.total_count, (value + 1).floor(), self._rest(), self._part()
         )
         inside = count > 0
         a, b = fb.where(inside, n, 1.0), fb.where(inside, count, 1.0)

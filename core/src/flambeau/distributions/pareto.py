@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.exponential import Exponential
@@ -54,6 +55,13 @@ class Pareto(TransformedDistribution):
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self) -> Any:
         return constraints.greater_than_eq(self.scale)
+
+    def _place(self, value: Tensor) -> Tensor:
+        log_ratio = super()._place(value)
+        # Next to the scale the difference is exact, and the quotient is not.
+        near = value < 2 * self.scale
+        beyond = fb.where(near, value - self.scale, 0.0) / self.scale
+        return fb.where(near, beyond.log1p(), log_ratio)
 
     def entropy(self) -> Tensor:
         return (self.scale / self.alpha).log() + (1 + self.alpha.reciprocal())

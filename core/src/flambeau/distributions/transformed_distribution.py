@@ -164,15 +164,20 @@ class TransformedDistribution(Distribution):
             return value
         return fb.where(fb.as_tensor(sign) > 0, value, 1 - value)
 
+    def _place(self, value: Tensor) -> Tensor:
+        """Where the base distribution has been for this value."""
+        for transform in self.transforms[::-1]:
+            value = transform.inv(value)
+        if self._validate_args:
+            self.base_dist._validate_sample(value)
+        return value
+
     def cdf(self, value: Tensor) -> Tensor:
         return self._tail("cdf", "survival_function", value)
 
     def _tail(self, lower: str, upper: str, value: Tensor) -> Tensor:
         """A function of the base distribution, or its opposite where the transforms decrease."""
-        for transform in self.transforms[::-1]:
-            value = transform.inv(value)
-        if self._validate_args:
-            self.base_dist._validate_sample(value)
+        value = self._place(value)
         sign = self._sign()
         if isinstance(sign, int):
             return getattr(self.base_dist, lower if sign == 1 else upper)(value)

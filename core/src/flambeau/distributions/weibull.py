@@ -65,6 +65,13 @@ class Weibull(TransformedDistribution):
         power = (_power_log(k, value) - k * log_scale).exp()
         return k.log() - k * log_scale + _power_log(k - 1, value) - power
 
+    def log_cdf(self, value: Tensor) -> Tensor:
+        power = self._place(value)
+        # A power next to 0 has no digits, or is 0; its logarithm has.
+        far = power < 1e3 * fb.finfo(power.dtype).tiny
+        log_power = self.concentration * (fb.where(far, value, 1.0) / self.scale).log()
+        return fb.where(far, log_power, self.base_dist.log_cdf(fb.where(far, 1.0, power)))
+
     def entropy(self) -> Tensor:
         r = self.concentration_reciprocal
         return euler_constant * (1 - r) + fb.log(self.scale * r) + 1

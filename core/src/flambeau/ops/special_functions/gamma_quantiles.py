@@ -15,8 +15,9 @@ from flambeau._tensor.tensor import Tensor
 from flambeau._types import dtype as D
 from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import composite
-from flambeau.ops.pointwise.elementwise import exp, isnan, log, log1p, sqrt, where
+from flambeau.ops.pointwise.elementwise import exp, expm1, isnan, log, log1p, sqrt, where
 from flambeau.ops.special_functions.incomplete_beta import done, operands
+from flambeau.ops.special_functions.small_parameters import SMALL_SHAPE, log_lower_gamma
 from flambeau.ops.special_functions.special import digamma, lgamma
 from flambeau.ops.special_functions.tail_quadrature import gamma_tail
 
@@ -40,6 +41,12 @@ def tails(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     follows_above = x1 * ((log_x - harmonic) * fraction + change)
     found = front + log(where(below, total, fraction))
     follows = where(below, follows_below, follows_above)
+    thin = below & (a < SMALL_SHAPE)
+    lower = log_lower_gamma(where(thin, a, SMALL_SHAPE), where(thin, x, 1.0))
+    upper = thin & (lower > -0.5)
+    rest = log(-expm1(where(upper, lower, -1.0)))
+    found = where(thin, where(upper, rest, lower), found)
+    below = below & ~upper
     wide = _wide(where(large, a, _LARGE), where(large, x, _LARGE))
     a, b, c = (where(large, w, n) for w, n in zip(wide, (found, below, follows), strict=True))
     return a, b, c

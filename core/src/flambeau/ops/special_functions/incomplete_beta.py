@@ -22,6 +22,7 @@ from flambeau._writes.out import deliver
 from flambeau.ops.declaration.table import composite
 from flambeau.ops.pointwise.elementwise import exp, expm1, isnan, log, log1p, sqrt, where
 from flambeau.ops.shapes.broadcasting import broadcast_tensors
+from flambeau.ops.special_functions.small_parameters import SMALL_PARAMETER, log_lower_beta
 from flambeau.ops.special_functions.special import digamma, lgamma
 from flambeau.ops.special_functions.tail_quadrature import beta_tail
 
@@ -58,6 +59,14 @@ def tails(a: Tensor, b: Tensor, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor, T
     lower = -(x2 / p1) * ((rate - 1 / p1) * fraction + slopes[0])
     upper = (x2 / p1) * (rate * fraction + slopes[1])
     found, follows = front + log(fraction), where(below, lower, upper)
+    small = ~other & (p < SMALL_PARAMETER)
+    if any_of(small):
+        p2, q2, x2 = where(small, p, SMALL_PARAMETER), where(small, q, 1.0), where(small, near, 0.1)
+        log_large = log_lower_beta(p2, q2, x2)
+        most = small & (log_large > -0.5)
+        rest = log(-expm1(where(most, log_large, -1.0)))
+        found = where(small, where(most, rest, log_large), found)
+        below = where(most, ~below, below)
     wide_a, wide_b = where(other, a, 2e3), where(other, b, 2e3)
     wide_x, wide_y = where(other, x, 0.5), where(other, y, 0.5)
     norm = log_beta(where(thin, a, 1.0), where(thin, b, 1.0))
@@ -116,6 +125,11 @@ def done(error: Tensor) -> bool:
     if error.device.type == "meta" or not error.numel():
         return True
     return bool((error <= 8 * _EPSILON).all().item())
+
+
+def any_of(mask: Tensor) -> bool:
+    """Whether an element is true."""
+    return mask.device.type != "meta" and bool(mask.any().item())
 
 
 def _digamma_difference(a: Tensor, b: Tensor) -> Tensor:

@@ -25,6 +25,7 @@ from flambeau.ops.pointwise.elementwise import (
     log,
     where,
 )
+from flambeau.ops.special_functions.small_parameters import SMALL_SHAPE, log_lower_gamma
 from flambeau.ops.special_functions.special import lgamma
 from flambeau.ops.special_functions.tail_quadrature import gamma_tail
 
@@ -71,7 +72,10 @@ def _by_series(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
         c = where(c.abs() < _TINY, _TINY, c)
         fraction = fraction * d * c
     lower, upper = front * total, front * fraction
-    return where(below, lower, 1 - upper), where(below, 1 - lower, upper)
+    thin = below & (a < SMALL_SHAPE)
+    log_lower = log_lower_gamma(where(thin, a, SMALL_SHAPE), where(thin, x, 1.0))
+    rest = where(thin, -expm1(log_lower), 1 - lower)
+    return where(below, where(thin, exp(log_lower), lower), 1 - upper), where(below, rest, upper)
 
 
 def _by_quadrature(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
