@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 __all__ = [
+    "BUILTIN_TYPES",
+    "STANDARD_DICT_TYPES",
     "SUPPORTED_NODES",
     "Context",
+    "GetAttrKey",
     "LeafSpec",
     "MappingKey",
     "PyTree",
@@ -45,6 +48,7 @@ class NodeDef(NamedTuple):
     type: type
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]]
     unflatten_fn: Callable[[Iterable[Any], Any], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None
 
 
 SUPPORTED_NODES: dict[Any, NodeDef] = {}
@@ -54,6 +58,8 @@ def register_pytree_node(
     cls: type,
     flatten_fn: Callable[[Any], tuple[Iterable[Any], Any]],
     unflatten_fn: Callable[[Iterable[Any], Any], Any],
+    *,
+    flatten_with_keys_fn: Callable[[Any], tuple[Iterable[tuple[Any, Any]], Any]] | None = None,
     **settings: object,
 ) -> None:
     """Let objects of a class be containers.
@@ -62,13 +68,15 @@ def register_pytree_node(
         cls: the class itself, not those derived from it.
         flatten_fn: gives the children, and what `unflatten_fn` wants to know.
         unflatten_fn: makes an object of children and of that.
+        flatten_with_keys_fn: gives pairs of a key and a child, and the same; without it, paths
+            into these objects cannot be asked for.
 
     Raises:
         ValueError: the class is registered.
     """
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn)
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
 
 
 _register_pytree_node = register_pytree_node
@@ -83,11 +91,38 @@ class MappingKey(NamedTuple):
 
     key: Any
 
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        """The child at this place."""
+        return mapping[self.key]
+
 
 class SequenceKey(NamedTuple):
     """The place of a child in a sequence."""
 
     idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        """The child at this place."""
+        return sequence[self.idx]
+
+
+class GetAttrKey(NamedTuple):
+    """The place of a child that is an attribute."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        """The child at this place."""
+        return getattr(obj, self.name)
 
 
 def _dict_flatten_with_keys(d: dict[Any, Any]) -> tuple[list[tuple[MappingKey, Any]], list[Any]]:
@@ -131,17 +166,38 @@ _tuple_flatten = _list_flatten
 _tuple_flatten_with_keys = _list_flatten_with_keys
 _odict_flatten = _dict_flatten
 
-register_pytree_node(tuple, _tuple_flatten, _tuple_unflatten)
-register_pytree_node(list, _list_flatten, _list_unflatten)
-register_pytree_node(dict, _dict_flatten, _dict_unflatten)
-register_pytree_node(OrderedDict, _odict_flatten, _odict_unflatten)
-register_pytree_node(
+
+def _namedtuple_flatten_with_keys(t: Any) -> tuple[list[tuple[GetAttrKey, Any]], type]:
+    return [(GetAttrKey(name), getattr(t, name)) for name in t._fields], type(t)
+
+
+def _defaultdict_flatten(d: Any) -> tuple[list[Any], list[Any]]:
+    return list(d.values()), [d.default_factory, list(d)]
+
+
+def _register(cls: Any, flatten: Any, unflatten: Any, with_keys: Any) -> None:
+    register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=with_keys)
+
+
+_register(tuple, _tuple_flatten, _tuple_unflatten, _tuple_flatten_with_keys)
+_register(list, _list_flatten, _list_unflatten, _list_flatten_with_keys)
+_register(dict, _dict_flatten, _dict_unflatten, _dict_flatten_with_keys)
+_register(OrderedDict, _odict_flatten, _odict_unflatten, _dict_flatten_with_keys)
+_register(
     defaultdict,
-    lambda d: (list(d.values()), (d.default_factory, list(d.keys()))),
+    _defaultdict_flatten,
     lambda v, c: defaultdict(c[0], zip(c[1], v, strict=True)),
+    lambda d: (_dict_flatten_with_keys(d)[0], _defaultdict_flatten(d)[1]),
 )
-register_pytree_node(deque, lambda d: (list(d), d.maxlen), lambda v, n: deque(v, maxlen=n))
-register_pytree_node(namedtuple, _namedtuple_flatten, _namedtuple_unflatten)  # type: ignore[arg-type]
+_register(
+    deque,
+    lambda d: (list(d), d.maxlen),
+    lambda v, n: deque(v, maxlen=n),
+    lambda d: (_list_flatten_with_keys(d)[0], d.maxlen),
+)
+_register(namedtuple, _namedtuple_flatten, _namedtuple_unflatten, _namedtuple_flatten_with_keys)
+BUILTIN_TYPES: frozenset[Any] = frozenset(SUPPORTED_NODES)
+STANDARD_DICT_TYPES: frozenset[Any] = frozenset({dict, OrderedDict, defaultdict})
 
 
 def _is_namedtuple(tree: object) -> bool:
@@ -171,7 +227,7 @@ def _get_node_type(tree: object) -> Any:
     return namedtuple if _is_namedtuple(tree) else type(tree)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TreeSpec:
     """A structure without its leaves.
 
@@ -195,9 +251,38 @@ class TreeSpec:
         """How many structures are directly in it."""
         return len(self.children_specs)
 
+    @property
+    def num_nodes(self) -> int:
+        """How many containers and leaves there are, this one with them."""
+        return 1 + sum(c.num_nodes for c in self.children_specs)
+
     def children(self) -> list[TreeSpec]:
         """The structures directly in it."""
         return list(self.children_specs)
+
+    def child(self, index: int) -> TreeSpec:
+        """One of the structures directly in it."""
+        return self.children_specs[index]
+
+    def __repr__(self, indent: int = 0) -> str:
+        inner = (",\n" + " " * (indent + 2)).join(
+            c.__repr__(indent + 2) for c in self.children_specs
+        )
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{inner}])"
+
+    def __hash__(self) -> int:
+        # Contexts may be lists, and need not have a hash.
+        return hash((self.type, self.children_specs))
+
+    def flatten_up_to(self, tree: object) -> list[Any]:
+        """What another container has in the places of the leaves.
+
+        Raises:
+            ValueError: the container has another structure.
+        """
+        found: list[Any] = []
+        _collect(self, tree, found)
+        return found
 
     def is_leaf(self) -> bool:
         """Whether it is no container."""
@@ -214,8 +299,45 @@ class LeafSpec(TreeSpec):
     def __init__(self) -> None:
         super().__init__(None, None, ())
 
+    def __repr__(self, indent: int = 0) -> str:
+        return "*"
+
+    def __hash__(self) -> int:
+        return hash((None, ()))
+
 
 _LEAF = LeafSpec()
+
+
+def _collect(spec: TreeSpec, node: Any, into: list[Any]) -> None:
+    if spec.is_leaf():
+        into.append(node)
+        return
+    kind = _get_node_type(node)
+    dicts = spec.type in STANDARD_DICT_TYPES and kind in STANDARD_DICT_TYPES
+    if kind != spec.type and not dicts:
+        raise ValueError(f"Node type mismatch; expected {spec.type!r}, but got {kind!r}.")
+    children, context = SUPPORTED_NODES[kind].flatten_fn(node)
+    children = list(children)
+    if len(children) != spec.num_children:
+        raise ValueError(
+            f"Node arity mismatch; expected {spec.num_children}, but got {len(children)}."
+        )
+    if dicts:
+        keys = spec.context[1] if spec.type is defaultdict else spec.context
+        missing, extra = set(keys).difference(node), set(node).difference(keys)
+        if missing or extra:
+            said = f"; missing key(s): {missing}" if missing else ""
+            said += f"; extra key(s): {extra}" if extra else ""
+            raise ValueError(f"Node keys mismatch{said}.")
+        children = [node[key] for key in keys]
+    elif kind is not deque and context != spec.context:
+        raise ValueError(
+            f"Node context mismatch for node type {spec.type!r}; expected {spec.context!r}, "
+            f"but got {context!r}."
+        )
+    for child, below in zip(children, spec.children_specs, strict=True):
+        _collect(below, child, into)
 
 
 def tree_flatten(
@@ -285,17 +407,13 @@ def tree_map(
     *rests: object,
     is_leaf: Callable[[Any], bool] | None = None,
 ) -> Any:
-    """A container of what a function makes of the leaves; `rests` have the same structure.
+    """A container of what a function makes of the leaves, and of what `rests` have there.
 
     Raises:
-        ValueError: the structures differ.
+        ValueError: one of the `rests` has not this structure.
     """
     leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_flatten(rest, is_leaf) for rest in rests]
-    for _, other in others:
-        if other != spec:
-            raise ValueError(f"Node type mismatch; expected {spec}, but got {other}.")
-    return tree_unflatten(map(func, leaves, *(found for found, _ in others)), spec)
+    return tree_unflatten(map(func, leaves, *map(spec.flatten_up_to, rests)), spec)
 
 
 def tree_map_(

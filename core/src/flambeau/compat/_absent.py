@@ -6,6 +6,7 @@ follows from the name: a class, an exception, a warning, or something to call.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from functools import cache
 from importlib.resources import files
@@ -89,6 +90,9 @@ def fill(module: ModuleType, name: str) -> None:
         if f"{name}.{attribute}" in table():
             return importlib.import_module(f"{name}.{attribute}")
         if attribute not in names:
+            if not attribute.startswith("__"):
+                with contextlib.suppress(ModuleNotFoundError):  # written, and not imported yet
+                    return importlib.import_module(f"{name}.{attribute}")
             raise AttributeError(f"flambeau has no {name}.{attribute}: {reason(name)}")
         value = absent(f"{name}.{attribute}")
         setattr(module, attribute, value)

@@ -42,7 +42,11 @@ PARTS = (
         "decorators give back their function, settings have no effect",
     ),
     Part("torch._guards", "partial", "no mode of a compiler is ever on"),
-    Part("torch._inductor", "refused", "no code is generated"),
+    Part(
+        "torch._inductor",
+        "partial",
+        "no code is generated; settings, and what libraries register, are kept and not used",
+    ),
     Part("torch._jit_internal", "partial", "decorators give back their function"),
     Part("torch._six", "real", "names of Python 2 and 3, as programs for PyTorch 1 import them"),
     Part("torch._utils", "partial", "flattening of tensor lists, element sizes"),

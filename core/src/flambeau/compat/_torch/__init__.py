@@ -18,35 +18,41 @@ if TYPE_CHECKING:
     from flambeau._types.hints import DeviceLike
 
 
-_QUANTISED = (
-    "qint8",
-    "qint32",
-    "quint8",
-    "quint2x4",
-    "quint4x2",
-    *(f"uint{n}" for n in range(1, 8)),
-)
+_DTYPES = {
+    **{f"{sign}int{bits}": (1, 1) for sign in ("", "u") for bits in range(1, 8)},
+    **dict.fromkeys(("qint8", "quint8", "quint2x4", "quint4x2"), (1, 1)),
+    **dict.fromkeys(("bits8", "bits1x8", "bits2x4", "bits4x2"), (1, 1)),
+    "bits16": (1, 2),
+    "qint32": (1, 4),
+    "float4_e2m1fn_x2": (2, 1),
+    "float8_e8m0fnu": (2, 1),
+    "complex32": (3, 4),
+}
+"""Dtypes that no tensor has: the category and the bytes of an element."""
 
 __all__ = [
     "DeviceObjType",
     "Future",
     "ScriptModule",
+    "Tag",
     "_check",
     "_check_tensor_all",
     "_check_tensor_all_with",
     "_check_with",
     "_debug_has_internal_overlap",
+    "_has_compatible_shallow_copy_type",
+    "_int_mm",
     "_nnpack_available",
     "_shape_as_tensor",
     "_softmax_backward_data",
     *FOREACH,
-    "complex32",
     "fbgemm_is_cpu_supported",
     "get_deterministic_debug_mode",
     "get_device_module",
     "legacy_contiguous_format",
     *OTHERS,
-    *_QUANTISED,
+    *_DTYPES,
+    "chalf",
     "sym_float",
     "sym_int",
     "sym_ite",
@@ -65,21 +71,39 @@ legacy_contiguous_format = fb.contiguous_format
 
 
 class AbsentDtype:
-    """A dtype that no tensor has: it can be compared and be a key."""
+    """A dtype that no tensor has: it can be compared, be a key, and say what it is.
 
-    def __init__(self, name: str) -> None:
-        self._name = name
+    It is no instance of `flambeau.dtype`, so that whatever takes a dtype refuses it.
+    """
+
+    def __init__(self, name: str, category: int, itemsize: int) -> None:
+        self.name = name
+        self.itemsize = itemsize
+        self.is_floating_point = category == 2
+        self.is_complex = category == 3
+        self.is_signed = not name.startswith(("uint", "quint", "bits", "float8_e8"))
 
     def __repr__(self) -> str:
-        return f"torch.{self._name}"
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return _absent_dtype, (self.name,)
 
 
-complex32 = AbsentDtype("complex32")
-globals().update({name: AbsentDtype(name) for name in _QUANTISED})
+def _absent_dtype(name: str) -> AbsentDtype:
+    return globals()[name]
+
+
+globals().update({name: AbsentDtype(name, *facts) for name, facts in _DTYPES.items()})
+chalf = globals()["complex32"]
 
 
 # Loaded when they are asked for, as in flambeau.
-_HOMES = {"Future": "flambeau.futures", "ScriptModule": "flambeau.jit"}
+_HOMES = {
+    "Future": "flambeau.futures",
+    "ScriptModule": "flambeau.jit",
+    "Tag": "flambeau.compat._torch._C",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -107,6 +131,23 @@ def typename(obj: Any, /) -> str:
 def fbgemm_is_cpu_supported() -> bool:
     """Whether there are FBGEMM's products of quantised matrices: no."""
     return False
+
+
+def _has_compatible_shallow_copy_type(input: fb.Tensor, from_: fb.Tensor) -> bool:
+    """Whether a tensor could take over the memory and facts of another: both are of one kind."""
+    return type(input) is type(from_) and input.layout == from_.layout
+
+
+def _int_mm(self: fb.Tensor, mat2: fb.Tensor) -> fb.Tensor:
+    """The product of two matrices of int8, in int32.
+
+    Raises:
+        RuntimeError: the matrices are of another dtype.
+    """
+    for name, each in (("self", self), ("mat2", mat2)):
+        if each.dtype is not fb.int8:
+            raise RuntimeError(f"expected {name} dtype to be int8 but got {each.dtype}")
+    return fb.mm(self.int(), mat2.int())
 
 
 def _nnpack_available() -> bool:

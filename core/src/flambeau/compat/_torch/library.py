@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.compat._torch._library.infer_schema import infer_schema
 from flambeau.utils import _named_ops
 from flambeau.utils._named_ops import ALL, COMPOSITE, DEFINED, KEYS, CustomOp
 
@@ -13,9 +14,13 @@ __all__ = [
     "custom_op",
     "define",
     "impl",
+    "impl_abstract",
+    "infer_schema",
     "register_autograd",
     "register_fake",
     "register_kernel",
+    "triton_op",
+    "wrap_triton",
 ]
 
 
@@ -62,6 +67,26 @@ def register_fake(op: Any, func: Callable[..., Any] | None = None, /, **settings
     cannot be loaded.
     """
     return (lambda function: function) if func is None else func
+
+
+impl_abstract = register_fake
+
+
+def triton_op(
+    name: str,
+    fn: Callable[..., Any] | None = None,
+    /,
+    *,
+    mutates_args: object = (),
+    schema: str | None = None,
+) -> Any:
+    """As `custom_op`: what is inside may call kernels of Triton, where they can run."""
+    return custom_op(name, fn, mutates_args=mutates_args, schema=schema)
+
+
+def wrap_triton(triton_kernel: Any) -> Any:
+    """The kernel itself."""
+    return triton_kernel
 
 
 def register_autograd(

@@ -25,7 +25,7 @@ Device = fb.device | str | int | None
 Activation = str | Callable[[Tensor], Tensor]
 
 
-def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
+def _get_activation_fn(given: Activation) -> Callable[[Tensor], Tensor]:
     if not isinstance(given, str):
         return given
     known = {"relu": relu, "gelu": gelu}
@@ -34,7 +34,7 @@ def _activation(given: Activation) -> Callable[[Tensor], Tensor]:
     return known[given]
 
 
-def _clones(module: Module, count: int) -> ModuleList:
+def _get_clones(module: Module, count: int) -> ModuleList:
     if not isinstance(module, Module):
         raise TypeError(f"a layer must be Module, not {type(module).__name__}")
     need_room(count, sum(p.numel() * p.element_size() for p in module.parameters()))
@@ -116,7 +116,7 @@ class _Layer(Module):
             setattr(self, f"norm{part}", LayerNorm(d_model, eps=layer_norm_eps, **place))
         for part in parts:
             setattr(self, f"dropout{part}", Dropout(dropout))
-        self.activation = _activation(activation)
+        self.activation = _get_activation_fn(activation)
 
     # Subclasses written for PyTorch override and call the parts by their names.
     def _sa_block(
@@ -251,7 +251,7 @@ class TransformerEncoder(Module):
         mask_check: bool = True,
     ) -> None:
         super().__init__()
-        self.layers = _clones(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
@@ -287,7 +287,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
         super().__init__()
-        self.layers = _clones(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers = num_layers
         self.norm = norm
 

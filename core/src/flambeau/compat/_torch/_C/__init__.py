@@ -22,6 +22,7 @@ __all__ = [
     "DispatchKeySet",
     "Generator",
     "Size",
+    "Tag",
     "_ExcludeDispatchKeyGuard",
     "_IncludeDispatchKeyGuard",
     "_nn",
@@ -41,6 +42,7 @@ has_cuda = has_mps = has_xpu = has_mkl = has_mkldnn = has_openmp = False
 _has_cuda = _has_mps = _has_xpu = _has_mkldnn = _has_distributed = False
 _get_default_dtype = fb.get_default_dtype
 _GLIBCXX_USE_CXX11_ABI = True
+_cpu = SimpleNamespace(_get_cpu_capability=lambda: "DEFAULT", _init_amx=lambda: False)
 
 
 def _log_api_usage_once(event: str) -> None:
@@ -160,6 +162,17 @@ class DispatchKey(enum.Enum):
     CompositeImplicitAutograd = 27
     CompositeExplicitAutograd = 28
     CompositeExplicitAutogradNonFunctional = 29
+
+
+Tag = enum.Enum(
+    "Tag",
+    """core cudagraph_unsafe data_dependent_output dynamic_output_shape flexible_layout generated
+    inplace inplace_view maybe_aliasing_or_mutating needs_contiguous_strides needs_exact_strides
+    needs_fixed_stride_order nondeterministic_bitwise nondeterministic_seeded out out_variant
+    pointwise pt2_compliant_tag reduction view_copy""",
+    module="torch",
+)
+"""What libraries tell PyTorch's compiler of their ops; nothing asks for it here."""
 
 
 class DispatchKeySet:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 cache_size_limit = recompile_limit = 8
 suppress_errors = False
@@ -14,14 +15,30 @@ automatic_dynamic_shapes = True
 optimize_ddp: bool | str = True
 
 
-@contextmanager
-def patch(**settings: object) -> Iterator[None]:
-    """A block with these settings."""
-    before = {name: globals()[name] for name in settings if name in globals()}
-    globals().update(settings)
-    try:
-        yield
-    finally:
-        for name in settings:
-            del globals()[name]
-        globals().update(before)
+def patched(names: dict[str, Any]) -> Callable[..., AbstractContextManager[None]]:
+    """The function `patch` of a module of settings.
+
+    Args:
+        names: the module's names.
+    """
+
+    @contextmanager
+    def patch(
+        first: str | Mapping[str, Any] = "", value: object = None, **settings: Any
+    ) -> Iterator[None]:
+        """A block with these settings: keywords, a dictionary, or a name and a value."""
+        given = {first: value} if first and isinstance(first, str) else dict(first or {})
+        told = {name: each for name, each in {**given, **settings}.items() if "." not in name}
+        before = {name: names[name] for name in told if name in names}
+        names.update(told)
+        try:
+            yield
+        finally:
+            for name in told:
+                del names[name]
+            names.update(before)
+
+    return patch
+
+
+patch = patched(globals())

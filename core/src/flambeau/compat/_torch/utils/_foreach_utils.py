@@ -18,13 +18,13 @@ __all__ = [
 
 
 def _get_foreach_kernels_supported_devices() -> list[str]:
-    """Types of devices with kernels for lists of tensors."""
-    return ["cpu", "cuda"]
+    """Types of devices on which lists of tensors are faster: no CPU is, as in PyTorch."""
+    return ["cuda", "xpu", "mtia", "privateuseone"]
 
 
 def _get_fused_kernels_supported_devices() -> list[str]:
     """Types of devices with kernels for a step of an optimiser."""
-    return ["cpu", "cuda"]
+    return ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 
 def _device_has_foreach_support(device: fb.device) -> bool:
