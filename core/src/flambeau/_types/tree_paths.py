@@ -92,7 +92,7 @@ def tree_flatten_with_path(
 
 
 def tree_map_with_path(
-    func: Callable[..., Any], tree: object, *rests: Any, is_leaf: Leaf = None
+    func: Callable[..., Any], tree: object, *rests: object, is_leaf: Leaf = None
 ) -> Any:
     """As `tree_map`, of a function that is given the path of every leaf first."""
     leaves, spec = tree_flatten_with_path(tree, is_leaf)
@@ -100,7 +100,7 @@ def tree_map_with_path(
     return tree_unflatten(map(func, paths, values, *map(spec.flatten_up_to, rests)), spec)
 
 
-def keystr(kp: Iterable[Any]) -> str:
+def keystr(kp: Iterable[object]) -> str:
     """A path as Python would write it after the container, such as ``['a'][0].x``."""
     return "".join(map(str, kp))
 
@@ -112,7 +112,7 @@ def key_get(obj: Any, kp: Iterable[Any]) -> Any:
     return obj
 
 
-def arg_tree_leaves(*args: Any, **kwargs: Any) -> list[Any]:
+def arg_tree_leaves(*args: object, **kwargs: object) -> list[Any]:
     """The leaves of all arguments."""
     return [leaf for each in (*args, *kwargs.values()) for leaf in tree_leaves(each)]
 
@@ -127,9 +127,9 @@ def map_only(kind: Any, /) -> Callable[[Callable[[Any], Any]], Callable[[Any], A
         raise TypeError("Argument must be a type, a tuple of types, or a callable.")
 
     def pred(x: object) -> bool:
-        return isinstance(x, kind) if isinstance(kind, (type, tuple, UnionType)) else kind(x)
+        return isinstance(x, kind) if isinstance(kind, (type, tuple, UnionType)) else bool(kind(x))
 
-    def decorate(func: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def decorate(func: Callable[..., Any]) -> Callable[[Any], Any]:
         return functools.wraps(func)(lambda x: func(x) if pred(x) else x)
 
     return decorate

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 __all__ = ["decomposition_table", "get_decompositions", "register_decomposition"]
 
-Formula = TypeVar("Formula", bound=Callable[..., Any])
+Formula = TypeVar("Formula", bound=Callable[..., object])
 
-decomposition_table: dict[Any, Callable[..., Any]] = {}
+decomposition_table: dict[object, Callable[..., object]] = {}
 """The formulas that were registered, by op."""
 
 
 def register_decomposition(
-    aten_op: Any, registry: dict[Any, Callable[..., Any]] | None = None, **settings: object
+    aten_op: object, registry: dict[object, Callable[..., object]] | None = None, **settings: object
 ) -> Callable[[Formula], Formula]:
     """A decorator that keeps a function as the formula of an op, or of several.
 
@@ -33,7 +33,7 @@ def register_decomposition(
 
 
 def get_decompositions(
-    aten_ops: Iterable[Any], type: str = "post_autograd"
-) -> Mapping[Any, Callable[..., Any]]:
+    aten_ops: Iterable[object], type: str = "post_autograd"
+) -> Mapping[object, Callable[..., object]]:
     """Those of the formulas that were registered for the ops."""
     return {op: decomposition_table[op] for op in aten_ops if op in decomposition_table}

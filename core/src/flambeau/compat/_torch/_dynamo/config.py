@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
 
 cache_size_limit = recompile_limit = 8
 suppress_errors = False
@@ -15,7 +14,7 @@ automatic_dynamic_shapes = True
 optimize_ddp: bool | str = True
 
 
-def patched(names: dict[str, Any]) -> Callable[..., AbstractContextManager[None]]:
+def patched(names: dict[str, object]) -> Callable[..., AbstractContextManager[None]]:
     """The function `patch` of a module of settings.
 
     Args:
@@ -24,7 +23,7 @@ def patched(names: dict[str, Any]) -> Callable[..., AbstractContextManager[None]
 
     @contextmanager
     def patch(
-        first: str | Mapping[str, Any] = "", value: object = None, **settings: Any
+        first: str | Mapping[str, object] = "", value: object = None, **settings: object
     ) -> Iterator[None]:
         """A block with these settings: keywords, a dictionary, or a name and a value."""
         given = {first: value} if first and isinstance(first, str) else dict(first or {})

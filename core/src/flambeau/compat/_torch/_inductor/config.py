@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 from flambeau.compat._torch._dynamo.config import patched
 
@@ -23,8 +22,8 @@ deterministic = False
 cpp_wrapper = False
 graph_partition = True
 compile_threads = 1
-pre_grad_fusion_options: dict[str, Any] = {}
-post_grad_fusion_options: dict[str, Any] = {}
+pre_grad_fusion_options: dict[str, object] = {}
+post_grad_fusion_options: dict[str, object] = {}
 pre_grad_custom_pass = post_grad_custom_pre_pass = post_grad_custom_post_pass = None
 
 patch = patched(globals())

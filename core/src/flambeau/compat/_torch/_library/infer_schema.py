@@ -36,7 +36,7 @@ def _optional(kind: Any) -> Any:
     return rest[0] if len(rest) == 1 else typing.Union[tuple(rest)]  # noqa: UP007 - made here
 
 
-def _type_name(kind: Any, where: str) -> str:
+def _type_name(kind: object, where: str) -> str:
     if (inner := _optional(kind)) is not None:
         return _type_name(inner, where) + "?"
     if typing.get_origin(kind) in _LISTS:
@@ -49,7 +49,7 @@ def _type_name(kind: Any, where: str) -> str:
     raise ValueError(f"infer_schema(func): {where} has unsupported type {kind}.")
 
 
-def _default(value: Any, where: str) -> str:
+def _default(value: object, where: str) -> str:
     if value is inspect.Parameter.empty:
         return ""
     if not (value is None or isinstance(value, (int, float, str, fb.dtype, fb.device))):
@@ -63,7 +63,7 @@ def _default(value: Any, where: str) -> str:
     return f'="{value}"' if isinstance(value, fb.device) else f"={value}"
 
 
-def _returned(kind: Any) -> str:
+def _returned(kind: object) -> str:
     if kind is None or kind is type(None):
         return "()"
     if typing.get_origin(kind) is tuple:
@@ -73,7 +73,7 @@ def _returned(kind: Any) -> str:
 
 
 def infer_schema(
-    prototype_function: Callable[..., Any],
+    prototype_function: Callable[..., object],
     /,
     *,
     mutates_args: str | Iterable[str] = (),

@@ -52,7 +52,7 @@ def _use_grad_for_differentiable(func: Callable[..., Any]) -> Callable[..., Any]
     """A step that records a graph only if the optimiser's setting ``differentiable`` is true."""
 
     @functools.wraps(func)
-    def step(*args: Any, **kwargs: Any) -> Any:
+    def step(*args: Any, **kwargs: object) -> Any:
         with fb.set_grad_enabled(args[0].defaults["differentiable"]):
             return func(*args, **kwargs)
 
