@@ -186,8 +186,8 @@ def test_only_constructors_of_flambeau_are_compared():
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda x: x.random_("a"), "random_(): argument 'to' must be float, not str"),
-        (lambda x: x.random_(1j, 3), "random_(): argument 'from' must be float, not complex"),
+        (lambda x: x.random_("a"), "random_(): argument 'to' must be int, not str"),
+        (lambda x: x.random_(1j, 3), "random_(): argument 'from' must be int, not complex"),
         (lambda x: x.log_normal_("a"), "log_normal_(): argument 'mean' must be float, not str"),
         (lambda x: x.geometric_("a"), "geometric_(): argument 'p' must be float, not str"),
         (lambda x: x.logit("a"), "logit(): argument 'eps' must be float, not str"),

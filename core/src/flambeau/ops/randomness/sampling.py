@@ -709,6 +709,10 @@ def random_(input: Tensor, *bounds: int | None, generator: Generator | None = No
             ),
         )
     given = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    for name, bound in zip(("from", "to"), given, strict=True):
+        if not hasattr(bound, "__index__") and (bound is not None or name == "from"):
+            kind = type(bound).__name__
+            raise TypeError(f"random_(): argument {name!r} must be int, not {kind}")
     (low,) = sizes((given[0],), "from")
     high = None if given[1] is None else sizes((given[1],), "to")[0]
     if high is not None and low >= high:
