@@ -224,7 +224,7 @@ def _form(value: Any, leaves: list[Any], places: dict[int, int]) -> Any:
         first = places.setdefault(id(a), len(leaves))
         leaves.append(value)
         return kind, a.shape, value.dtype, be, _layout(be)(a), bool(value._rg), first
-    if kind in (tuple, list):
+    if kind is tuple or kind is list:
         return (kind, *[_form(part, leaves, places) for part in value])
     if kind is dict:
         return (kind, *[(key, _form(part, leaves, places)) for key, part in value.items()])

@@ -161,6 +161,8 @@ class Entry:
         self.gives_only = (
             changes_none and backward is None and all(type(part) is _Result for part in parts)
         )
+        depends = self.grads_before, held, self._checks, self._options_held, self._options_read
+        self._free = not any(depends) and not self.state
         # What held arrays of the captured run, in circles that are collected late.
         capture.unknown.clear()
         reach.tensors.clear()
@@ -317,6 +319,8 @@ class Entry:
 
     def ready(self) -> list[Any] | None:
         """The arrays of the state if a run may be repeated now, else None."""
+        if self._free and self.be.kernels is self._kernels:
+            return []  # all that it depends on are the arguments
         for t, none in self.grads_before:
             if (t._grad is None) is not none:
                 return None
@@ -366,10 +370,11 @@ class Entry:
     def give(self, given: Sequence[Any], state: list[Any]) -> Any:
         """`run` where a run `gives_only` new tensors, one or a tuple or list of them."""
         self.runs += 1
-        found, be, form = self.replay(*map(_array, given), *state), self.be, self.form
+        found, be, form = self.replay(*[t._a for t in given], *state), self.be, self.form
         if type(form) is _Result:
             return wrap(be, found[form.at], form.dtype)
-        return type(form)([wrap(be, found[part.at], part.dtype) for part in form])
+        made = [wrap(be, found[part.at], part.dtype) for part in form]
+        return tuple(made) if type(form) is tuple else made
 
     def run(self, given: Sequence[Any], state: list[Any], again: Callable[[], Any]) -> Any:
         """Repeat the run for other arguments.

@@ -184,7 +184,7 @@ class Reader:
             return None
         name, divisor = step.op, 1.0
         if name in ("sum", "mean"):
-            if prod(shape) < _SMALL_SUM and len(shape) > 1:
+            if name == "sum" and prod(shape) < _SMALL_SUM and len(shape) > 1:
                 return None
             name, divisor = "sum", float(shape[-1]) if name == "mean" else 1.0
         return Call(step, shape, [(name, (a,), (divisor,))], reduces=True)

@@ -111,9 +111,14 @@ def _large_binary(name: str) -> Kernel:
     general, find = otherwise(name), compiled(name).get
 
     def large(a: Array, b: Array) -> object:
-        run = find(a.dtype)
-        if run is None or b.dtype != a.dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
+        dtype, shape = a.dtype, a.shape
+        run = find(dtype)
+        if run is None or b.dtype != dtype or not (a.flags.c_contiguous and b.flags.c_contiguous):
             return general(a, b)
+        if b.shape == shape:
+            out = empty(shape, dtype)
+            run(out, a, b, a.size, 0, 0)
+            return out
         whole = a if a.size >= b.size else b
         first, second = _period(a, whole), _period(b, whole)
         if first < 0 or second < 0:
