@@ -96,3 +96,22 @@ def test_whole_numbers_are_rounded_to_themselves():
 def test_sums_of_exponentials_hold_at_infinities(opset):
     other = fb.tensor([1.0, INF, -INF, 0.0, 0.5, 90.0])
     check(lambda x, y: x.logaddexp(y), EDGES, other, opset=opset)
+
+
+@pytest.mark.parametrize("opset", [11, 20])
+def test_angles_of_zeros_and_infinities_have_their_signs(opset):
+    values = [0.0, -0.0, 1.0, -2.0, INF, -INF, NAN]
+    y, x = (each.flatten() for each in fb.meshgrid(*[fb.tensor(values)] * 2, indexing="ij"))
+    check(lambda y, x: y.atan2(x), y, x, opset=opset)
+
+
+@OPSETS
+def test_an_infinity_has_no_whole_quotient(opset):
+    check(lambda x: (x // 2, x // 0.25, x.div(4, rounding_mode="floor")), EDGES, opset=opset)
+
+
+@OPSETS
+def test_the_mean_of_nothing_is_no_number(opset):
+    x = fb.empty(2, 0)
+    check(lambda x: (x.mean(), x.mean(1), x.mean(0), x.mean((0, 1), keepdim=True)), x, opset=opset)
+    check(lambda x: F.mse_loss(x, x + 1), x, opset=opset)

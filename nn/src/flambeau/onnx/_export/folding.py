@@ -10,12 +10,17 @@ from flambeau.onnx._operators import OPERATORS, Context
 FOLDED = frozenset("Concat Split Unsqueeze Squeeze Reshape Cast Gather Slice Mul Neg".split())
 
 
+PARTS = frozenset("Split Slice Gather Reshape Squeeze Unsqueeze".split())
+"""What takes a weight apart: such a weight stays, under its name, and runtimes take it apart."""
+
+
 def fold(g: Graph) -> None:
     """Compute nodes that read nothing but weights and constants.
 
     A transposition of one weight stays, so that the weight keeps its name.
     """
     kept: list[Node] = []
+    named = {id(value) for value in g.weights}
     made: set[int] = set()
     for node in g.nodes:
         known = [v.tensor for v in node.inputs if v is not None]
@@ -25,6 +30,7 @@ def fold(g: Graph) -> None:
             or not known
             or any(t is None for t in known)
             or any(v in g.outputs for v in node.outputs)
+            or (node.name in PARTS and id(node.inputs[0]) in named)
         ):
             kept.append(node)
             continue

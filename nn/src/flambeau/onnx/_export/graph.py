@@ -433,6 +433,12 @@ class Graph:
         self, name: str, x: Value, axes: Sequence[int] | None = None, keepdim: bool = False
     ) -> Value:
         """``ReduceSum`` and its like."""
+        if name == "ReduceMean" and self._of_nothing(x, axes):
+            # The operator leaves it open, and runtimes say 0.
+            total = self.reduce("ReduceSum", x, axes, keepdim)
+            made = self.op("Div", total, self.constant(0, total.dtype))
+            made.shape = total.shape
+            return made
         since = 13 if name == "ReduceSum" else 18
         made = self._with_axes(name, x, axes, since, keepdims_i=int(keepdim))
         if x.shape is not None and axes is not None:
@@ -442,6 +448,12 @@ class Graph:
         elif axes is None and not keepdim:
             made.shape = ()
         return made
+
+    def _of_nothing(self, x: Value, axes: Sequence[int] | None) -> bool:
+        """Whether a reduction is over no elements at all."""
+        infer(x)
+        shape = x.shape or ()
+        return any(shape[d] == 0 for d in (range(len(shape)) if axes is None else axes))
 
     def reshape(self, x: Value, sizes: Iterable[Any] | Value) -> Value:
         """Other sizes of the same elements."""

@@ -125,7 +125,8 @@ def truncated(g: Graph, x: Value) -> Value:
 def floor_divide(g: Graph, self: object, other: object) -> Value:
     x, y = pair(g, self, other)
     if g.dtype.is_floating_point and (g.opset < 10 or _exact(y)):
-        return g.op("Floor", g.op("Div", x, y))
+        # Of an infinity there is no remainder, and so no quotient.
+        return g.op("Add", g.op("Floor", g.op("Div", x, y)), g.op("Sub", x, x))
     made = g.op("Div", g.op("Sub", x, modulo(g, x, y)), y)
     if not g.dtype.is_floating_point:
         return made
@@ -257,12 +258,20 @@ def round(g: Graph, self: Value, decimals: int = 0) -> Value:
 @symbolic("atan2", "arctan2")
 def atan2(g: Graph, self: Value, other: Value) -> Value:
     y, x = pair(g, self, other)
-    zero, pi = g.constant(0, g.dtype), g.constant(math.pi, g.dtype)
-    angle = g.op("Atan", g.op("Div", y, x))
-    turned = g.op("Where", g.op("Less", y, zero), g.op("Sub", angle, pi), g.op("Add", angle, pi))
-    made = g.op("Where", g.op("Less", x, zero), turned, angle)
+    zero, one, pi = (g.constant(n, g.dtype) for n in (0, 1, math.pi))
+    largest = g.constant(fb.finfo(g.dtype).max, g.dtype)
+    # Two infinities lie on a diagonal.
+    far = g.op("And", *(g.op("Greater", g.op("Abs", each), largest) for each in (x, y)))
+    y, x = (g.op("Where", far, g.op("Sign", each), each) for each in (y, x))
+    # The reciprocal tells which zero it is.
+    below, left = (
+        g.op("Or", g.op("Less", each, zero), g.op("Less", g.op("Div", one, each), zero))
+        for each in (y, x)
+    )
     both = g.op("And", g.op("Equal", x, zero), g.op("Equal", y, zero))
-    return g.op("Where", both, zero, made)
+    angle = g.op("Where", both, y, g.op("Atan", g.op("Div", y, x)))
+    turned = g.op("Where", below, g.op("Sub", angle, pi), g.op("Add", angle, pi))
+    return g.op("Where", left, turned, angle)
 
 
 def _comparison(names: tuple[str, ...], kind: str, negated: str = "") -> None:
