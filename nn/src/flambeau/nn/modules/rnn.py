@@ -14,15 +14,21 @@ from flambeau.nn._refusals import need_room, refused
 from flambeau.nn.module import Module
 from flambeau.nn.parameter import Parameter
 from flambeau.nn.utils.rnn import PackedSequence
-from flambeau.overrides import takes_as_annotated, warn
+from flambeau.overrides import warn
 
 Device = fb.device | str | int | None
 
 _GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
+def _no_tensor(name: str, value: object) -> TypeError:
+    return TypeError(f"{name} must be Tensor, not {type(value).__name__}")
+
+
 def _batch_of(x: Tensor, batch_sizes: Tensor) -> int:
     """How many sequences are packed; while a trace runs, a number that it follows."""
+    if not isinstance(batch_sizes, Tensor):
+        raise _no_tensor("batch_sizes", batch_sizes)
     if type(batch_sizes.shape[0]) is int:
         return int(batch_sizes[0])
     return fb._pad_packed_sequence(x, batch_sizes, False, 0.0, 0)[1].shape[0]
@@ -167,7 +173,6 @@ class RNNBase(Module):
         for parameter in self.parameters():
             init.uniform_(parameter, -bound, bound)
 
-    @takes_as_annotated
     def check_input(self, input: Tensor, batch_sizes: Tensor | None) -> None:
         """Refuse an input whose dtype, rank or last size does not fit.
 
@@ -175,6 +180,8 @@ class RNNBase(Module):
             ValueError: the dtype is not that of the weights.
             RuntimeError: rank or size.
         """
+        if not isinstance(input, Tensor):
+            raise _no_tensor("input", input)
         weight = self.weight_ih_l0
         if input.dtype != weight.dtype:
             raise ValueError(
@@ -191,7 +198,6 @@ class RNNBase(Module):
                 f"Expected {self.input_size}, got {input.shape[-1]}"
             )
 
-    @takes_as_annotated
     def get_expected_hidden_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
@@ -201,13 +207,14 @@ class RNNBase(Module):
     def _state_shape(
         self, input: Tensor, batch_sizes: Tensor | None, size: int
     ) -> tuple[int, int, int]:
+        if not isinstance(input, Tensor):
+            raise _no_tensor("input", input)
         if batch_sizes is not None:
             batch = _batch_of(input, batch_sizes)
         else:
             batch = input.shape[0 if self.batch_first else 1]
         return self.num_layers * self._directions, batch, size
 
-    @takes_as_annotated
     def check_hidden_size(
         self,
         hx: Tensor,
@@ -219,19 +226,23 @@ class RNNBase(Module):
         Raises:
             RuntimeError: the shape is not `expected_hidden_size`.
         """
+        if not isinstance(hx, Tensor):
+            raise _no_tensor("the hidden state", hx)
         if tuple(hx.shape) != expected_hidden_size:
             raise RuntimeError(msg.format(expected_hidden_size, list(hx.shape)))
 
-    @takes_as_annotated
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """`check_input` and `check_hidden_size`."""
         self.check_input(input, batch_sizes)
         self.check_hidden_size(hidden, self.get_expected_hidden_size(input, batch_sizes))
 
-    @takes_as_annotated
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """The state with its sequences reordered."""
-        return hx if permutation is None else hx.index_select(1, permutation)
+        if permutation is None:
+            return hx
+        if not isinstance(hx, Tensor):
+            raise _no_tensor("hx", hx)
+        return hx.index_select(1, permutation)
 
     def forward(self, input: Any, hx: Any = None) -> Any:
         """The outputs of the last layer for every step, and the final states of all layers."""
@@ -387,14 +398,12 @@ class LSTM(RNNBase):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__("LSTM", *args, **kwargs)
 
-    @takes_as_annotated
     def get_expected_cell_size(
         self, input: Tensor, batch_sizes: Tensor | None
     ) -> tuple[int, int, int]:
         """The shape of the cell state for `input`."""
         return self._state_shape(input, batch_sizes, self.hidden_size)
 
-    @takes_as_annotated
     def check_forward_args(self, input: Tensor, hidden: Any, batch_sizes: Tensor | None) -> None:
         """`check_input` and `check_hidden_size` of both states."""
         self.check_input(input, batch_sizes)
@@ -409,12 +418,14 @@ class LSTM(RNNBase):
             "Expected hidden[1] size {}, got {}",
         )
 
-    @takes_as_annotated
     def permute_hidden(self, hx: Any, permutation: Tensor | None) -> Any:
         """Both states with their sequences reordered."""
         if permutation is None:
             return hx
-        return hx[0].index_select(1, permutation), hx[1].index_select(1, permutation)
+        hidden, cell = hx
+        return super().permute_hidden(hidden, permutation), super().permute_hidden(
+            cell, permutation
+        )
 
     def _initial(
         self,
