@@ -327,6 +327,20 @@ def test_gather_and_scatter_add(dim, dtype, device, launched):
     assert {"gather_along", "scatter_add_along_at_once"} <= launched()
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, index: fb.ops.scatter_add(x, 0, index, x[:2]),
+        lambda x, index: fb.ops.scatter_extremum(x, 0, index, x[:2], True),
+        lambda x, index: fb.ops.topk(x, 4, 0, True),
+    ],
+)
+def test_kernels_walk_no_operand_that_is_smaller_than_another(call, device):
+    x, index = fb.ones(3, 2, device=device), fb.zeros(3, 2, dtype=fb.int64, device=device)
+    with pytest.raises(RuntimeError, match=r"expected src of shape \[3, 2\]|k has to be in"):
+        call(x, index)
+
+
 def test_scatter_add_adds_in_a_fixed_order_if_asked(device, deterministic, launched):
     index = fb.tensor([0, 1, 0, 0], device=device)
     values = fb.tensor([1e8, 2.0, 1.0, -1e8], device=device)

@@ -12,6 +12,7 @@ from flambeau.plugin import numerics
 from flambeau_cupy.device.array_module import Array, Kernel
 from flambeau_cupy.device.launch import blocks_for, rows_for
 from flambeau_cupy.dtypes import BFLOAT16, FLOATS, HALVES, INT64, accumulator
+from flambeau_cupy.kernels._operands import demand
 from flambeau_cupy.layer import Layer
 from flambeau_cupy.source import TYPES
 
@@ -169,6 +170,8 @@ def scatter_add_(layer: Layer, a: Array, dim: int, index: Array, src: Array) -> 
     if not index.size:
         return
     part = corner(src, index.shape)
+    if a.ndim and index.ndim:
+        demand("scatter_add", "src", part, index.shape)
     sizes = lines(layer, a, dim, index)
     if sizes is not None and a.dtype in FLOATS and a.flags.c_contiguous:
         add_lines(
@@ -205,6 +208,8 @@ def scatter_add(layer: Layer, a: Array, dim: int, index: Array, src: Array) -> A
 def scatter_extremum(
     layer: Layer, a: Array, dim: int, index: Array, src: Array, largest: bool
 ) -> Array:
+    src = corner(src, index.shape)
+    demand("scatter_extremum", "src", src, index.shape)
     kind = a.dtype if a.dtype in FLOATS else INT64
     inside = tuple(slice(None if d == dim else n) for d, n in enumerate(index.shape))
     part = a[inside]
@@ -257,6 +262,8 @@ def embedding(
 def topk(layer: Layer, a: Array, k: int, dim: int, largest: bool) -> tuple[Array, Array]:
     xp = layer.xp
     columns = a.shape[dim] if a.ndim else 1
+    if not 0 <= k <= columns:
+        raise RuntimeError(f"topk: k has to be in [0, {columns}], got {k}")
     known = a.ndim and a.dtype.name in TYPES and not columns >> 32
     if layer.launch is None or not known or (k > MOST_ORDERED and 2 * k > columns):
         values, order = sort(layer, a, dim, largest, True)
