@@ -211,6 +211,24 @@ def _of_flambeau(below: str) -> ModuleType | None:
     return importlib.import_module(path)
 
 
+def module_of(name: str) -> str:
+    """The module that a name means, such as ``torch.distributed.run``: not loaded, to be run.
+
+    >>> module_of("torch.distributed.launch"), module_of("json.tool")
+    ('flambeau.distributed.launch', 'json.tool')
+    """
+    below = name.removeprefix("torch.")
+    if below == name:
+        return name
+    for found in (f"flambeau.{below}", f"{_OWN}.{below}"):
+        try:
+            if importlib.util.find_spec(found) is not None:
+                return found
+        except ModuleNotFoundError:
+            continue
+    return name
+
+
 @cache
 def _own_modules() -> frozenset[str]:
     """The paths below ``torch`` that are written for it."""

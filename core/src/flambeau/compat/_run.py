@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from types import ModuleType, TracebackType
 
-from flambeau.compat._alias import torch_alias
+from flambeau.compat._alias import module_of, torch_alias
 from flambeau.compat._versions import DEFAULT
 
 
@@ -55,7 +55,7 @@ def run_module(name: str, arguments: Sequence[str] = (), version: str = DEFAULT)
     """
 
     def execute() -> None:
-        runpy.run_module(name, run_name="__main__", alter_sys=True)
+        runpy.run_module(module_of(name), run_name="__main__", alter_sys=True)
 
     return _run(execute, [name, *arguments], os.getcwd(), version)
 

@@ -7,6 +7,22 @@ from contextlib import contextmanager
 from multiprocessing import spawn
 from typing import Any
 
+_versions: list[str] = []
+"""Which PyTorch ``torch`` means in the blocks that are open, the innermost last."""
+
+
+def to_run() -> list[str]:
+    """The arguments of Python by which another process runs a script as this one is run.
+
+    >>> from flambeau.compat import torch_alias
+    >>> with torch_alias("1.2"):
+    ...     to_run()
+    ['-m', 'flambeau', 'run', '--as', '1.2']
+    >>> to_run()
+    []
+    """
+    return ["-m", "flambeau", "run", "--as", _versions[-1]] if _versions else []
+
 
 class _Meaning:
     """Part of what a started process is sent first: receiving it enters the alias there."""
@@ -31,7 +47,9 @@ def started_processes(enter: Callable[[str], None], version: str) -> Iterator[No
         return {**tell(name), "torch": _Meaning(enter, version)}
 
     spawn.get_preparation_data = and_torch
+    _versions.append(version)
     try:
         yield
     finally:
+        _versions.pop()
         spawn.get_preparation_data = tell

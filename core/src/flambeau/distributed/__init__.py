@@ -53,6 +53,15 @@ from flambeau.distributed._exchange.objects import (
     scatter_object_list,
     send_object_list,
 )
+from flambeau.distributed._facts import (
+    DebugLevel,
+    get_backend_config,
+    get_debug_level,
+    get_default_backend_for_device,
+    get_pg_count,
+    is_xccl_available,
+    supports_complex,
+)
 from flambeau.distributed._file_store import FileStore
 from flambeau.distributed._future import Future
 from flambeau.distributed._group import ProcessGroup
@@ -107,6 +116,7 @@ __all__ = [
     "Backend",
     "BarrierOptions",
     "BroadcastOptions",
+    "DebugLevel",
     "DistBackendError",
     "DistError",
     "DistNetworkError",
@@ -147,9 +157,13 @@ __all__ = [
     "gather",
     "gather_object",
     "get_backend",
+    "get_backend_config",
+    "get_debug_level",
+    "get_default_backend_for_device",
     "get_global_rank",
     "get_group_rank",
     "get_node_local_rank",
+    "get_pg_count",
     "get_process_group_ranks",
     "get_rank",
     "get_world_size",
@@ -164,6 +178,7 @@ __all__ = [
     "is_nccl_available",
     "is_torchelastic_launched",
     "is_ucc_available",
+    "is_xccl_available",
     "isend",
     "monitored_barrier",
     "new_group",
@@ -182,4 +197,5 @@ __all__ = [
     "scatter_object_list",
     "send",
     "send_object_list",
+    "supports_complex",
 ]

@@ -15,7 +15,7 @@ from flambeau.plugin.remedies import install_command
 GROUP = "flambeau.distributed"
 REFERENCE = "reference"
 # PyTorch's names that mean a type of devices rather than a library.
-_KINDS = {"gloo": "cpu", "nccl": "cuda"}
+KINDS = {"gloo": "cpu", "nccl": "cuda"}
 
 _found: dict[str, Engine] | None = None
 
@@ -69,12 +69,12 @@ def named(name: str) -> Engine:
     if name == REFERENCE:
         return importlib.import_module("flambeau.testing.engine").ReferenceEngine()
     for engine in engines().values():
-        if name == engine.name or name in engine.aliases or _KINDS.get(name) in engine.devices:
+        if name == engine.name or name in engine.aliases or KINDS.get(name) in engine.devices:
             if (why := engine.unavailable()) is not None:
                 raise RuntimeError(f"the engine {engine.name!r} cannot be used: {why}")
             return engine
     there = ", ".join(sorted(engines())) or "none"
-    if name in (*_KINDS, "mpi"):
+    if name in (*KINDS, "mpi"):
         raise RuntimeError(f"no package offers {name!r}; installed engines: {there}. {_advice()}")
     raise ValueError(f"Unknown c10d backend type {name!r}; installed engines: {there}. {_advice()}")
 

@@ -17,7 +17,7 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import IO, Any
 
 from flambeau.distributed._errors import DistError
@@ -31,29 +31,30 @@ PATIENCE = 5.0
 _PR_SET_PDEATHSIG = 1
 
 
-def parser() -> argparse.ArgumentParser:
-    """The arguments of the command, PyTorch's among them; ``-`` and ``_`` are alike."""
+def add(parser: argparse.ArgumentParser, name: str, *more: str, **facts: Any) -> None:
+    """Give a parser an option that is written with ``-`` or with ``_``, or by shorter names."""
+    dashed = [f"--{name}", f"--{name.replace('_', '-')}"]
+    parser.add_argument(*dict.fromkeys([*filter(None, more), *dashed]), **facts)
+
+
+def parser(prog: str = "python -m flambeau.distributed.launch") -> argparse.ArgumentParser:
+    """The arguments of the command, PyTorch's among them."""
     made = argparse.ArgumentParser(
-        prog="python -m flambeau.distributed.launch",
+        prog=prog,
         description="Start a script in several processes that train together.",
     )
-
-    def add(name: str, *more: str, **facts: Any) -> None:
-        dashed = [f"--{name}", f"--{name.replace('_', '-')}"]
-        made.add_argument(*dict.fromkeys([*more, *dashed]), **facts)
-
-    add("nnodes", type=int, default=1, help="number of machines")
-    add("node_rank", type=int, default=0, help="number of this machine, from 0")
-    add("nproc_per_node", type=int, default=1, help="processes on each machine")
-    add("master_addr", default="127.0.0.1", help="address of machine 0")
-    add("master_port", type=int, default=29500, help="a free port of machine 0")
-    add("use_env", action="store_true", help="do not add --local_rank to the arguments")
-    add("module", "-m", action="store_true", help="the script is a module, as of python -m")
-    add("no_python", action="store_true", help="the script is a program")
-    add("standalone", action="store_true", help="one machine, any free port")
-    add("max_restarts", type=int, default=0, help="how often to start all again after a failure")
-    add("log_dir", default=None, help="also write the output of rank N to N.log in this folder")
-    add("no_prefix", action="store_true", help="print output without the rank before each line")
+    add(made, "nnodes", type=int, default=1, help="number of machines")
+    add(made, "node_rank", type=int, default=0, help="number of this machine, from 0")
+    add(made, "nproc_per_node", type=int, default=1, help="processes on each machine")
+    add(made, "master_addr", default="127.0.0.1", help="address of machine 0")
+    add(made, "master_port", type=int, default=29500, help="a free port of machine 0")
+    add(made, "use_env", action="store_true", help="do not add --local_rank to the arguments")
+    add(made, "module", "-m", action="store_true", help="the script is a module, as of python -m")
+    add(made, "no_python", action="store_true", help="the script is a program")
+    add(made, "standalone", action="store_true", help="one machine, any free port")
+    add(made, "max_restarts", type=int, default=0, help="how often to start all again on failure")
+    add(made, "log_dir", default=None, help="also write the output of rank N to N.log there")
+    add(made, "no_prefix", action="store_true", help="print output without the rank before lines")
     made.add_argument("training_script", help="what each process runs")
     made.add_argument("training_script_args", nargs=argparse.REMAINDER)
     return made
@@ -128,6 +129,12 @@ def ending(code: int) -> str:
     return f"exited with code {code}"
 
 
+def _to_run() -> list[str]:
+    """Arguments of Python by which scripts are run as this process is: ``torch`` means flambeau."""
+    compat = sys.modules.get("flambeau.compat._started")  # which is imported where it is needed
+    return [] if compat is None else compat.to_run()
+
+
 class _EndedError(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(number)
@@ -137,12 +144,12 @@ class _EndedError(Exception):
 class Launcher:
     """The processes of one machine, and what all machines of the job agree on."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
+    def __init__(self, options: argparse.Namespace, control: TCPStore | None = None) -> None:
         self.options = options
         self.size = options.nnodes * options.nproc_per_node
         self.run = uuid.uuid4().hex[:8]
-        self.control: TCPStore | None = None
-        if options.nnodes > 1:
+        self.control = control
+        if options.nnodes > 1 and control is None:
             self.control = TCPStore(
                 options.master_addr, options.master_port, is_master=options.node_rank == 0
             )
@@ -162,7 +169,7 @@ class Launcher:
 
     def _command(self, local_rank: int) -> list[str]:
         options = self.options
-        command = [] if options.no_python else [sys.executable, "-u"]
+        command = [] if options.no_python else [sys.executable, "-u", *_to_run()]
         if options.module:
             command.append("-m")
         command.append(options.training_script)
@@ -179,6 +186,10 @@ class Launcher:
             "WORLD_SIZE": self.size,
             "LOCAL_WORLD_SIZE": options.nproc_per_node,
             "GROUP_RANK": options.node_rank,
+            "GROUP_WORLD_SIZE": options.nnodes,
+            "ROLE_NAME": getattr(options, "role", "default"),
+            "ROLE_RANK": rank,
+            "ROLE_WORLD_SIZE": self.size,
             "MASTER_ADDR": options.master_addr,
             "MASTER_PORT": store.port,
             "TORCHELASTIC_RESTART_COUNT": attempt,
@@ -281,11 +292,20 @@ class Launcher:
         self.control.close()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; its exit code."""
-    options = parser().parse_args(arguments)
+def run(
+    options: argparse.Namespace, meet: Callable[[argparse.Namespace], TCPStore] | None = None
+) -> int:
+    """Run what the options say until it has ended; the exit code.
+
+    Args:
+        options: as `parser` has them.
+        meet: brings machines together, gives this one its number and returns their store.
+
+    Raises:
+        ValueError: there are no processes, or the number of this machine is not below theirs.
+    """
     if options.nproc_per_node < 1 or not 0 <= options.node_rank < options.nnodes:
-        parser().error("there is at least one process, and node_rank is below nnodes")
+        raise ValueError("there is at least one process, and node_rank is below nnodes")
     if options.log_dir:
         os.makedirs(options.log_dir, exist_ok=True)
 
@@ -294,12 +314,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     before = {n: signal.signal(n, ended) for n in (signal.SIGTERM, signal.SIGINT)}
     try:
-        return Launcher(options).launch()
+        return Launcher(options, None if meet is None else meet(options)).launch()
     except _EndedError as reason:
         return 128 + reason.number
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; its exit code."""
+    made = parser()
+    try:
+        return run(made.parse_args(arguments))
+    except ValueError as error:
+        made.error(str(error))
 
 
 if __name__ == "__main__":
