@@ -219,13 +219,20 @@ def _form(value: Any, leaves: list[Any], places: dict[int, int]) -> Any:
     `places` is filled with the first tensor of each array.
     """
     kind = type(value)
-    if kind in _dispatch.PLAIN:
-        be, a = value._be, value._a
-        first = places.setdefault(id(a), len(leaves))
-        leaves.append(value)
-        return kind, a.shape, value.dtype, be, _layout(be)(a), bool(value._rg), first
+    plain = _dispatch.PLAIN
+    if kind in plain:
+        return _form((value,), leaves, places)[1]
     if kind is tuple or kind is list:
-        return (kind, *[_form(part, leaves, places) for part in value])
+        found: list[Any] = [kind]
+        for part in value:
+            if (of := type(part)) not in plain:
+                found.append(_form(part, leaves, places))
+                continue
+            be, a = part._be, part._a
+            first = places.setdefault(id(a), len(leaves))
+            leaves.append(part)
+            found.append((of, a.shape, part.dtype, be, _layout(be)(a), bool(part._rg), first))
+        return tuple(found)
     if kind is dict:
         return (kind, *[(key, _form(part, leaves, places)) for key, part in value.items()])
     if is_tensor(value):
