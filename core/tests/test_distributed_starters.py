@@ -108,7 +108,7 @@ def test_the_file_where_processes_of_mpiexec_meet_is_gone_in_the_end(tmp_path: P
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["link", "linked", "writable"])
+@pytest.mark.parametrize("kind", ["link", "dangling", "linked", "writable"])
 def test_a_file_that_somebody_put_where_processes_of_mpiexec_meet_is_refused(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +127,8 @@ def test_a_file_that_somebody_put_where_processes_of_mpiexec_meet_is_refused(
     place = Path(start.url.removeprefix("file://"))
     if kind == "link":
         place.symlink_to(victim)
+    elif kind == "dangling":
+        place.symlink_to(tmp_path / "made")
     elif kind == "linked":
         place.hardlink_to(victim)
     else:
@@ -135,6 +137,7 @@ def test_a_file_that_somebody_put_where_processes_of_mpiexec_meet_is_refused(
     with pytest.raises(RuntimeError, match="is not theirs alone"):
         dist.init_process_group("reference")
     assert not victim.read_bytes()
+    assert not (tmp_path / "made").exists()
 
 
 def _met(rank: int, size: int, folder: str) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import stat
@@ -35,6 +36,8 @@ class FileStore(Store):
     b'1'
     """
 
+    _how = 0  # to open it, beside what every store needs
+
     def __init__(self, file_name: str, world_size: int = -1) -> None:
         super().__init__()
         self.path = os.fspath(file_name)
@@ -48,7 +51,7 @@ class FileStore(Store):
 
     def _open(self) -> None:
         # What is opened here is closed without being counted as a store that was.
-        fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fd = os.open(self.path, os.O_RDWR | os.O_CREAT | self._how, 0o600)
         try:
             if not stat.S_ISREG(os.fstat(fd).st_mode):
                 raise self._odd()
@@ -163,8 +166,15 @@ class OwnFileStore(FileStore):
         RuntimeError: somebody else has put something there.
     """
 
+    _how = os.O_NOFOLLOW  # a link would have a file made where it leads
+
     def _open(self) -> None:
-        super()._open()
+        try:
+            super()._open()
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise self._stranger() from error
         facts, own = os.fstat(self._fd), os.lstat(self.path)
         if (
             facts.st_uid != os.geteuid()
@@ -174,10 +184,13 @@ class OwnFileStore(FileStore):
         ):
             os.close(self._fd)
             self._fd = -1
-            raise RuntimeError(
-                f"{self.path}, where the processes of this job would meet, is not theirs alone: "
-                "somebody has put it there. Set MASTER_ADDR and MASTER_PORT"
-            )
+            raise self._stranger()
+
+    def _stranger(self) -> RuntimeError:
+        return RuntimeError(
+            f"{self.path}, where the processes of this job would meet, is not theirs alone: "
+            "somebody has put it there. Set MASTER_ADDR and MASTER_PORT"
+        )
 
 
 _CLOSED = "\0closed"
