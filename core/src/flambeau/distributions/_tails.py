@@ -2,8 +2,34 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import flambeau as fb
 from flambeau import Tensor, special
 from flambeau.distributions.distribution import Distribution
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+LARGE = 1e3
+"""Parameters from which on places in a beta distribution have too few digits for quantiles."""
+
+
+@fb.no_grad()
+def tail_steps(
+    log_tail: Callable[[Tensor], Tensor], level: Tensor, x: Tensor, width: Tensor
+) -> Tensor:
+    """The factor that takes positive x to where the logarithm of a tail is `level`.
+
+    Steps of Newton's method over log x, whose slopes are quotients of differences over `width`.
+    """
+    at = x
+    for _ in range(2):
+        high, here, low = (log_tail(at * (1 + width * sign)) for sign in (1, 0, -1))
+        step = (level - here) * (fb.log1p(width) - fb.log1p(-width)) / (high - low)
+        at = at * fb.where(step.abs() < 0.1, step, 0.0).exp()
+    return at / x
 
 
 class BetaTails(Distribution):

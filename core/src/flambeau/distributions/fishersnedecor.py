@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import flambeau as fb
 from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
-from flambeau.distributions._tails import BetaTails
+from flambeau.distributions._tails import LARGE, BetaTails, tail_steps
 from flambeau.distributions.gamma import Gamma
 from flambeau.distributions.utils import _power_log, broadcast_all
 
@@ -91,7 +91,22 @@ class FisherSnedecor(BetaTails):
         # From 1 − x where x has few digits of it.
         upper = (x > 0.5) & (value > 0.01)
         x, y = fb.where(upper, 0.5, x), fb.where(upper, y, 0.5)
-        return self.df2 / self.df1 * fb.where(upper, (1 - y) / y, x / (1 - x))
+        found = self.df2 / self.df1 * fb.where(upper, (1 - y) / y, x / (1 - x))
+        few = (fb.maximum(self.df1, self.df2) > LARGE) & (value > 0) & (value < 1)
+        few = few & (found > 0) & (found < math.inf)
+        if not few.any():
+            return found
+        value, low = fb.where(few, value, 0.5), value <= 0.5
+        level = fb.where(low, value.log(), (-value).log1p())
+        width = 1e-3 * (2 / self.df1 + 2 / self.df2).sqrt().clamp(max=1.0)
+
+        def log_tail(at: Tensor) -> Tensor:
+            a, b, x, y = self._beta_place(at)
+            p, q = fb.where(low, a, b), fb.where(low, b, a)
+            return special.log_betainc(p, q, fb.where(low, x, y), fb.where(low, y, x))
+
+        factor = tail_steps(log_tail, level, fb.where(few, found, 1.0), width)
+        return found * fb.where(few & factor.isfinite(), factor, 1.0)
 
     def entropy(self) -> Tensor:
         half1, half2 = self.df1 / 2, self.df2 / 2

@@ -9,6 +9,7 @@ import flambeau as fb
 from flambeau import Size, Tensor, special
 from flambeau.distributions import constraints
 from flambeau.distributions._symmetric import Symmetric
+from flambeau.distributions._tails import LARGE, tail_steps
 from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.utils import _log_of_rest, _standard_normal, broadcast_all
 
@@ -119,7 +120,13 @@ class StudentT(Symmetric):
         y = special.betaincinv(0.5, half, 1 - 2 * part + fb.finfo(part.dtype).tiny ** 0.5)
         outer = (x < 0.5) | (part < 1e-5)
         ratio = fb.where(outer, (1 - x) / x, y / (1 - fb.where(outer, 0.5, y)))
-        return self.df.sqrt() * fb.where(far, fb.exp(-0.5 * log_x), ratio.sqrt())
+        z = self.df.sqrt() * fb.where(far, fb.exp(-0.5 * log_x), ratio.sqrt())
+        few = outer & ~far & (self.df > LARGE) & (part > 0)  # digits of 1 − x
+        if not few.any():
+            return z
+        at, level = fb.where(few, z, 5.0), fb.where(few, part, 0.25).log()
+        factor = tail_steps(self._log_tail, level, at, fb.full_like(at, 1e-5))
+        return z * fb.where(few, factor, 1.0)
 
     def entropy(self) -> Tensor:
         return (

@@ -156,7 +156,12 @@ def betaincinv(a: Array, b: Array, level: Array) -> Array:
     large = _wide_beta(a, b) & (found > 0) & (found < 1)
     if large.any():
         found[large] = tail_quadrature.beta_quantile(a[large], b[large], level[large], found[large])
-    return found
+    # Next to 0 two terms of the series say all; SciPy has NaN for some, and no zeros.
+    inside = (a > 0) & (b > 0) & (level > 0) & (level < 1)
+    log_first = (np.log(level) + np.log(a) + tail_quadrature.log_beta(a, b)) / a
+    near = inside & (log_first + np.log1p(b) < -18)
+    first = np.exp(np.where(near, log_first, 0))
+    return np.where(near, first * (1 - (1 - b) / (a + 1) * first), found)
 
 
 def _wide_beta(a: Array, b: Array) -> Array:

@@ -11,6 +11,7 @@ from math import factorial, pi
 from typing import Any
 
 import numpy as np
+from scipy.special import betaln, gammaln
 
 Array = np.ndarray[Any, Any]
 
@@ -45,6 +46,16 @@ def _log_rest(x: Array, above: Array | None = None) -> Array:
 def _stirling_end(a: Array) -> Array:
     """What Stirling's formula leaves of log Γ (A&S 6.1.41)."""
     return (1 / 12 - 1 / (360 * a * a)) / a
+
+
+def log_beta(a: Array, b: Array) -> Array:
+    """log B(a, b); of a large number two logarithms of Γ cancel, and their series do before."""
+    small, large = np.minimum(a, b), np.maximum(a, b)
+    wide = (large >= 100) & (small < 100)
+    safe, thin = np.where(wide, large, 100.0), np.where(wide, small, 1.0)
+    end = _stirling_end(safe) - _stirling_end(safe + thin)
+    ratio = thin * (1 - np.log(safe + thin)) - (safe - 0.5) * np.log1p(thin / safe) + end
+    return np.where(wide, gammaln(thin) + ratio, betaln(a, b))
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
