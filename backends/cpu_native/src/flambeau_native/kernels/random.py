@@ -93,6 +93,20 @@ def bernoulli_scalar(shape: Shape, p: float, dtype: DType, generator: Any) -> Ar
     return out
 
 
+def bernoulli(p: Array, generator: Any) -> Array:
+    """1 where a uniform number is less than `p`."""
+    kind = p.dtype
+    if not p.size or (kind != FLOAT32 and kind != FLOAT64):
+        return _bernoulli(p, generator)
+    drawn = np.empty(p.shape, kind)
+    with generator.lock:
+        if kind == FLOAT32:
+            native.uniform_f32(drawn, generator.engine.memory(), p.size, 0.0, 1.0)
+        else:
+            native.unit_f64(drawn, generator.engine.memory(), p.size)
+    return np.less(drawn, p).astype(kind)
+
+
 @quiet
 def dropout(a: Array, p: float, generator: Any) -> tuple[Array, Array]:
     """`a` times a noise that is 0 with probability `p` and else 1/(1 - p), and the noise.
@@ -180,4 +194,5 @@ if native is not None and _reads_the_state():
     _SERIAL = compiled("normal_serial")
     _uniform, _normal, _normal_serial, _bernoulli_scalar = map(otherwise, list(KERNELS)[:4])
     _randperm, _exponential, _multinomial = map(otherwise, list(KERNELS)[4:])
-    KERNELS["dropout"] = dropout
+    _bernoulli = otherwise("bernoulli")
+    KERNELS["dropout"], KERNELS["bernoulli"] = dropout, bernoulli
