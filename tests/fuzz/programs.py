@@ -11,8 +11,8 @@ import doctest
 import functools
 import importlib
 import inspect
+import pkgutil
 import random
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -38,17 +38,17 @@ SPACES = """
 LEFT_OUT = {
     "save", "load", "to_folder", "from_file", "breakpoint",
     "set_num_threads", "set_num_interop_threads",
-    "thread_safe_generator", "fork_rng", "set_rng_state", "get_rng_state", "register_kl",
+    "thread_safe_generator", "register_kl",
     "misfit", "takes_as_annotated", "methods_take_as_annotated", "all_take_as_annotated",
     "Plan", "Step", "Slot", "Number",
     "replayed",
     "set_allocator_enabled", "set_stream", "enter_dual_level", "exit_dual_level",
     "detect_anomaly", "set_detect_anomaly", "main", "save_graph", "get_worker_info", "profile",
-    "seed", "initial_seed", "empty", "manual_seed_all", "share_memory_", "start", "stop",
+    "share_memory_", "start", "stop",
     "TCPStore", "FileStore", "init_process_group", "send", "recv", "isend", "irecv", "export",
     "register_format", "register_package", "add_safe_globals", "clear_safe_globals", "wrap",
     "register_custom_op_symbolic", "unregister_custom_op_symbolic", "tensorboard_trace_handler",
-    "seed_all", "set_rng_state_all", "has_side_effect", "wait_all", "wait",
+    "has_side_effect", "wait_all", "wait",
 }  # fmt: skip
 """What writes files, waits for others, changes the process for the programs after it, or is called
 by parts of flambeau alone."""
@@ -144,8 +144,8 @@ def _methods(path: str) -> list[tuple[str, Any]]:
 def never_called() -> list[str]:
     """Public functions and methods of flambeau of which no program is made."""
     found: dict[object, str] = {}
-    ours = [path for path in sys.modules if path.split(".")[0] == "flambeau" and "._" not in path]
-    for path in sorted({"flambeau", *(f"flambeau.{space}" for space in SPACES), *ours}):
+    spaces = {found.name for found in pkgutil.iter_modules(fb.__path__) if found.name[0] != "_"}
+    for path in ["flambeau", *(f"flambeau.{space}" for space in sorted({*SPACES, *spaces}))]:
         if path.startswith(NOT_FOR_PROGRAMS):
             continue
         module = importlib.import_module(path)
@@ -171,7 +171,7 @@ def _key(value: Any) -> object:
 
 NOT_FOR_PROGRAMS = (
     "flambeau.plugin", "flambeau.testing.", "flambeau.ops", "flambeau.compat",
-    "flambeau.onnx.symbolic_", "flambeau.plans.",
+    "flambeau.onnx.symbolic_", "flambeau.absence", "flambeau.__main__",
 )  # fmt: skip
 """What backends, tests, exports and plans are made with."""
 

@@ -385,3 +385,9 @@ def test_programs_depend_on_their_seed_name_and_number_alone():
     names = programs.targets()
     assert len(names) > 1500
     assert {"fb.nn.functional.conv2d", "fb.Tensor.scatter_", "fb.optim.Adam"} <= set(names)
+
+
+def test_what_no_program_calls_is_named_and_little():
+    never = programs.never_called()
+    assert {"fb.set_num_threads", "fb.distributed.recv"} <= set(never)
+    assert len(never) < 60
