@@ -17,7 +17,7 @@ if shutil.which(os.environ.get("CXX", "c++").split()[0]) is None:
     pytest.skip("there is no compiler of C++", allow_module_level=True)
 
 from flambeau.utils import cpp_extension
-from flambeau.utils.cpp_extension import _build, _compiler
+from flambeau.utils.cpp_extension import _build, _compiler, _precompiled
 
 SOURCE = """
 #include <Python.h>
@@ -128,6 +128,87 @@ def test_a_build_that_was_interrupted_is_done_again(folder, commands):
         path.write_bytes(b"half an obj")
     assert load(folder).answer() == 42
     assert len(commands) == 4
+
+
+GCC = "Free Software Foundation" in _compiler.version_of(os.environ.get("CXX", "c++").split()[0])
+
+
+@pytest.fixture
+def small_header(folder, monkeypatch):
+    """A header that takes no time in the place of ``torch/extension.h``."""
+    header = folder / "headers" / "torch" / "extension.h"
+    header.parent.mkdir(parents=True)
+    header.write_text('#pragma once\n#include <Python.h>\n#include "answer.h"\n')
+    (header.parent / "answer.h").write_text("#define ANSWER 40\n")
+    monkeypatch.setattr(_compiler, "headers", lambda: folder / "headers")
+    text = SOURCE.replace("#include <Python.h>", "// first\n#include <torch/extension.h>")
+    (folder / "source.cpp").write_text(text.replace('#include "answer.h"', ""))
+    return header
+
+
+def edit(folder, text):
+    source = folder / "source.cpp"
+    source.write_text(f"{source.read_text()}\n{text}\n")
+
+
+@pytest.mark.skipif(not GCC, reason="other compilers have other forms of compiled headers")
+def test_the_header_is_compiled_by_itself_when_a_source_is_built_again(
+    folder, small_header, commands, capfd
+):
+    def compiled(**options):
+        before = len(commands)
+        answer = load(folder, verbose=True, **options).answer()
+        kinds = ["header" if "c++-header" in c else "other" for c in commands[before:]]
+        return answer, kinds
+
+    assert compiled() == (42, ["other", "other"])
+    edit(folder, "int more;")
+    assert compiled() == (42, ["header", "other", "other"])
+    assert capfd.readouterr().out.count("c++-header") == 1
+    edit(folder, "#if defined(__GNUC__)\nint still_more;\n#endif")
+    assert compiled() == (42, ["other", "other"])
+    (small_header.parent / "answer.h").write_text("#define ANSWER 50\n")
+    assert compiled() == (52, ["header", "other", "other"])
+    assert compiled() == (52, [])
+    for extra in (3, 4, 5):  # one for each set of options, the last of which stay
+        assert compiled(extra=extra) == (50 + extra, ["header", "other", "other"])
+    assert len(list((folder / "built").rglob("*.gch"))) == 2
+
+
+@pytest.mark.skipif(not GCC, reason="other compilers have other forms of compiled headers")
+def test_a_compiled_header_is_read_by_extensions_of_other_names(
+    folder, small_header, commands, capfd
+):
+    def make(name):
+        module = cpp_extension.load_inline(
+            name,
+            (folder / "source.cpp").read_text(),
+            extra_cflags=["-DEXTRA=2", "-H", "-Winvalid-pch", "-Werror"],
+            use_pch=True,
+            verbose=True,
+        )
+        return module.answer()
+
+    assert make("first") == 42
+    assert "c++-header" in capfd.readouterr().out
+    assert make("second") == 42
+    said = capfd.readouterr().out
+    assert "c++-header" not in said
+    assert "! " in said and "extension.h.gch" in said.partition("! ")[2]
+
+
+def test_a_source_that_begins_otherwise_reads_the_header_itself(tmp_path):
+    source, compiler = tmp_path / "source.cpp", _compiler.compiler()
+    for text, first in (
+        ("#include <torch/extension.h>", True),
+        ('/* of\n ours */\n\n// here\n#pragma once\n# include "torch/extension.h"\n', True),
+        ("#define NDEBUG\n#include <torch/extension.h>", False),
+        ("#include <vector>\n#include <torch/extension.h>", False),
+        ("#include <torch/torch.h>", False),
+        ("", False),
+    ):
+        source.write_text(text)
+        assert _precompiled.begins_with_header(source, compiler) is (first and GCC)
 
 
 def test_errors_of_the_compiler_are_told(folder):

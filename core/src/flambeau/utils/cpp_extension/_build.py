@@ -16,6 +16,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flambeau.utils.cpp_extension import _compiler
+from flambeau.utils.cpp_extension._precompiled import (
+    begins_with_header,
+    options_of,
+    place,
+    put_away,
+)
 
 __all__ = ["Build", "build"]
 
@@ -35,6 +41,8 @@ class Build:
     with_cuda: bool | None = None
     program: bool = False
     keep_objects: bool = True
+    precompiled: bool = False
+    """Whether the header is compiled by itself already for the first build."""
 
     @property
     def cuda(self) -> bool:
@@ -58,11 +66,16 @@ def build(what: Build, directory: str | None, verbose: bool) -> Path:
 
 
 def _folder(name: str) -> Path:
+    return _root() / name
+
+
+def _root() -> Path:
+    """Below which all extensions of this Python are built."""
     python = f"py{sys.version_info.major}{sys.version_info.minor}"
     if root := os.environ.get("TORCH_EXTENSIONS_DIR"):
-        return Path(root, f"flambeau-{python}", name)
+        return Path(root, f"flambeau-{python}")
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache, "flambeau", "extensions", python, name)
+    return Path(cache, "flambeau", "extensions", python)
 
 
 @contextmanager
@@ -136,15 +149,61 @@ class _Folder:
         command += includes
         if self._fresh(target, command):
             return target
+        known = self._record_of(target).exists()
         # Whatever ends the compiler, what it left is not taken for what is recorded.
         self._record_of(target).unlink(missing_ok=True)
         read = target.with_suffix(".d")
         run = [*command, "-MMD", "-MF", str(read), "-c", str(source), "-o", str(target)]
+        header = None
+        if not _compiler.is_cuda_source(source) and begins_with_header(source, self.cxx[0]):
+            header = self._header(command, known=known)
+        if header is not None:  # found before the folder of the header itself
+            run[len(self.cxx) : len(self.cxx)] = [f"-I{header.parents[1]}"]
         self._run(run, source.parent)
-        inputs = shlex.split(read.read_text().replace("\\\n", " ").partition(":")[2])
-        read.unlink()
-        self._record(target, command, [str(source.parent / path) for path in inputs])
+        inputs = [str(source.parent / path) for path in self._read(read)]
+        if header is not None:
+            inputs = [path for path in inputs if path != str(header)]
+            inputs += json.loads(self._record_of(header).read_text())["inputs"]
+        self._record(target, command, inputs)
         return target
+
+    def _header(self, command: list[str], known: bool) -> Path | None:
+        """The compiled header; it is made if it is asked for, or when a source is built again."""
+        own = options_of(command)
+        header = place(_root(), self._command(own))
+        wanted = known or self.what.precompiled
+        if not wanted and not header.exists():
+            return None
+        try:
+            header.parent.mkdir(parents=True, exist_ok=True)
+            with _locked(header.parents[1] / ".lock"):
+                if not self._fresh(header, own):
+                    if not wanted:
+                        return None
+                    self._compile_header(header, own)
+                os.utime(header.parents[1])
+        except OSError:  # no room, or no right to write there: the header itself is read
+            return None
+        return header
+
+    def _compile_header(self, header: Path, command: list[str]) -> None:
+        self._record_of(header).unlink(missing_ok=True)
+        read, new = header.with_suffix(".d"), header.with_suffix(".new")
+        # A second `#include` takes no compiled header, and looks where the first was found.
+        header.with_suffix("").write_text("#pragma once\n#include_next <torch/extension.h>\n")
+        source = header.with_name("all.h")
+        source.write_text("#include <torch/extension.h>\n")
+        run = [*command, "-x", "c++-header", "-MMD", "-MF", str(read), str(source)]
+        self._run([*run, "-o", str(new)], header.parent)
+        new.rename(header)
+        self._record(header, command, self._read(read))
+        put_away(header)
+
+    def _read(self, path: Path) -> list[str]:
+        """The files that a compiler has read, as it noted them."""
+        inputs = shlex.split(path.read_text().replace("\\\n", " ").partition(":")[2])
+        path.unlink()
+        return inputs
 
     def _linked(self, objects: list[Path]) -> Path:
         what = self.what

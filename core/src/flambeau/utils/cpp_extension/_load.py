@@ -111,7 +111,8 @@ def load_inline(
         cpp_sources: text of C++, or several that are put together.
         cuda_sources: text of CUDA; with ``cuda.h`` included before it.
         functions: names of functions to bind, or names with docstrings.
-        use_pch: accepted for programs that say it, and not used.
+        use_pch: compile the header by itself for the first build already, and not only when a
+            source is built again.
         with_pytorch_error_handling: accepted; errors of C++ are those of Python in any case.
 
     The other arguments, and the errors, are those of `load`.
@@ -144,6 +145,7 @@ def load_inline(
         Build(
             name=name,
             inline=inline,
+            precompiled=use_pch,
             cflags=extra_cflags or (),
             cuda_cflags=extra_cuda_cflags or (),
             ldflags=extra_ldflags or (),
