@@ -9,8 +9,11 @@ import pytest
 import flambeau as fb
 
 
-def test_without_tensorboardx_the_import_names_the_remedy(monkeypatch):
-    monkeypatch.delitem(sys.modules, "flambeau.utils.tensorboard", raising=False)
+def test_without_either_package_the_import_names_the_remedy(monkeypatch):
+    for name in [n for n in sys.modules if n.startswith("flambeau.utils.tensorboard")]:
+        monkeypatch.delitem(sys.modules, name)
+    for name in ["tensorboard", *(n for n in sys.modules if n.startswith("tensorboard."))]:
+        monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
     with pytest.raises(ModuleNotFoundError, match="pip install tensorboardX"):
         import flambeau.utils.tensorboard  # noqa: F401
@@ -21,7 +24,7 @@ def test_scalars_histograms_and_images_of_tensors_are_written(tmp_path):
     from tensorboardX.proto import event_pb2
     from tensorboardX.record_writer import RecordWriter  # noqa: F401 - the format read below
 
-    from flambeau.utils.tensorboard import SummaryWriter
+    from flambeau.utils.tensorboard._by_tensorboardx import SummaryWriter
 
     with SummaryWriter(str(tmp_path)) as writer:
         writer.add_scalar("loss", fb.tensor(0.25, requires_grad=True), 3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 
+import numpy as np
 import pytest
 
 import flambeau as fb
@@ -186,3 +187,28 @@ def test_training_takes_the_course_of_pytorch(name, narrow):
     assert found[-1] < found[0] and kind == dtype and mine == state
     tolerance = 5e-2 if narrow == "bfloat16" else 1e-2
     assert found == pytest.approx(expected, rel=tolerance, abs=tolerance)
+
+
+@pytest.mark.parametrize("first", [0, 1, 2])
+@pytest.mark.parametrize("second", [0, 1, 2])
+def test_inner_products_are_narrow_where_they_are_products_of_matrices(first, second):
+    said = []
+    for library in (fb, torch):
+        x, y = library.ones([3] * first), library.ones([3] * second)
+        with library.autocast("cpu"):
+            said.append((str(library.inner(x, y).dtype), str(library.inner(x, other=y).dtype)))
+    assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("kind", ["utils", "parametrizations"])
+def test_spectral_norms_iterate_in_the_dtype_of_the_weight(kind):
+    said = []
+    for library in (fb, torch):
+        library.manual_seed(0)
+        home = library.nn.utils if kind == "utils" else library.nn.utils.parametrizations
+        layer = home.spectral_norm(library.nn.Linear(4, 3))
+        with library.autocast("cpu"):
+            result = layer(library.ones(2, 4))
+            said.append((str(result.dtype), str(layer.weight.dtype), layer.weight.tolist()))
+    assert said[0][:2] == said[1][:2]
+    np.testing.assert_allclose(said[0][2], said[1][2], rtol=1e-5)

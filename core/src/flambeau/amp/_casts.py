@@ -88,6 +88,9 @@ class Call:
             return D.float32 if flat or mode == "replicate" else None
         if rule == "contracts":
             return None if _all_summed(*args[:2], *args[2:3] or (2,)) else narrow
+        if rule == "inner":
+            sizes = sorted(each.dim() for each in (*args, *kwargs.values())[:2])
+            return None if sizes[0] == 0 or sizes[1] < 2 else narrow
         if rule == "whole":
             return None
         if rule == "hidden":

@@ -11,6 +11,7 @@ a dot is of that namespace. A test holds the names to the functions that there a
 * ``pads``: ``float32`` if it repeats or reflects what is there.
 * ``refused``: raises.
 * ``contracts``: ``narrow`` unless nothing is left but a number.
+* ``inner``: as ``contracts``, of the last dimensions; of numbers it is a product of elements.
 * ``whole``: runs in the dtypes that it is given, and so do its parts; in-place forms do, too.
 
 What no list has leaves the choice to the functions that it calls itself.
@@ -61,6 +62,7 @@ ON_CPU = _listed(
     hidden="gru gru_cell lstm_cell",
     pads="pad",
     contracts="tensordot",
+    inner="inner",
     whole="addmv bilinear convolution cross dot linalg.cross mv",
 )
 

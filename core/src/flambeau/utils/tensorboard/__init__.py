@@ -1,6 +1,6 @@
-"""Event files for TensorBoard, written by tensorboardX.
+"""Event files for TensorBoard, written by way of tensorboard or, without it, tensorboardX.
 
-    pip install tensorboardX
+    pip install tensorboard
 
 >>> from flambeau.utils.tensorboard import SummaryWriter  # doctest: +SKIP
 >>> with SummaryWriter("runs/first") as writer:  # doctest: +SKIP
@@ -9,65 +9,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import wraps
-from typing import Any
-
-from flambeau._tensor.tensor import Tensor
-
-try:
-    import tensorboardX
-except ModuleNotFoundError as _error:
-    raise ModuleNotFoundError(
-        "flambeau.utils.tensorboard needs tensorboardX: pip install tensorboardX",
-        name="tensorboardX",
-    ) from _error
-
 __all__ = ["FileWriter", "SummaryWriter"]
 
-FileWriter = tensorboardX.FileWriter
-
-
-def _plain(value: Any) -> Any:
-    """Tensors as NumPy arrays, also inside lists, tuples and dictionaries."""
-    if isinstance(value, Tensor):
-        return value.detach().cpu().numpy()
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    if type(value) in (list, tuple):
-        return type(value)(_plain(v) for v in value)
-    return value
-
-
-def _with_tensors(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def write(self: object, *args: object, **kwargs: object) -> object:
-        return method(self, *_plain(args), **_plain(kwargs))
-
-    return write
-
-
-class SummaryWriter(tensorboardX.SummaryWriter):
-    """tensorboardX's writer, whose methods take tensors of any device.
-
-    Arguments and methods are those of `tensorboardX.SummaryWriter` and of PyTorch's class of this
-    name.  ``add_graph`` needs PyTorch's tracer and is refused.
-    """
-
-    def add_graph(self, *args: object, **kwargs: object) -> None:
-        """Refused: a graph is drawn from PyTorch's traces.
-
-        Raises:
-            NotImplementedError: always.
-        """
-        raise NotImplementedError(
-            "add_graph(): flambeau records no traces; `flambeau.nn.utils.summary` or the graph "
-            "behind `grad_fn` shows a model's structure"
-        )
-
-
-for _name in (
-    "add_audio add_embedding add_figure add_hparams add_histogram add_image add_image_with_boxes "
-    "add_images add_mesh add_pr_curve add_scalar add_scalars add_text add_video"
-).split():
-    setattr(SummaryWriter, _name, _with_tensors(getattr(SummaryWriter, _name)))
+try:
+    from flambeau.utils.tensorboard._by_tensorboard import FileWriter, SummaryWriter
+except ModuleNotFoundError:
+    try:
+        from flambeau.utils.tensorboard._by_tensorboardx import FileWriter, SummaryWriter
+    except ModuleNotFoundError as _error:
+        raise ModuleNotFoundError(
+            "flambeau.utils.tensorboard needs tensorboard, or tensorboardX: "
+            "pip install tensorboardX",
+            name="tensorboard",
+        ) from _error

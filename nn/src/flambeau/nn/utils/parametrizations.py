@@ -80,8 +80,8 @@ class _SpectralNorm(Module):
     @fb.no_grad()
     def _iterate(self, matrix: Tensor, times: int) -> None:
         for _ in range(times):
-            self._u.copy_(normalize(matrix @ self._v, dim=0, eps=self.eps))
-            self._v.copy_(normalize(matrix.mH @ self._u, dim=0, eps=self.eps))
+            self._u.copy_(normalize(fb.mv(matrix, self._v), dim=0, eps=self.eps))
+            self._v.copy_(normalize(fb.mv(matrix.mH, self._u), dim=0, eps=self.eps))
 
     def forward(self, weight: Tensor) -> Tensor:
         """The weight over its largest singular value."""
@@ -92,7 +92,7 @@ class _SpectralNorm(Module):
             self._iterate(matrix, self.n_power_iterations)
         # The graph keeps the vectors of this forward while the next one writes into them.
         u, v = self._u.clone(), self._v.clone()
-        return weight / fb.vdot(u, matrix @ v)
+        return weight / fb.vdot(u, fb.mv(matrix, v))
 
     def right_inverse(self, value: Tensor) -> Tensor:
         """`value` itself, which the next forward normalises."""

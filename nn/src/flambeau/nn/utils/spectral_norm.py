@@ -59,11 +59,11 @@ class SpectralNorm:
         if do_power_iteration:
             with fb.no_grad():
                 for _ in range(self.n_power_iterations):
-                    v.copy_(_unit(matrix.mT @ u, self.eps))
-                    u.copy_(_unit(matrix @ v, self.eps))
+                    v.copy_(_unit(fb.mv(matrix.mT, u), self.eps))
+                    u.copy_(_unit(fb.mv(matrix, v), self.eps))
             # The graph keeps the vectors of this forward while the next one writes into u and v.
             u, v = u.clone(), v.clone()
-        return weight / (u @ (matrix @ v))
+        return weight / fb.dot(u, fb.mv(matrix, v))
 
     def note_version(
         self, module: Module, state_dict: object, prefix: str, local_metadata: dict[str, Any]
