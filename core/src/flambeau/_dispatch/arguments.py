@@ -75,6 +75,9 @@ def dim_of(dim: Any, ndim: int, *, scalar_as_vector: bool = True) -> int:
     return d + n if d < 0 else d
 
 
+_EVERY = tuple([tuple(range(n)) for n in range(8)])
+
+
 def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
     """One, several or all (None) dimensions as ascending non-negative ints.
 
@@ -83,7 +86,7 @@ def dims_of(dim: Any, ndim: int, *, empty_is_all: bool = True) -> tuple[int, ...
         RuntimeError: one appears twice.
     """
     if dim is None:
-        return tuple(range(ndim))
+        return _EVERY[ndim] if ndim < len(_EVERY) else tuple(range(ndim))
     if not isinstance(dim, (list, tuple)):
         d = dim_of(dim, ndim)
         return (d,) if ndim else ()

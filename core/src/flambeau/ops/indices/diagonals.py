@@ -20,9 +20,10 @@ from flambeau.ops.creation.creation import (
     device_or,
     dtype_or,
     empty,
+    filled,
     finished,
     is_sparse,
-    zeros,
+    size_of,
 )
 from flambeau.ops.creation.ranges import arange
 from flambeau.ops.declaration.public import public
@@ -240,7 +241,7 @@ def eye(
         raise RuntimeError(f"n must be greater or equal to 0, got {n} and {m}")
     where, dtype = device_or(device, out), dtype_or(dtype, out)
     if home(where).strided:
-        made = zeros((n, m), dtype=dtype, device=where)
+        made = filled(size_of("eye", (n, m), None), 0, dtype, where)
         made._be.fill_(made._be.diagonal(made._a, 0, 0, 1), 1)
     else:
         rows, columns = arange(n, device=where).unsqueeze(1), arange(m, device=where)

@@ -579,23 +579,17 @@ def topk(
     x = need_tensor(input, "topk", "input")
     if isinstance(dim, bool):  # `largest`, given one place too early
         raise TypeError("topk(): argument 'dim' must be int, not bool")
-    d = dim_of(dim, x.dim())
+    shape = x._a.shape
+    d = dim_of(dim, len(shape))
     if x.dtype.category in (0, 3):
         raise RuntimeError(f"topk does not support {x.dtype}; cast the input first")
-    n = x._a.shape[d] if x.dim() else 1
-    if not 0 <= k <= n:
+    if not 0 <= k <= (shape[d] if shape else 1):
         raise RuntimeError("selected index k out of range")
-    if x.dim() == 0:
-        return deliver_all(
-            topk_return(*sort(x, d, largest)), out, input, exact=True, share="anything"
-        )
-    return deliver_all(
-        topk_return(*_topk(x, operator.index(k), d, bool(largest))),
-        out,
-        input,
-        exact=True,
-        share="anything",
-    )
+    if shape:
+        found = topk_return(*_topk(x, operator.index(k), d, bool(largest)))
+    else:
+        found = topk_return(*sort(x, d, largest))
+    return found if out is None else deliver_all(found, out, input, exact=True, share="anything")
 
 
 @public(inplace="method", names={"k": "diagonal"})

@@ -354,9 +354,8 @@ def prod(
     tensor(6)
     """
     x = accumulated(need_input(input, "prod", "input"), dtype, out)
-    return deliver(
-        _prod(x, dims_of(dim, x.dim()), keepdim), out, input, exact=True, share="anything"
-    )
+    result = _prod(x, dims_of(dim, len(x._a.shape)), keepdim)
+    return result if out is None else deliver(result, out, input, exact=True, share="anything")
 
 
 @public
