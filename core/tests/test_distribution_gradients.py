@@ -241,7 +241,16 @@ BOUNDARIES: dict[str, tuple[Build, list[tuple[Any, ...]], list[Any]]] = {
     ),
     "Laplace": (D.Laplace, [(0.5, 1.0)], [0.5]),
     "LogNormal": (D.LogNormal, [(0.0, 1.0)], [1e-300, 1e300]),
-    "LogisticNormal": (D.LogisticNormal, [([0.0], [1.0])], [[1e-300, 1.0], [0.5, 0.5]]),
+    "LogisticNormal": (
+        D.LogisticNormal,
+        [([0.0], [1.0])],
+        [[1e-300, 1.0], [0.5, 0.5], [0.0, 1.0], [1.0, 0.0]],
+    ),
+    "LogisticNormal corner": (
+        D.LogisticNormal,
+        [([0.0, 1.0], [1.0, 0.5])],
+        [[0.0, 0.5, 0.5], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]],
+    ),
     "Multinomial": (
         lambda p, **k: D.Multinomial(2, p, **k),
         [([0.0, 1.0],)],

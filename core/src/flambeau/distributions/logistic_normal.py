@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import flambeau as fb
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.normal import Normal
@@ -35,6 +36,12 @@ class LogisticNormal(TransformedDistribution):
         if not base.batch_shape:
             base = base.expand([1])
         super().__init__(base, StickBreakingTransform(), validate_args=validate_args)
+
+    def log_prob(self, value: Tensor) -> Tensor:
+        if self._validate_args:
+            self._validate_sample(value)
+        # An edge of the simplex counts as the nearest normal numbers: logarithms of 0 would cancel.
+        return super().log_prob(value.clamp(min=fb.finfo(value.dtype).tiny))
 
     @property
     def loc(self) -> Tensor:
